@@ -122,19 +122,19 @@ class Board:
 
     @property
     def recalls(self) -> list[str]:
-        """Those that are of the evidence that was found."""
-        return [metric for metric in self.metrics[1:] if metric.startswith(_RECALL)]
+        """Those that are of the evidence that was found, where any system has them."""
+        return [name for name in self.rows[0].recalls if any(row.recalls[name].drawn for row in self.rows)]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Best first; what has no score comes last."""
+        """Best first, of equal ones the better on all samples; what has no score comes last."""
         metric, name = self.metrics[0], self.reference.label
         apart = [self._apart(entry, metric) for entry in self.entries]
         odd = [own.get("odd", NOTHING) for own in apart]
         ps = holm([math.nan if one.of_questions else one.p for one in odd])
         shown = ["" if not own else verdict(own["odd"], p, metric, name) for own, p in zip(apart, ps, strict=True)]
         rows = [self._row(*own, metric) for own in zip(self.entries, apart, shown, strict=True)]
-        return sorted(rows, key=lambda row: _order(metric, row.main))
+        return sorted(rows, key=lambda row: (_order(metric, row.main), _order(metric, row.scores["all"])))
 
     def _apart(self, entry: Entry, metric: str) -> dict[str, Interval]:
         """Of the samples that both have."""
@@ -147,7 +147,7 @@ class Board:
 
     def _row(self, entry: Entry, apart: Mapping[str, Interval], shown: str, metric: str) -> Row:
         scores = {half: entry.score(metric, half) for half in HALVES}
-        recalls = {name: entry.score(name, "odd") for name in self.recalls}
+        recalls = {name: entry.score(name, "odd") for name in self.metrics[1:] if name.startswith(_RECALL)}
         return Row(entry, scores, apart, shown, recalls, costs.expense(entry.lines))
 
 

@@ -17,7 +17,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --page: #14171b; --ink: #e4e7eb; --soft: #9aa4af; --rule: #333a42; --mark: #7fb2ee; }
 }
-body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--page); color: var(--ink);
+body { margin: 0 auto; padding: 1rem; max-width: 112rem; background: var(--page); color: var(--ink);
   font: 16px/1.45 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 a { color: var(--mark); }
@@ -25,12 +25,13 @@ p, li { max-width: 46rem; } p.note, li, footer { color: var(--soft); font-size: 
 code { overflow-wrap: anywhere; }
 div.table { overflow-x: auto; border-bottom: 1px solid var(--rule); }
 table { border-collapse: collapse; font-size: .8125rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; border-top: 1px solid var(--rule); text-align: right; vertical-align: top;
+th, td { padding: .3rem .6rem; border-top: 1px solid var(--rule); text-align: right; vertical-align: top;
   font-weight: normal; white-space: nowrap; }
-thead th { color: var(--soft); vertical-align: bottom; white-space: normal; min-width: 3.5rem; }
+thead th { color: var(--soft); vertical-align: bottom; white-space: normal; }
+th.text, td.text { text-align: left; }
 th.system { position: sticky; left: 0; background: var(--page); text-align: left; white-space: normal;
   min-width: 8rem; max-width: 15rem; }
-td.text { text-align: left; } small { display: block; color: var(--soft); font-size: .75rem; }
+small { display: block; color: var(--soft); font-size: .75rem; }
 div.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); gap: 1.5rem; }
 figure { margin: 1rem 0; } figcaption { color: var(--soft); font-size: .875rem; } svg { width: 100%; max-width: 32rem; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg text.tick { fill: var(--soft); font-size: 11px; }
@@ -64,12 +65,15 @@ def _section(board: Board, name: str) -> Element:
         ("tokens of a sample", [_tokens(row.cost) for row in rows]),
     ):
         plot = plots.against(rows, metric, values, told)
-        figures += [] if plot is None else [(plot, f"{metric} against {told}")]
+        figures += [] if plot is None else [(plot, f"{metric} against {told}; numbers as in the table")]
     drawn = [element("figure", plot, element("figcaption", told)) for plot, told in figures]
     count = len({line.sample for entry in board.entries for line in entry.lines})
     told = f"{count} samples; {metric}, best first by the odd half. Differences are to {board.reference.label}."
     parts = [element("h2", board.title), element("p", told, class_="note"), _table(board), *_failed(board)]
     return element("section", parts, element("div", drawn, class_="plots"), id=name)
+
+
+_ALIGNED = {"system": "system", **dict.fromkeys(("shown", "commit", "engine", "embedder"), "text")}
 
 
 def _table(board: Board) -> Element:
@@ -78,18 +82,18 @@ def _table(board: Board) -> Element:
     heads += ["shown", *(f"{name}, odd" for name in board.recalls), "abstained", "LLM calls a sample"]
     heads += ["tokens a sample, in / out", "read, s a message", "ask, s p50 / p95", "samples", "questions", "failed"]
     heads += ["commit", "engine", "embedder"]
-    named = [element("th", head, scope="col", **({"class": "system"} if head == "system" else {})) for head in heads]
-    rows = [element("tr", _cells(number, row)) for number, row in enumerate(board.rows, start=1)]
+    named = [element("th", head, scope="col", class_=_ALIGNED.get(head, "")) for head in heads]
+    rows = [element("tr", _cells(number, row, board)) for number, row in enumerate(board.rows, start=1)]
     table = element("table", element("thead", element("tr", named)), element("tbody", rows))
     return element("div", table, class_="table", tabindex="0")
 
 
-def _cells(number: int, row: Row) -> list[Element]:
+def _cells(number: int, row: Row, board: Board) -> list[Element]:
     entry, lines = row.entry, row.entry.lines
     read, ask, cost = entry.read_seconds(), entry.ask_seconds(), row.cost
     asked = [own for line in lines for own in line.questions]
     numbers = [
-        *("–" if cost is None else told for told in (_calls(cost), _in_and_out(cost))),
+        *(("–", "–") if cost is None else (_calls(cost), _in_and_out(cost))),
         "–" if read is None else _seconds(read),
         "–" if ask is None else " / ".join(map(_seconds, ask)),
         str(entry.run.results.samples(entry.task, entry.system)),
@@ -101,9 +105,9 @@ def _cells(number: int, row: Row) -> list[Element]:
         element("th", entry.label, scope="row", class_="system"),
         *(_interval(row.scores[half]) for half in HALVES),
         *(_interval(row.apart.get(half)) for half in HALVES),
-        element("td", row.shown or "reference", class_="text"),
-        *(_interval(value) for value in row.recalls.values()),
-        element("td", f"{sum(own.abstained for own in asked)}"),
+        element("td", row.shown.removesuffix(f" than {board.reference.label}") or "reference", class_="text"),
+        *(_interval(row.recalls[name]) for name in board.recalls),
+        element("td", f"{sum(own.abstained for own in asked)} of {len(asked)}"),
         *(element("td", told) for told in numbers),
         *(element("td", told, class_="text") for told in (entry.commits, entry.engine, entry.embedder)),
     ]
@@ -163,7 +167,7 @@ def _tokens(cost: Expense | None) -> float | None:
 
 
 def _calls(cost: Expense) -> str:
-    return f"{cost.calls:,.1f}"
+    return f"{cost.calls:,.1f}" if cost.calls else "0"
 
 
 def _in_and_out(cost: Expense) -> str:

@@ -14,7 +14,7 @@ from eval.reporting.markup import Element, element
 
 _WIDTH = 420.0
 _LEFT, _RIGHT = 36.0, 14.0
-_STEP = 34.0  # height of a system's part of the first plot
+_STEP = 40.0  # height of a system's part of the first plot
 _HEIGHT = 260.0  # of the second plot's axes
 _TOP, _BOTTOM = 12.0, 40.0
 _TICKS = 5
@@ -37,13 +37,13 @@ def scores(rows: Sequence[Row], metric: str) -> Element:
     for number, row in enumerate(rows):
         top = _TOP + _STEP * number
         parts.append(_text(8, top + 11, f"{number + 1}  {row.entry.label}", "start", "name"))
-        for half, y in (("odd", top + 19), ("all", top + 27)):
+        for half, y in (("odd", top + 21), ("all", top + 29)):
             value = row.scores[half]
             if value.drawn:
                 below, above = _bounds(value)
                 parts.append(element("line", x1=x(below), x2=x(above), y1=y, y2=y, class_=f"bar {half}"))
                 parts.append(_dot(x(value.value), y, half, f"{row.entry.label}, {half}: {value}"))
-    parts.append(_text(8, ends + 32, f"{metric}: odd half filled, all samples hollow", "start", "tick"))
+    parts.append(_text(8, ends + 32, f"{metric}; odd half filled, all samples hollow", "start", "tick"))
     return _svg(height, f"{metric} of each system with its 95 % interval", parts)
 
 
@@ -71,15 +71,17 @@ def against(rows: Sequence[Row], metric: str, costs: Sequence[float | None], lab
     for tick in _ticks(low, high):
         parts += [element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y(tick), y2=y(tick), class_="grid")]
         parts += [_text(_LEFT - 6, y(tick) + 4, _number(tick), "end", "tick")]
-    for cost in _decades(10**least, 10**most):
+    for cost in _log_ticks(10**least, 10**most):
         parts += [element("line", x1=x(cost), x2=x(cost), y1=_TOP, y2=ends, class_="grid")]
         parts += [_text(x(cost), ends + 14, f"{cost:g}", "middle", "tick")]
+    places: list[tuple[float, float]] = []
     for number, row, cost in shown:
         below, above = _bounds(row.main)
         parts.append(element("line", x1=x(cost), x2=x(cost), y1=y(below), y2=y(above), class_="bar faint"))
         parts.append(_dot(x(cost), y(row.main.value), "odd", f"{row.entry.label}: {row.main}; {cost:.4g}"))
-        parts.append(_text(x(cost) + 6, y(row.main.value) - 5, str(number), "start", "name"))
-    parts.append(_text(_LEFT, ends + 32, f"{label}, logarithmic; numbers as in the table", "start", "tick"))
+        places.append(_free(x(cost) + 6, y(row.main.value) - 5, places))
+        parts.append(_text(*places[-1], str(number), "start", "name"))
+    parts.append(_text(_LEFT, ends + 32, f"{label}, logarithmic", "start", "tick"))
     return _svg(ends + _BOTTOM, f"{metric} against {label}", parts)
 
 
@@ -114,11 +116,19 @@ def _ticks(low: float, high: float) -> list[float]:
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten, between them 2 and 5 where there are few."""
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, with 2 and 5 between them where they are few, or even steps where these are."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1,) if len(powers) > 4 else (1, 2, 5)
-    return [factor * 10.0**power for power in powers for factor in factors if low <= factor * 10.0**power <= high]
+    found = [factor * 10.0**power for power in powers for factor in factors if low <= factor * 10.0**power <= high]
+    return found if len(found) > 2 else _ticks(low, high)
+
+
+def _free(x: float, y: float, taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """A place for a number, above those that it would hide."""
+    while any(abs(x - other) < 14 and abs(y - beside) < 11 for other, beside in taken):
+        y -= 11
+    return x, y
 
 
 def _number(value: float) -> str:
