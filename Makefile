@@ -122,6 +122,7 @@ prove: $(READY) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 			--config configs/eval/$$table.toml --data $(DATA) --out $(CACHE)/$$table --cache $(CACHE) && \
 		$(RUN) -m eval.report $(CACHE)/$$table --to $(CACHE)/$$table/report || exit 1; \
 	done
+	$(RUN) -m eval.leaderboard $(addprefix $(CACHE)/,$(TABLES)) --to $(CACHE)/leaderboard
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python $(PEER)/bin/python

@@ -23,7 +23,10 @@ def seconds_of(line: Line) -> float:
         took: float = line["took"]
         return took
     costs = [line.get("read", {}), *(question["cost"] for question in line["questions"])]
-    return sum(seconds for cost in costs for stage, seconds in cost.get("seconds", {}).items() if stage != CACHED)
+    total: float = sum(
+        seconds for cost in costs for stage, seconds in cost.get("seconds", {}).items() if stage != CACHED
+    )
+    return total
 
 
 def known(lines: Iterable[Line]) -> dict[Pair, Taken]:

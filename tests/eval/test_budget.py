@@ -42,9 +42,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(budgets, "time", Clock())
-    found: Clock = budgets.time  # type: ignore[assignment]
-    return found
+    made = Clock()
+    monkeypatch.setattr(budgets, "time", made)
+    return made
 
 
 @pytest.fixture

@@ -55,10 +55,8 @@ class Cells(HTMLParser):
 
 def lines(system: str, accuracies: list[float], **more: Any) -> list[dict[str, Any]]:
     """A question a sample, of eight messages each."""
-    return [
-        line("Talks", system, i, [question(accuracy=own, **{"recall@5": own / 2})], messages=8, **more)
-        for i, own in enumerate(accuracies)
-    ]
+    scores: list[dict[str, Any]] = [{"accuracy": own, "recall@5": own / 2} for own in accuracies]
+    return [line("Talks", system, i, [question(**own)], messages=8, **more) for i, own in enumerate(scores)]
 
 
 @pytest.fixture
