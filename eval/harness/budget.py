@@ -100,7 +100,6 @@ class Budget:
     Args:
         batches: of all ranks.
         seconds: that are left.
-        clock: gives the seconds.
     """
 
     def __init__(self, ranks: Ranks, pace: Pace, batches: Sequence[Batch], seconds: float) -> None:
