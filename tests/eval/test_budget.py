@@ -158,6 +158,7 @@ def record(out: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.prove
 def test_the_same_command_goes_on_after_a_kill_with_what_is_left_of_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
