@@ -16,6 +16,7 @@ from eval.systems.generative_agents import make_generative_agents
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
 from eval.systems.langmem import make_langmem
+from eval.systems.mem0_operations import make_mem0
 from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memgpt import make_memgpt
 from eval.systems.memory_bank import make_memory_bank
@@ -54,6 +55,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "a-mem": make_a_mem,
         "memgpt": make_memgpt,
         "langmem": make_langmem,
+        "mem0-operations": make_mem0,
     }
 )
 
