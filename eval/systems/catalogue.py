@@ -13,6 +13,7 @@ from eval.systems.a_mem import make_a_mem
 from eval.systems.cam import make_cam
 from eval.systems.em_llm import make_em_llm
 from eval.systems.generative_agents import make_generative_agents
+from eval.systems.graph_rag import make_graph_rag
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
 from eval.systems.langmem import make_langmem
@@ -46,6 +47,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,
+        "graph-rag": make_graph_rag,
         "hipporag": make_hipporag,
         "hipporag2": make_hipporag2,
         "mem-tree": make_mem_tree,
