@@ -30,6 +30,7 @@ from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
 from eval.systems.window import make_full_context, make_last_turns, make_sliding_window
+from eval.systems.zep import make_zep
 from nscma_torch.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
@@ -58,6 +59,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "memgpt": make_memgpt,
         "langmem": make_langmem,
         "mem0-operations": make_mem0,
+        "zep": make_zep,
     }
 )
 
