@@ -69,8 +69,8 @@ class Fact:
 def contradict(old: Fact, new: Fact, now: datetime | None) -> None:
     """What is contradicted ends where the other begins, if their times meet at all (section 2.2.3).
 
-    New information has precedence; only where the new fact began earlier than the old one, is it the new one that ends.
-    Without t_valid of both nothing is known to end, as in the authors' code (`resolve_edge_contradictions`).
+    New information has precedence. As in the authors' code (edge_operations.py of getzep/graphiti) it is the new fact
+    that ends where it began earlier than the old one, and without t_valid of both nothing is known to end.
     """
     if old.valid is None or new.valid is None or over(old, new.valid) or over(new, old.valid):
         return

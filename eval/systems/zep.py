@@ -154,7 +154,10 @@ class Zep:
         facts, now = self.graph.facts, self._passages[row].message.timestamp
         vectors = self._embedded([one.text for one, _ in stated])
         near = [self._near_facts(one, own, vector) for (one, own), vector in zip(stated, vectors, strict=True)]
-        held = [Candidates([facts[own] for own in same], [facts[own] for own in others]) for same, others in near]
+        held = [
+            Candidates(own[0], [facts[row] for row in same], [facts[row] for row in others])
+            for (_, own), (same, others) in zip(stated, near, strict=True)
+        ]
         judged = tasks.judge(row, [(one, known) for (one, _), known in zip(stated, held, strict=True)])
         for (one, own), known, verdict, vector in zip(stated, held, judged, vectors, strict=True):
             fact = Fact(own, one.predicate, one.text, one.valid, one.invalid, now, [row])

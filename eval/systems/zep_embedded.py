@@ -2,7 +2,7 @@
 
 A fact holds from the time that the statement names, or from when it was said; of what was so once and is no more the
 end is known, and the beginning only where it is named. The change head finds what a fact repeats, and what it replaces,
-corrects, ends or cancels; a statement that denies something ends the facts that say it.
+corrects, ends or cancels, among facts of one subject; a statement that denies something ends the facts that say it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eval.harness.contract import Passage
-from eval.systems.language import Language, Triple, units_of
+from eval.systems.language import Language, Triple
 from eval.systems.memory_collection import unit_and_before
-from eval.systems.temporal_graph import Entity, Fact
+from eval.systems.temporal_graph import Entity
 from eval.systems.zep_tasks import Candidates, Judged, Named, Resolved, Stated
 from nscma_torch.encode.open_triples import opened
 from nscma_torch.records import Statement, ToldFact, Unit
 from nscma_torch.text.names import name_key
+from nscma_torch.text.sentences import Span, split_sentences
 
 
 class EmbeddedZep:
@@ -26,6 +27,7 @@ class EmbeddedZep:
     def __init__(self, language: Language, passages: Sequence[Passage]) -> None:
         self._language = language
         self._passages = passages
+        self._quotes: dict[tuple[int, str], Unit] = {}  # the sentence that states a fact, by episode and text
 
     def _statements(self, row: int) -> tuple[Unit, list[Statement]]:
         """The episode, and what it states in open triples; what names no second entity is left out."""
@@ -55,7 +57,7 @@ class EmbeddedZep:
 
     def facts(self, row: int, entities: Sequence[str]) -> list[Stated]:
         """The statements."""
-        _, statements = self._statements(row)
+        unit, statements = self._statements(row)
         place = {name_key(name): place for place, name in enumerate(entities)}
         said = self._passages[row].message.timestamp
         found = []
@@ -64,6 +66,7 @@ class EmbeddedZep:
             valid = one.valid_from if one.past else one.valid_from or said
             invalid = one.valid_to or said if one.past else one.valid_to
             text = Triple(one.subject, one.topic, one.object).text
+            self._quotes[row, text] = _sentence(unit, one.start)
             if ends[0] != ends[1]:
                 found.append(Stated(*ends, one.topic, text, valid, invalid, denied=one.negated))
         return found
@@ -78,16 +81,18 @@ class EmbeddedZep:
 
     def _operated(self, row: int, stated: Stated, known: Candidates) -> Judged:
         facts = [*known.own, *known.others]
-        told = [ToldFact(str(place), fact.text, self._said(fact)) for place, fact in enumerate(facts)]
-        (unit,) = units_of(self._passages[row : row + 1])
-        new = ToldFact("", stated.text, replace(unit, text=stated.text))
+        alike = [place for place, fact in enumerate(facts) if fact.ends[0] == known.subject]
+        told = [ToldFact(str(n), facts[n].text, self._quotes[facts[n].rows[0], facts[n].text]) for n in alike]
+        new = ToldFact("", stated.text, self._quotes[row, stated.text])
         (operation,) = self._language.tasks.operate([(new, told)])
         places = tuple(int(id) for id in operation.fact_ids)
         if operation.action == "NOOP":
             return Judged(same=tuple(place for place in places if place < len(known.own)))
         return Judged(contradicted=places if operation.action in ("UPDATE", "DELETE") else ())
 
-    def _said(self, fact: Fact) -> Unit:
-        """A known fact as the message of its newest episode."""
-        (unit,) = units_of(self._passages[fact.rows[-1] :][:1])
-        return replace(unit, text=fact.text)
+
+def _sentence(unit: Unit, start: int) -> Unit:
+    """The sentence of a message in which a statement begins."""
+    around = (span for span in split_sentences(unit.text) if span.start <= start < span.end)
+    span = next(around, Span(0, len(unit.text)))
+    return replace(unit, text=unit.text[span.start : span.end], start=span.start, end=span.end)

@@ -67,8 +67,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Known facts that a stated one is held against: those of its two entities, and others."""
+    """Known facts that a stated one is held against: those of its two entities, and others.
 
+    Attributes:
+        subject: row in the graph of the stated fact's subject.
+    """
+
+    subject: int
     own: Sequence[Fact]
     others: Sequence[Fact]
 
