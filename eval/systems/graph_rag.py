@@ -73,7 +73,7 @@ def points_form(reports: int) -> type[PointsForm]:
     number: Any = Annotated[int, Field(ge=1, le=reports)]
     rests = (list[number], Field(min_length=1, max_length=reports))
     point = create_model("PointOnReports", __base__=PointForm, reports=rests)
-    return create_model("PointsOnReports", __base__=PointsForm, points=(list[point], Field(max_length=8)))  # type: ignore[valid-type]
+    return create_model("PointsOnReports", __base__=PointsForm, points=(list[point], Field(max_length=8)))
 
 
 class GraphRagOptions(Section):

@@ -212,8 +212,9 @@ class Zep:
 
     def store_bytes(self) -> int:
         """Of episodes, facts, entities and communities, with vectors and four times of a fact."""
-        written = [*self.graph.entities, *self.graph.facts, *self.communities.found]
-        texts = text_bytes(self._passages) + sum(len(one.text.encode()) for one in written)
+        written = [entity.text for entity in self.graph.entities] + [fact.text for fact in self.graph.facts]
+        written += [one.text for one in self.communities.found]
+        texts = text_bytes(self._passages) + sum(len(text.encode()) for text in written)
         return texts + self._names.nbytes + self._facts.nbytes + 4 * 8 * len(self.graph.facts)
 
 

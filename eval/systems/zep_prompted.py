@@ -131,7 +131,8 @@ def facts_form(entities: int) -> type[FactsForm]:
 @cache
 def judgement_form(own: int, others: int) -> type[ContradictionForm]:
     """The form over so many facts of the same two entities, and so many others."""
-    own_number, number = _number(1, max(1, own)), _number(1, own + others)
+    own_number = Annotated[int, Field(ge=1, le=max(1, own))]
+    number = Annotated[int, Field(ge=1, le=own + others)]
     same: Any = (list[own_number], Field(max_length=max(1, own)))
     contradicted: Any = (list[number], Field(max_length=own + others))
     fields = {"same": same, "contradicted": contradicted} if own else {"contradicted": contradicted}
