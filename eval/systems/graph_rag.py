@@ -1,4 +1,5 @@
-"""GraphRAG (Edge et al. 2024, "From Local to Global: A Graph RAG Approach to Query-Focused Summarization").
+"""GraphRAG (Edge et al. 2024, "From Local to Global: A Graph RAG Approach to Query-Focused Summarization"), by the
+sections of its second version.
 
 Passages are read for entities and relationships, whose descriptions are summarised (`graph_elements`; sections 3.1.2
 and 3.1.3); Leiden divides their graph into communities, level by level (`leiden_levels`; 3.1.4), and each gets a report

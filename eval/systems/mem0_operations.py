@@ -3,8 +3,8 @@
 Extraction: from the conversation's summary S, the last m messages and the new exchange of two, a model writes the facts
 that are worth keeping, those of the new exchange alone. Update: each fact is put to the model with the s memories most
 like it, and a tool call says what to do with it (appendix B, algorithm 1): ADD it, UPDATE one of these, DELETE one that
-it contradicts, or NOOP. m and s are 10, as in section 3; a question finds 30 memories by cosine, as in the authors'
-evaluation program (evaluation/run_experiments.py of mem0ai/mem0).
+it contradicts, or NOOP. m and s are 10, as in its evaluation; a question finds 30 memories by cosine, as in that of
+the authors' code (evaluation/run_experiments.py of mem0ai/mem0).
 
 Ours beside the paper: S is renewed after every 10 exchanges, where the paper's runs beside the conversation at times
 that it does not give. That an UPDATE must hold more than what it replaces (line 11 of the algorithm, which defines no

@@ -2,8 +2,8 @@
 
 Rasmussen et al. 2025, section 3.1: cosine, BM25, and breadth first from what these two find, which follows the facts;
 section 3.2: the rerankers. Twice as many results of each search are ordered as are wanted, and breadth-first search
-goes along 3 facts, as in Graphiti. Its code puts an entity's or a fact's mentions by episodes first, and, for
-distances, what cannot be reached last.
+goes along 3 facts, as in Graphiti. What more episodes mention comes first; of distances, what
+cannot be reached comes last.
 """
 
 from __future__ import annotations
