@@ -14,7 +14,7 @@ from eval.systems.language import Language
 from eval.systems.mem0_operations import Mem0, Mem0Options, call_form
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.records import Extraction, FactOperation, ToldFact, Unit
+from nscma_torch.records import Extraction, FactOperation, Operation, ToldFact, Unit
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
@@ -113,7 +113,7 @@ class Reads:
         ((one, known),) = new
         said = {word for word in ("kiln", "Lisbon") if word in one.text}
         same = tuple(fact.id for fact in known if any(word in fact.text for word in said))
-        verb = "DELETE" if "left" in one.text else "NOOP" if "900" in one.text else "UPDATE"
+        verb: Operation = "DELETE" if "left" in one.text else "NOOP" if "900" in one.text else "UPDATE"
         return [FactOperation(verb, same) if same else FactOperation("ADD")]
 
 

@@ -94,17 +94,12 @@ def answered(data: dict[str, Any]) -> Any:
         found = {"contradicted": sorted(lives - {*same}) if "Rita lives in" in data["fact"] else []}
         return {**found, "same": same} if data["own"] else found
     if "entities" in data:
-        number = {name: int(n) for n, name in data["entities"].items()}
+        row = {name: int(n) for n, name in data["entities"].items()}
         town = "Porto" if "Porto" in message else "Lisbon"
-        if town not in number:
+        if town not in row:
             return {"facts": []}
-        valid = f"{day(-4):%Y-%m-%d}" if town == "Porto" else data["time"][:10]
-        one = {"subject": number["Rita"], "object": number[town], "predicate": "lives in", "invalid": ""}
-        return {
-            "facts": [
-                {**one, "fact": f"Rita lives in {town}", "valid": valid if "moved" not in message else "2024-03-03"}
-            ]
-        }
+        told = {"subject": row["Rita"], "object": row[town], "predicate": "lives in", "fact": f"Rita lives in {town}"}
+        return {"facts": [{**told, "valid": "2024-03-03" if "moved" in message else data["time"][:10], "invalid": ""}]}
     names = [name for name in ("Lisbon", "Annie", "Ana Reyes", "kiln", "Porto") if name in message]
     return {"entities": [{"name": name, "summary": f"{name} is spoken of."} for name in names]}
 
