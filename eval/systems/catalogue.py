@@ -13,9 +13,11 @@ from eval.systems.a_mem import make_a_mem
 from eval.systems.cam import make_cam
 from eval.systems.em_llm import make_em_llm
 from eval.systems.generative_agents import make_generative_agents
+from eval.systems.graph_rag import make_graph_rag
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
 from eval.systems.langmem import make_langmem
+from eval.systems.mem0_operations import make_mem0
 from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memgpt import make_memgpt
 from eval.systems.memory_bank import make_memory_bank
@@ -28,6 +30,7 @@ from eval.systems.rolling_summary import make_rolling_summary
 from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
 from eval.systems.window import make_full_context, make_last_turns, make_sliding_window
+from eval.systems.zep import make_zep
 from nscma_torch.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
@@ -45,6 +48,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,
+        "graph-rag": make_graph_rag,
         "hipporag": make_hipporag,
         "hipporag2": make_hipporag2,
         "mem-tree": make_mem_tree,
@@ -54,6 +58,8 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "a-mem": make_a_mem,
         "memgpt": make_memgpt,
         "langmem": make_langmem,
+        "mem0-operations": make_mem0,
+        "zep": make_zep,
     }
 )
 

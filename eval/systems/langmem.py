@@ -22,18 +22,17 @@ from typing import Any
 
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found
-from eval.systems.documents import RANKED, said
+from eval.systems.documents import said
 from eval.systems.langmem_operations import MANAGE, Delete, Insert, Patch, Update, fields_of, manager_form
-from eval.systems.language import Language, units_of
+from eval.systems.language import Language
+from eval.systems.memory_collection import MemoryCollection, unit_and_before
 from eval.systems.options import options_of
-from eval.systems.text_nodes import TextNode, as_passage, as_unit, leaves_below, ranked_leaves, said_by
+from eval.systems.text_nodes import TextNode, leaves_below
 from nscma_torch.config import Section
 from nscma_torch.protocols import Embedder
-from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Statement, ToldFact
 
 
@@ -49,7 +48,6 @@ class LangMem:
     """The memories.
 
     Attributes:
-        memories: by their ids: those of the collection, and when all was read the profiles.
         profiles: of each person the fields that have a value, with the rows that it rests on.
     """
 
@@ -59,10 +57,8 @@ class LangMem:
         self._options = options
         self._passages: Sequence[Passage] = ()
         self._said = torch.empty(0, embedder.dimension)  # vectors of the passages
-        self._made = 0
-        self.memories: dict[str, TextNode] = {}
+        self._kept = MemoryCollection(embedder)
         self.profiles: dict[str, dict[str, TextNode]] = {}
-        self._vectors: dict[str, Tensor] = {}
 
     def keep(self, passages: Sequence[Passage]) -> None:
         """Take in the messages exchange by exchange."""
@@ -79,30 +75,12 @@ class LangMem:
                 self._managed(rows)
         for person, fields in self.profiles.items():
             if fields:
-                self._set(f"profile of {person}", _profile(person, fields))
+                self._kept.set(f"profile of {person}", _profile(person, fields))
 
-    def _nearest(self, vector: Tensor) -> list[str]:
-        """Ids of the nearest memories of the collection."""
-        cosine = {id: float(self._vectors[id] @ vector) for id in self.memories}
-        return sorted(cosine, key=lambda id: -cosine[id])[: self._options.near]
-
-    def _set(self, id: str, node: TextNode) -> None:
-        self.memories[id] = node
-        self._vectors[id] = self._embedder.embed([node.text]).cpu()[0]
-
-    def _insert(self, text: str, rows: tuple[int, ...]) -> None:
-        self._made += 1
-        self._set(str(self._made), TextNode(text, rows, written=True))
-
-    def _update(self, ids: Sequence[str], text: str, rows: tuple[int, ...]) -> None:
-        """New content in the place of the first; the others of these go."""
-        leaves = leaves_below([*(self.memories[id] for id in ids), TextNode("", rows)])
-        for id in ids[1:]:
-            self._delete(id)
-        self._set(ids[0], TextNode(text, leaves, written=True))
-
-    def _delete(self, id: str) -> None:
-        self.memories.pop(id, None)
+    @property
+    def memories(self) -> dict[str, TextNode]:
+        """By their ids: those of the collection, and when all was read the profiles."""
+        return self._kept.memories
 
     def _patch(self, person: str, field: str, value: str, rows: tuple[int, ...]) -> None:
         own = self.profiles.setdefault(person, {})
@@ -113,7 +91,7 @@ class LangMem:
     def _managed(self, rows: tuple[int, ...]) -> None:
         """Do what the manager proposes for an exchange."""
         schema = self._language.relations
-        near = self._nearest(self._said[list(rows)].mean(0))
+        near = self._kept.nearest(self._said[list(rows)].mean(0), self._options.near)
         texts = [said(self._passages[row]) for row in rows]
         named = [person for person in self.profiles if any(person in text for text in texts)]
         data = {
@@ -126,37 +104,34 @@ class LangMem:
         for one in form.operations:
             match one:
                 case Insert():
-                    self._insert(one.content, rows)
+                    self._kept.insert(one.content, rows)
                 case Patch():
                     self._patch(one.person, str(one.field), one.value, rows)
                 case Update() if near[one.number - 1] in self.memories:
-                    self._update([near[one.number - 1]], one.content, rows)
+                    self._kept.update([near[one.number - 1]], one.content, rows)
                 case Delete():
-                    self._delete(near[one.number - 1])
+                    self._kept.delete(near[one.number - 1])
 
     def _read(self, row: int) -> None:
         """Do what the trained reader finds of a passage."""
-        *before, unit = units_of(self._passages[max(0, row - TURNS_BEFORE) : row + 1])
-        turns = [] if unit.role == "document" else before
+        unit, turns = unit_and_before(self._passages, row)
         (told,) = self._language.tasks.extract([unit], listeners=[""], before=[turns])
         for statement in told.statements:
             if self._language.relations[statement.relation].cardinality == "one" and not statement.past:
                 self._stated(statement, row)
-        near = self._nearest(self._said[row])
-        units = [as_unit(self.memories[id], self._passages, "atomic_fact") for id in near]
-        known = [ToldFact(id, own.text, own) for id, own in zip(near, units, strict=True)]
+        known = self._kept.known(self._kept.nearest(self._said[row], self._options.near), self._passages)
         new = [ToldFact("", sentence, replace(unit, text=sentence)) for sentence in told.sentences]
         done = self._language.tasks.operate([(one, known) for one in new]) if new else []
         for one, operation in zip(new, done, strict=True):
             ids = [id for id in operation.fact_ids if id in self.memories]
             if operation.action == "UPDATE" and ids:
-                self._update(ids, one.text, (row,))
+                self._kept.update(ids, one.text, (row,))
                 continue
             if operation.action == "DELETE":
                 for id in ids:
-                    self._delete(id)
+                    self._kept.delete(id)
             if operation.action != "NOOP":
-                self._insert(one.text, (row,))
+                self._kept.insert(one.text, (row,))
 
     def _stated(self, statement: Statement, row: int) -> None:
         """Patch a profile; what is denied goes where it is what the field holds."""
@@ -169,21 +144,14 @@ class LangMem:
 
     def find(self, question: str, now: datetime) -> Found:
         """The nearest memories, profiles among them."""
-        nodes = list(self.memories.values())
-        known = said_by(nodes, self._passages, now)
-        if not known:
+        if not self._passages:
             return Found((), ())
-        vectors = torch.stack([self._vectors[id] for id in self.memories])[known]
         query = self._embedder.embed_query(question).cpu()
-        order = [nodes[known[n]] for n in (vectors @ query).argsort(descending=True, stable=True).tolist()]
-        leaves = ranked_leaves(order, self._said @ query)[:RANKED]
-        read = [as_passage(node, self._passages) for node in order[: self._options.top_k]]
-        return Found(read, [self._passages[row] for row in leaves])
+        return self._kept.find(query, self._passages, self._said, now, self._options.top_k)
 
     def store_bytes(self) -> int:
         """Of the memories and their vectors; messages are not kept."""
-        texts = sum(len(node.text.encode()) for node in self.memories.values())
-        return texts + sum(self._vectors[id].nbytes for id in self.memories)
+        return self._kept.nbytes
 
 
 def _profile(person: str, fields: Mapping[str, TextNode]) -> TextNode:
