@@ -163,7 +163,7 @@ class Index(Section):
         "float32, and leave most of a 24 GB card to the models.",
     )
     database_from: int = Field(
-        100_000,
+        500_000,
         ge=0,
         description="Units of a user from which a store in PostgreSQL keeps the user's vectors to itself: they are "
         "searched there, and not loaded; 0 for never. Of no effect on files, nor with score.scaling 'min-max', which "
