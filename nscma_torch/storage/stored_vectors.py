@@ -33,6 +33,7 @@ from nscma_torch.storage.vectors import MICROSECONDS_A_DAY
 FEW = 16_384  # rows; among so few an exact scan takes no longer than the vector index
 _VISITED = 20_000  # vectors that a walk of the vector index may look at, those of other users and out of bounds too
 _FETCHED = 256  # row numbers that are fetched at once
+_PROPOSED = 2  # as many units as are wanted, where the turns beside count too: these lift some from further down
 _COLUMNS = ("seqs", "occurred_at", "importance", "embedded")
 _VECTORS = ("vectors", "contextual")
 
@@ -92,8 +93,9 @@ def candidates(
 ) -> Tensor:
     """Rows that may be among the k of best episodic score under a mask [n]; query [d]."""
     passing = mask & index.embedded
-    rows = nearest(connection, index, query, passing, k)
-    if weights.similarity == "contextual":
+    mixed = weights.similarity == "contextual"
+    rows = nearest(connection, index, query, passing, _PROPOSED * k if mixed else k)
+    if mixed:
         rows = around(rows, (index.previous, index.following))
     if weights.beta or weights.gamma:
         age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
