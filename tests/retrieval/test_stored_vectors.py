@@ -297,7 +297,7 @@ def test_pgvector_without_iterative_scans(
 ) -> None:
     monkeypatch.setattr(stored_vectors, "FEW", 0)
     memory = opened(1, retrieval={"candidates": 1})
-    memory.add(["The kettle is blue.", "The harp is old."], user_id="ana", now=NOW)
+    memory.add(["The kettle is blue.", "The harp is old.", "The boat is new."], user_id="ana", now=NOW)
     make_index(postgres_server, store)
     version = text("UPDATE pg_extension SET extversion = :version WHERE extname = 'vector' RETURNING extversion")
     with superuser(postgres_server, store) as engine, engine.connect() as connection:
