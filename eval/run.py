@@ -37,6 +37,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 
 from eval.harness.budget import REFUSED, Batch, Budget, read_budget
 from eval.harness.contract import Shared, System, Task
@@ -178,14 +179,14 @@ def _summed_up(
         list_failures(console, failures)
     missing = sum(key not in lines for key in keys)
     if ranks.stopped is not None:
-        console.print(f"[red]stopped with {missing} units left:[/] {ranks.stopped}", highlight=False)
+        console.print(f"[red]stopped with {missing} units left:[/] {escape(ranks.stopped)}", highlight=False)
         console.print("When that is mended, run the same command again: it goes on from here.")
         return 2
     why = ranks.told(REFUSED)
     assert why or not missing, f"{missing} units were neither done nor did they fail"
     part = subset(why, str(options.budget), planned, left(planned, lines)) if why else None
     if part is not None:
-        console.print(f"a part, of {missing} units less, within {options.budget}: {why}", highlight=False)
+        console.print(f"a part, of {missing} units less, within {options.budget}: {escape(why)}", highlight=False)
     record.end(part)
     return 1 if failures else 0
 

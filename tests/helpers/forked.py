@@ -357,6 +357,7 @@ def _run(request: dict[str, Any]) -> None:
     def say(line: str) -> None:
         os.write(out, line.encode() + b"\n")
 
+    torch.set_num_threads(1)  # takes the place of the parent's pool, which two threads must not do at once
     try:
         globals()[request["task"]](say, **request["arguments"])
     except BaseException:  # noqa: BLE001 - a forked process must not return into the loop of its parent
