@@ -184,8 +184,9 @@ def _summed_up(
         return 2
     why = ranks.told(REFUSED)
     assert why or not missing, f"{missing} units were neither done nor did they fail"
-    part = subset(why, str(options.budget), planned, left(planned, lines)) if why else None
+    part = None
     if why:
+        part = subset(why, str(options.budget), planned, left(planned, lines))
         console.print(f"a part, of {missing} units less, within {options.budget}: {escape(why)}", highlight=False)
     record.end(part)
     return 1 if failures else 0

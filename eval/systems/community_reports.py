@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from eval.systems.graph_elements import Element, ElementGraph
-from eval.systems.language import Language
+from eval.systems.language import Language, listed
 from eval.systems.leiden_levels import Community
 from eval.systems.text_nodes import TextNode
 from nscma_torch.llm.engines.structured import ReplyForm
@@ -140,7 +140,7 @@ class ReportWriter:
         """Text and rating of each report."""
         if self._language.engine is None:
             return [(_extracted(title, own, self._words), 0) for title, own in zip(titles, told, strict=True)]
-        shown = [_shown(self._language.fitting(_REPORT, own, _shown)) for own in told]
+        shown = [listed(self._language.fitting(_REPORT, own, listed)) for own in told]
         return [(form.text, form.rating) for form in self._language.fill(ReportForm, _REPORT, shown)]
 
 
@@ -153,10 +153,6 @@ def within(embedder: Embedder, texts: Sequence[str], tokens: int) -> list[str]:
             break
         found.append(text)
     return found
-
-
-def _shown(texts: Sequence[str]) -> dict[str, Any]:
-    return {"texts": list(texts)}
 
 
 def _extracted(title: str, texts: Sequence[str], words: int) -> str:

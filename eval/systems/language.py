@@ -97,6 +97,11 @@ def numbered(texts: Sequence[str]) -> dict[str, str]:
     return {str(number): text for number, text in enumerate(texts, 1)}
 
 
+def listed(texts: Sequence[str]) -> dict[str, Any]:
+    """Texts as the data of a prompt, in order."""
+    return {"texts": list(texts)}
+
+
 class Language:
     """Language for one system at work on one sample.
 
@@ -164,6 +169,12 @@ class Language:
         """As many of the items, from the first, as fit one prompt that a form is the reply to."""
         return next(iter(self.packed(instructions, items, shown)), [])
 
+    def latest(
+        self, instructions: str, items: Sequence[ItemT], shown: Callable[[Sequence[ItemT]], Mapping[str, Any]]
+    ) -> list[ItemT]:
+        """As many of the items, up to the last, in their order, as `fitting` has from the first."""
+        return self.fitting(instructions, items[::-1], lambda some: shown(some[::-1]))[::-1]
+
     def summaries(self, groups: Sequence[Sequence[str]], instructions: str, *, words: int) -> list[str]:
         """A summary of the texts of each group, at most about so many words long.
 
@@ -172,10 +183,10 @@ class Language:
         if self.engine is None:
             return [extract_summary(group, words) for group in groups]
         asked = f"{instructions} Use at most {words} words, and write nothing but the summary."
-        packs = [self.packed(asked, group, _texts, reply=_TOKENS_PER_WORD * words) for group in groups]
+        packs = [self.packed(asked, group, listed, reply=_TOKENS_PER_WORD * words) for group in groups]
         if any(len(own) == len(group) > 1 for own, group in zip(packs, groups, strict=True)):
             raise EngineRefusedError("no two texts of a summary fit a prompt together; raise llm.context")
-        written = iter(self.write(asked, [_texts(pack) for own in packs for pack in own], words=words))
+        written = iter(self.write(asked, [listed(pack) for own in packs for pack in own], words=words))
         texts = [[next(written) for _ in own] for own in packs]
         long = [place for place, own in enumerate(texts) if len(own) > 1]
         if long:
@@ -242,10 +253,6 @@ def units_of(passages: Sequence[Passage]) -> list[Unit]:
         )
         for row, passage in enumerate(passages)
     ]
-
-
-def _texts(texts: Sequence[str]) -> dict[str, Any]:
-    return {"texts": list(texts)}
 
 
 def _turns(instructions: str, data: Mapping[str, Any]) -> tuple[Turn, ...]:

@@ -161,13 +161,13 @@ class Mem0:
             )
 
     def _shown(self, texts: Sequence[str], rows: range) -> dict[str, Any]:
-        """What the extraction of an exchange is shown: as many of the last m messages as fit, the newest first."""
+        """What the extraction of an exchange is shown: as many of the last m messages as fit."""
 
         def data(before: Sequence[str]) -> dict[str, Any]:
-            return {"summary": self.summary, "before": list(before)[::-1], "exchange": [texts[row] for row in rows]}
+            return {"summary": self.summary, "before": list(before), "exchange": [texts[row] for row in rows]}
 
         recent = texts[max(0, rows.start - self._options.recent) : rows.start]
-        return data(self._language.fitting(_EXTRACT, recent[::-1], data))
+        return data(self._language.latest(_EXTRACT, recent, data))
 
     def _call(self, fact: str, rows: tuple[int, ...]) -> None:
         """Let the model choose what a fact does to the memories most like it; the first one is added."""
@@ -189,8 +189,6 @@ class Mem0:
                 self.store.update([near[form.call.number - 1]], form.call.text, rows)
             case Delete():
                 self.store.delete(near[form.call.number - 1])
-            case Noop():
-                pass
 
     def _read(self, row: int) -> None:
         """Do what the trained reader finds of a passage."""
@@ -209,8 +207,6 @@ class Mem0:
                 case "DELETE":
                     for id in operation.fact_ids:
                         self.store.delete(id)
-                case "NOOP":
-                    pass
 
     def find(self, question: str, now: datetime) -> Found:
         """The nearest memories."""

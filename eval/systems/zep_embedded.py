@@ -28,13 +28,16 @@ class EmbeddedZep:
         self._language = language
         self._passages = passages
         self._quotes: dict[tuple[int, str], Unit] = {}  # the sentence that states a fact, by episode and text
+        self._stated: dict[int, tuple[Unit, list[Statement]]] = {}  # of the episode at hand
 
     def _statements(self, row: int) -> tuple[Unit, list[Statement]]:
         """The episode, and what it states in open triples; what names no second entity is left out."""
-        unit, turns = unit_and_before(self._passages, row)
-        (told,) = self._language.tasks.extract([unit], listeners=[""], before=[turns])
-        found = [opened(one, self._language.relations) for one in told.statements if one.object]
-        return unit, [one for one in found if name_key(one.subject) and name_key(one.object)]
+        if row not in self._stated:
+            unit, turns = unit_and_before(self._passages, row)
+            (told,) = self._language.tasks.extract([unit], listeners=[""], before=[turns])
+            found = [opened(one, self._language.relations) for one in told.statements if one.object]
+            self._stated = {row: (unit, [one for one in found if name_key(one.subject) and name_key(one.object)])}
+        return self._stated[row]
 
     def entities(self, row: int) -> list[Named]:
         """The speaker, and subjects and objects."""

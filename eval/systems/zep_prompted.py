@@ -159,13 +159,13 @@ class PromptedZep:
         self._resolve = _RESOLVE.format(words=words)
 
     def _shown(self, row: int, instructions: str, **beside: Any) -> dict[str, Any]:
-        """An episode with as many messages before it as fit, the newest first."""
+        """An episode with as many messages before it as fit."""
 
         def data(before: Sequence[str]) -> dict[str, Any]:
-            return {"before": list(before)[::-1], "message": self._texts[row], **beside}
+            return {"before": list(before), "message": self._texts[row], **beside}
 
-        recent = self._texts[max(0, row - self._before) : row][::-1]
-        return data(self._language.fitting(instructions, recent, data))
+        recent = self._texts[max(0, row - self._before) : row]
+        return data(self._language.latest(instructions, recent, data))
 
     def entities(self, row: int) -> list[Named]:
         """The speaker, and what the model finds."""
