@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+import torch
+from torch import Tensor
+
 from eval.harness.contract import Passage
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Message
@@ -85,10 +88,12 @@ def said_by(passage: Passage, now: datetime) -> bool:
     return passage.message.timestamp is None or passage.message.timestamp <= now
 
 
-def beginnings(embedder: Embedder, texts: Sequence[str]) -> list[str]:
-    """Of each text that a system wrote, as much as the embedder reads."""
-    sizes = embedder.count_tokens(texts) if texts else []
-    return [
+def embed_beginnings(embedder: Embedder, texts: Sequence[str]) -> Tensor:
+    """Vectors [n, d] on the CPU of texts that a system wrote: of each, of as much as the embedder reads."""
+    if not texts:
+        return torch.empty(0, embedder.dimension)
+    read = [
         text if size <= embedder.max_tokens else default_chunker(embedder).chunk(text)[0].text
-        for text, size in zip(texts, sizes, strict=True)
+        for text, size in zip(texts, embedder.count_tokens(texts), strict=True)
     ]
+    return embedder.embed(read).cpu()

@@ -36,7 +36,7 @@ from pydantic import Field, create_model
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.community_reports import Report, ReportWriter, degrees, within
-from eval.systems.documents import RANKED, beginnings, said
+from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.graph_elements import Element, ElementGraph, element_graph
 from eval.systems.language import Language, numbered
 from eval.systems.leiden_levels import Community, at_level, leiden_levels
@@ -124,11 +124,8 @@ class GraphRag:
         self.communities = leiden_levels(edges, largest=own.largest, seed=self._seed)
         writer = ReportWriter(self._language, self._embedder, tokens=own.tokens, words=own.words)
         self.reports = writer.write(self.graph, self.communities)
-        self._named = self._embedded([entity.text for entity in self.graph.entities])
-        self._told = self._embedded([report.node.text for report in self.reports])
-
-    def _embedded(self, texts: Sequence[str]) -> torch.Tensor:
-        return self._embedder.embed(beginnings(self._embedder, texts)).cpu() if texts else self._said[:0]
+        self._named = embed_beginnings(self._embedder, [entity.text for entity in self.graph.entities])
+        self._told = embed_beginnings(self._embedder, [report.node.text for report in self.reports])
 
     def find(self, question: str, now: datetime) -> Found:
         """What the question is answered from, of what was said by now."""

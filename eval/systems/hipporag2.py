@@ -30,7 +30,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, best, text_bytes
-from eval.systems.documents import beginnings, said, said_by
+from eval.systems.documents import embed_beginnings, said, said_by
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.phrase_graph import PhraseGraph
@@ -75,10 +75,7 @@ class HippoRag2:
         self._vectors = self._embedder.embed([said(passage) for passage in passages]).cpu()
         stated = self._language.triples(passages)
         self.graph = PhraseGraph(stated, self._embedder, synonyms=self._options.synonyms, with_passages=True)
-        texts = beginnings(self._embedder, [triple.text for triple in self.graph.triples])
-        self._triples = (
-            self._embedder.embed(texts).cpu() if texts else self._vectors.new_empty(0, self._vectors.shape[1])
-        )
+        self._triples = embed_beginnings(self._embedder, [triple.text for triple in self.graph.triples])
 
     def find(self, question: str, now: datetime) -> Found:
         """The passages where the walk from the question's triples and from all passages is most."""

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, beginnings, said, said_by
+from eval.systems.documents import RANKED, embed_beginnings, said, said_by
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, ranked_leaves
@@ -147,7 +147,7 @@ class MemTree:
             node.text = new or node.text
             node.written = True
             node.leaves.append(row)
-        self._vectors[list(way)] = self._embedder.embed(beginnings(self._embedder, [node.text for node in nodes])).cpu()
+        self._vectors[list(way)] = embed_beginnings(self._embedder, [node.text for node in nodes])
 
     def find(self, question: str, now: datetime) -> Found:
         """The nodes nearest to the question; what was written of later passages too is not there yet."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage
 from eval.systems.baseline import Found
-from eval.systems.documents import RANKED, beginnings
+from eval.systems.documents import RANKED, embed_beginnings
 from eval.systems.language import units_of
 from eval.systems.text_nodes import TextNode, as_passage, as_unit, leaves_below, ranked_leaves, said_by
 from nscma_torch.protocols import Embedder
@@ -44,7 +44,7 @@ class MemoryCollection:
     def set(self, id: str, node: TextNode) -> None:
         """The memory with this id, whether or not there was one."""
         self.memories[id] = node
-        self._vectors[id] = self._embedder.embed(beginnings(self._embedder, [node.text])).cpu()[0]
+        self._vectors[id] = embed_beginnings(self._embedder, [node.text])[0]
 
     def insert(self, text: str, rows: tuple[int, ...]) -> None:
         """A new memory that rests on these rows."""

@@ -29,7 +29,7 @@ from pydantic import Field
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, beginnings, said, said_by
+from eval.systems.documents import RANKED, embed_beginnings, said, said_by
 from eval.systems.language import Language, numbered, numbers_form
 from eval.systems.options import options_of
 from eval.systems.plain_retrieval import PlainSearch
@@ -120,7 +120,7 @@ class ReadAgent:
         texts = [[self._texts[row] for row in page] for page in self.pages]
         self.gists = self._language.summaries(texts, _GIST, words=wanted.gist)
         if self._language.engine is None and self.gists:
-            self._vectors = self._embedder.embed(beginnings(self._embedder, self.gists)).cpu()
+            self._vectors = embed_beginnings(self._embedder, self.gists)
 
     def _where_natural(self, start: int, first: int, last: int) -> int:
         """By the model, which sees the piece before the page and the one behind it, too."""

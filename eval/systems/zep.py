@@ -32,7 +32,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, beginnings, said
+from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.plain_retrieval import PlainSearch
@@ -104,7 +104,7 @@ class Zep:
         )
 
     def _embedded(self, texts: Sequence[str]) -> Tensor:
-        return self._embedder.embed(beginnings(self._embedder, texts)).cpu() if texts else self._facts[:0]
+        return embed_beginnings(self._embedder, texts)
 
     def _episode(self, tasks: ZepTasks, row: int) -> None:
         known = len(self.graph.entities)
