@@ -238,8 +238,12 @@ def test_breadth_first_search_finds_what_shares_no_word(monkeypatch: pytest.Monk
 class Reads:
     """Language tasks that state where Rita lives and lived, and change what the words say."""
 
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
     def extract(self, units: Sequence[Unit], **_: Any) -> list[Extraction]:
         (unit,) = units
+        self.read.append(unit.text)
         town = next((town for town in ("Lisbon", "Porto", "Braga") if town in unit.text), "")
         own = Statement(
             "Ana" if "Ana " in unit.text else "Rita",
@@ -259,7 +263,8 @@ class Reads:
 
 
 def test_without_a_model_statements_are_facts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eval.systems.language.KeptExtractions", lambda *_: Reads())
+    tasks = Reads()
+    monkeypatch.setattr("eval.systems.language.KeptExtractions", lambda *_: tasks)
     said = (
         "I live in Lisbon.",
         "Lisbon, yes.",
@@ -270,6 +275,7 @@ def test_without_a_model_statements_are_facts(monkeypatch: pytest.MonkeyPatch) -
     embedder = HashEmbedder()
     own = Zep(Language(shared(), None), embedder, ZepOptions())
     own.keep(passages_of(conversation(said), default_chunker(embedder)))
+    assert tasks.read == list(said), "each episode once"
     lisbon, porto, braga = own.graph.facts
     assert [one.text for one in own.graph.facts] == [f"Rita lives in {town}" for town in ("Lisbon", "Porto", "Braga")]
     assert (lisbon.rows, lisbon.valid, lisbon.invalid, lisbon.expired) == ([0, 1], day(0), day(2), day(2))
