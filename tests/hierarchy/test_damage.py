@@ -52,7 +52,6 @@ def test_the_digest_covers_the_hierarchy(open_lively: Open, tmp_path: Path) -> N
     before = memory.digest()
     for change in (
         "UPDATE personas SET label = label + 1 WHERE level = 0 AND id = 0",
-        "UPDATE links SET weight = weight / 2 WHERE level = 0",
         "UPDATE links SET cut = NOT cut",
         "UPDATE units SET text = 'x' || text WHERE kind = 'summary'",
         "DELETE FROM node_units WHERE level = 1",
