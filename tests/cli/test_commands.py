@@ -265,6 +265,8 @@ def test_output_can_be_cut_by_its_reader(run: Run) -> None:
 
 
 def test_demo_runs_on_its_own_conversation(run: Run) -> None:
+    with Path("light.toml").open("a") as config:
+        config.write('[reading]\nmodel = "none"\nfacts = "none"\n')  # `make demo` runs it with all its models
     result = json.loads(ok(run("demo", "--json")))
     Shapes().compare(result, prints()["demo"], "demo")
     assert result["messages"] >= 240
