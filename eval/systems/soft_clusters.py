@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from nscma_torch.extras import require
@@ -40,6 +41,7 @@ def soft_clusters(vectors: Tensor, *, threshold: float, seed: int) -> list[list[
 
 
 def _reduced(points: Any, neighbours: int, seed: int) -> Any:
+    """Rows of fewer dimensions; torch keeps its threads, which numba would set to one for each processor."""
     umap = require("umap", extra="eval", purpose="RAPTOR's clustering")
     reducer = umap.UMAP(
         n_neighbors=min(max(2, neighbours), len(points) - 1),
@@ -48,7 +50,11 @@ def _reduced(points: Any, neighbours: int, seed: int) -> Any:
         random_state=seed,
         n_jobs=1,
     )
-    return reducer.fit_transform(points)
+    threads = torch.get_num_threads()
+    try:
+        return reducer.fit_transform(points)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def mixture_rows(points: Any, threshold: float, seed: int, *, most: int = MOST) -> Sequence[list[int]]:
