@@ -83,11 +83,12 @@ def results(out: Path, *, timed: bool = False) -> list[dict[str, Any]]:
     return lines
 
 
-def torchrun(config: str, out: Path, log: Path) -> subprocess.Popen[bytes]:
+def torchrun(config: str, out: Path, log: Path, rank: str = "tiny_run.py") -> subprocess.Popen[bytes]:
+    """Two processes of a program beside this file."""
     root = Path(__file__).parents[2]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{root}:{root / 'kernels'}"}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    program = str(Path(__file__).parent / "tiny_run.py")
+    program = str(Path(__file__).parent / rank)
     with log.open("wb") as said:
         command += [program, config, str(out)]
         return subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT)

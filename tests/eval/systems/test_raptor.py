@@ -20,7 +20,9 @@ def test_clusters_of_separate_groups_are_the_groups() -> None:
     torch.manual_seed(3)
     centres = torch.nn.functional.normalize(torch.randn(3, 32), dim=1)
     rows = torch.cat([centre + 0.05 * torch.randn(20, 32) for centre in centres])
+    torch.set_num_threads(1)
     found = soft_clusters(torch.nn.functional.normalize(rows, dim=1), threshold=0.1, seed=1)
+    assert torch.get_num_threads() == 1  # numba sets it to one for each processor
     groups = {number // 20 for own in found for number in own}
     assert groups == {0, 1, 2} and all(len({number // 20 for number in own}) == 1 for own in found)
 
