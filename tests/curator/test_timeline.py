@@ -368,7 +368,7 @@ def claims_at(draw: st.DrawFn, *, distinct: bool = False) -> list[Claim]:
     return made
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(claims_at(distinct=True), st.randoms(use_true_random=False))
 def test_arrival_order_does_not_matter(claims: list[Claim], chance: random.Random) -> None:
     shuffled = list(claims)
@@ -386,7 +386,7 @@ def test_arrival_order_does_not_matter(claims: list[Claim], chance: random.Rando
     assert seen(resolve(claims, RULES)) == seen(resolve(renumbered, RULES))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 @given(claims_at())
 def test_spans_of_one_group_never_overlap_unless_disputed(claims: list[Claim]) -> None:
     spans = [span for span in resolve(claims, RULES).spans if span.valid_from != span.valid_to]
@@ -398,7 +398,7 @@ def test_spans_of_one_group_never_overlap_unless_disputed(claims: list[Claim]) -
         assert first.valid_to <= second.valid_from, (first, second)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 @given(claims_at())
 def test_every_claim_is_in_a_span_or_explained(claims: list[Claim]) -> None:
     timeline = resolve(claims, RULES)
@@ -409,7 +409,7 @@ def test_every_claim_is_in_a_span_or_explained(claims: list[Claim]) -> None:
         assert outcome.reason or any(one.seq in span.claims + span.ended_by for span in own)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 @given(claims_at())
 def test_spans_are_in_order_and_well_formed(claims: list[Claim]) -> None:
     spans = resolve(claims, RULES).spans
@@ -428,7 +428,7 @@ def test_spans_are_in_order_and_well_formed(claims: list[Claim]) -> None:
             assert one.sequence < other.sequence
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(claims_at())
 def test_the_same_in_the_same_breath_adds_strength_alone(claims: list[Claim]) -> None:
     plain = [one for one in claims if not (one.correction or one.past or one.ends is not None)]

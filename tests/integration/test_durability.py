@@ -27,7 +27,7 @@ from tests.conftest import LIGHT
 from tests.storage.index_rows_of import assert_same
 
 Open = Callable[..., Memory]
-FEW, MANY = range(3), range(3, 50)
+FEW, MANY = range(2), range(2, 50)
 
 
 def instants() -> Any:

@@ -21,7 +21,7 @@ from nscma_torch.storage import jobs
 from nscma_torch.storage.database import ALL_USERS
 
 Open = Callable[..., Memory]
-FEW, MANY = range(3), range(3, 20)
+FEW, MANY = range(1), range(1, 20)
 HIERARCHY = {"neighbours": 4, "min_members": 2, "max_members": 6, "batch_size": 6}
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 TABLES = ("hierarchies", "nodes", "node_units", "personas", "links")

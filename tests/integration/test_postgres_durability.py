@@ -19,7 +19,7 @@ from tests.conftest import LIGHT, LightProxy
 from tests.helpers import postgres
 
 USERS = ("ana", "bob")
-FEW, MANY = 2, 50
+FEW, MANY = 1, 50
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from nscma_torch.memory import Memory
 from tests.helpers.noting import DEFERRED, EVERYTHING, Plain, day, everything, log, opener, say
 
 Open = Callable[..., Memory]
-FEW, MANY = range(3), range(3, 20)
+FEW, MANY = range(1), range(1, 20)
 NOW = day(700)
 CONFIG: dict[str, Any] = {**DEFERRED, "worker": {"batch_size": 4, "lease": 0.3}}
 USERS = ("ada", "eve")
