@@ -88,12 +88,16 @@ def said_by(passage: Passage, now: datetime) -> bool:
     return passage.message.timestamp is None or passage.message.timestamp <= now
 
 
-def embed_beginnings(embedder: Embedder, texts: Sequence[str]) -> Tensor:
-    """Vectors [n, d] on the CPU of texts that a system wrote: of each, of as much as the embedder reads."""
-    if not texts:
-        return torch.empty(0, embedder.dimension)
-    read = [
+def beginnings(embedder: Embedder, texts: Sequence[str]) -> list[str]:
+    """Of texts that a model wrote, whose length nobody knows, as much of each as the embedder reads."""
+    return [
         text if size <= embedder.max_tokens else default_chunker(embedder).chunk(text)[0].text
         for text, size in zip(texts, embedder.count_tokens(texts), strict=True)
     ]
-    return embedder.embed(read).cpu()
+
+
+def embed_beginnings(embedder: Embedder, texts: Sequence[str]) -> Tensor:
+    """Vectors [n, d] on the CPU of texts that a model wrote, each of as much as the embedder reads."""
+    if not texts:
+        return torch.empty(0, embedder.dimension)
+    return embedder.embed(beginnings(embedder, texts)).cpu()

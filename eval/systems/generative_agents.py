@@ -28,7 +28,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, said
+from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, as_unit, leaves_below, ranked_leaves, said_by
@@ -117,7 +117,7 @@ class MemoryStream:
                 leaves = leaves_below([nodes[source] for source in line.sources])
                 new.setdefault(line.text, TextNode(line.text, leaves, written=True))
         if new:
-            vectors = self._embedder.embed(list(new)).cpu()
+            vectors = embed_beginnings(self._embedder, list(new))
             for node, rating, vector in zip(new.values(), self._rated(list(new.values())), vectors, strict=True):
                 self.memories.append(Memory(node, rating, now))
                 self._vectors.append(vector)

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, best, text_bytes
-from eval.systems.documents import said, said_by
+from eval.systems.documents import embed_beginnings, said, said_by
 from eval.systems.language import EntitiesForm, Language
 from eval.systems.options import options_of
 from eval.systems.phrase_graph import PhraseGraph
@@ -110,7 +110,7 @@ class HippoRag:
         """What each passage is worth [n], float64."""
         if not (names and self.graph.phrases):
             return torch.zeros(len(self._passages), dtype=torch.float64)
-        nearest = (self.graph.vectors @ self._embedder.embed(names).cpu().T).argmax(0)
+        nearest = (self.graph.vectors @ embed_beginnings(self._embedder, names).T).argmax(0)
         linked = sorted({*nearest.tolist()})
         seeds = torch.zeros(self.graph.nodes, dtype=torch.float64)
         seeds[linked] = 1 / self.graph.holders[linked]

@@ -28,7 +28,7 @@ from pydantic import Field, create_model
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found
-from eval.systems.documents import said
+from eval.systems.documents import embed_beginnings, said
 from eval.systems.language import Language, numbered
 from eval.systems.memory_collection import MemoryCollection, unit_and_before
 from eval.systems.options import options_of
@@ -171,7 +171,7 @@ class Mem0:
 
     def _call(self, fact: str, rows: tuple[int, ...]) -> None:
         """Let the model choose what a fact does to the memories most like it; the first one is added."""
-        (vector,) = self._embedder.embed([fact]).cpu()
+        (vector,) = embed_beginnings(self._embedder, [fact])
         near = self.store.nearest(vector, self._options.near)
 
         def data(ids: Sequence[str]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Mem0:
         """Do what the trained reader finds of a passage."""
         unit, turns = unit_and_before(self._passages, row)
         (told,) = self._language.tasks.extract([unit], listeners=[""], before=[turns])
-        vectors = self._embedder.embed(told.sentences).cpu() if told.sentences else ()
+        vectors = embed_beginnings(self._embedder, told.sentences)
         for sentence, vector in zip(told.sentences, vectors, strict=True):
             known = self.store.known(self.store.nearest(vector, self._options.near), self._passages)
             fact = ToldFact("", sentence, replace(unit, text=sentence))

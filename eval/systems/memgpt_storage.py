@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import torch
 
 from eval.harness.contract import Passage
-from eval.systems.documents import said
+from eval.systems.documents import beginnings, embed_beginnings, said
 from eval.systems.plain_retrieval import PlainSearch
 from eval.systems.text_nodes import TextNode
 from nscma_torch.protocols import Embedder
@@ -39,7 +39,7 @@ class Storage:
         new = {node.text: node for node in nodes if node.text not in known}
         if new:
             self.archive += new.values()
-            self._vectors = torch.cat([self._vectors, self._embedder.embed(list(new)).cpu()])
+            self._vectors = torch.cat([self._vectors, embed_beginnings(self._embedder, list(new))])
 
     def recalled(self, query: str, known: Collection[int]) -> list[TextNode]:
         """The messages in the rows known that have words of the query, best first."""
@@ -48,7 +48,8 @@ class Storage:
 
     def archived(self, query: str, known: set[int]) -> list[TextNode]:
         """What archival storage holds of the rows known, the nearest to the query first."""
-        order = (self._vectors @ self._embedder.embed_query(query).cpu()).argsort(descending=True, stable=True)
+        (asked,) = beginnings(self._embedder, [query])
+        order = (self._vectors @ self._embedder.embed_query(asked).cpu()).argsort(descending=True, stable=True)
         return [node for place in order.tolist() if known.issuperset((node := self.archive[place]).leaves)]
 
     def covered(self, question: str, nodes: Sequence[TextNode], known: Collection[int]) -> float:

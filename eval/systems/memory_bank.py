@@ -34,7 +34,7 @@ from pydantic import Field
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, said
+from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.language import Language
 from eval.systems.memory_bank_days import Days, day_of, joined
 from eval.systems.options import options_of
@@ -95,7 +95,7 @@ class MemoryBank:
         self.nodes = [TextNode(said(passage), (row,)) for row, passage in enumerate(passages)]
         if self._language is not None:
             self._write(Days(self._language, passages))
-        self._vectors = self._embedder.embed([node.text for node in self.nodes]).cpu()
+        self._vectors = embed_beginnings(self._embedder, [node.text for node in self.nodes])
         self._draws = torch.rand(len(self.nodes), dtype=torch.float64).tolist()
         self.strength = [self._options.strength] * len(self.nodes)
         self.recalled = [day_of(passages[node.leaves[-1]].message.timestamp) for node in self.nodes]

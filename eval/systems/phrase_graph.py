@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from eval.systems.documents import embed_beginnings
 from eval.systems.language import Triple
 from nscma_kernels import personalized_pagerank
 from nscma_torch.protocols import Embedder
@@ -76,7 +77,7 @@ class PhraseGraph:
         self._phrase, self._passage = pairs.T
         self._times = torch.tensor(list(held.values()), dtype=torch.float64)
         self.holders = torch.bincount(self._phrase, minlength=len(self.phrases)).double()
-        self.vectors = embedder.embed(self.phrases).cpu() if self.phrases else torch.empty(0, embedder.dimension)
+        self.vectors = embed_beginnings(embedder, self.phrases)
         self._join_synonyms(synonyms)
         self._passages = len(stated)
         self.nodes = len(self.phrases) + (self._passages if with_passages else 0)

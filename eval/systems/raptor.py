@@ -21,7 +21,7 @@ from pydantic import Field
 
 from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
-from eval.systems.documents import RANKED, said
+from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.soft_clusters import DIMENSIONS, soft_clusters
@@ -73,7 +73,7 @@ class Raptor:
             ]
             if not level:
                 break
-            vectors.append(self._embedder.embed([node.text for node in level]).cpu())
+            vectors.append(embed_beginnings(self._embedder, [node.text for node in level]))
             self.nodes += level
         self._vectors = torch.cat(vectors) if vectors else self._vectors
 

@@ -11,6 +11,7 @@ no score is shown. What is shown is that prompts, forms and judgements go throug
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +32,9 @@ CONTEXT = 32_768  # tokens of a few bytes each, of a tokenizer that was made fro
 SERVED = (
     *("--max-model-len", str(CONTEXT), "--hf-overrides", f'{{"max_position_embeddings": {CONTEXT}}}'),
     *("--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}'),
+    *("--override-generation-config", '{"repetition_penalty": 1.5}'),
 )
+WIDTH = 128
 ENGINE = """
 [memory.llm]
 engine = "http"
@@ -82,6 +86,26 @@ def shown(systems: dict[str, Told]) -> Table:
     return table
 
 
+def closing_model(folder: Path) -> Path:
+    """A tiny Llama with random weights that ends what it writes, while other random ones repeat a word without end.
+
+    A direction that all tokens share, longer than what tells them apart, raises the logits of those that close a
+    string, a list or an object above most others.
+    """
+    from safetensors.torch import load_file, save_file
+
+    build(folder, hidden_size=WIDTH, max_position_embeddings=CONTEXT)
+    weights = load_file(folder / "model.safetensors")
+    vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    closing = [row for token, row in vocabulary.items() if token[0] in '"]}']
+    direction = torch.nn.functional.normalize(torch.randn(WIDTH, generator=torch.Generator().manual_seed(1)), dim=0)
+    tokens, logits = weights["model.embed_tokens.weight"], weights["lm_head.weight"]
+    tokens += direction * 4 * tokens.norm(dim=1).mean()
+    logits[closing] += direction * 7 * logits.std()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
 def program(name: str, *words: str) -> int:
     """Run one of eval's programs; its exit status, which is 1 where a sample failed."""
     status = subprocess.run([sys.executable, "-m", name, *words]).returncode
@@ -101,12 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, default=1, help="samples of each task")
     parser.add_argument("--tasks", nargs="+", default=(), help="only these, by name")
     parser.add_argument("--systems", nargs="+", default=(), help="only these, by name")
-    parser.add_argument("--max-tokens", type=int, default=256, help="of one reply of the model")
+    parser.add_argument("--max-tokens", type=int, default=1024, help="of one reply of the model")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     named = {"--tasks": given.tasks, "--systems": given.systems}
     only = [word for option, names in named.items() if names for word in (option, *names)]
-    model = given.model or build(given.out / "tiny", hidden_size=128, max_position_embeddings=CONTEXT)
+    model = given.model or closing_model(given.out / "tiny")
     with vllm_server(given.vllm, model.absolute(), given.out.absolute(), SERVED) as (url, _):
         config = given.out / "run.toml"
         engine = ENGINE.format(url=url, max_tokens=given.max_tokens)
