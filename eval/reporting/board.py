@@ -62,8 +62,8 @@ class Entry:
 
     @property
     def engine(self) -> str:
-        """The language engine of its run."""
-        return engine_of(self.run.results)
+        """The language engine that it asks."""
+        return engine_of(self.run.results, self.system)
 
     @property
     def embedder(self) -> str:
