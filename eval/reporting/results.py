@@ -361,8 +361,8 @@ def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Seque
                     questions.append(asked.model_copy(update={"scores": scores}))
                 own[sample] = line.model_copy(update={"questions": tuple(questions)})
     known = agreement_of(folder)
-    own = {(known.engine, known.prompt): known} if known else {}
-    return [Judge(*judge, own.get(judge)) for judge in sorted(judges)]
+    agreed = {} if known is None else {(known.engine, known.prompt): known}
+    return [Judge(engine, prompt, agreed.get((engine, prompt))) for engine, prompt in sorted(judges)]
 
 
 def halved(lines: Sequence[Line], half: str) -> list[Line]:
