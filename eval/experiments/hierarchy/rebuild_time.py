@@ -199,11 +199,11 @@ def main() -> None:
                 each = ", ".join(f"{row.calls} in {row.seconds:.1f} s" for row in own)
                 console.print(f"{system}, batches of {size}: {each}")
             equipment.keep()
+            if arguments.out is not None:  # after each system, so that a run that is stopped leaves what it measured
+                arguments.out.mkdir(parents=True, exist_ok=True)
+                plot(rows, arguments.out / "rebuild_time.png")
+                write_csv(rows, arguments.out / "rebuild_time.csv")
     console.print(table(rows))
-    if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        plot(rows, arguments.out / "rebuild_time.png")
-        write_csv(rows, arguments.out / "rebuild_time.csv")
 
 
 if __name__ == "__main__":
