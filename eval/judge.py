@@ -4,7 +4,9 @@
     python -m eval.judge --agreement [--config CONFIG]
 
 OUT/judged.jsonl gets a line for each question, beside the raw lines, which stay as they are; a pass that was stopped
-goes on when it is started again. `eval.report` shows the verdicts as a metric, with model and SHA-256 of the prompt.
+goes on when it is started again. `eval.report` and `eval.leaderboard` show the verdicts as the metric ACC-L, with
+model, SHA-256 of the prompt, and how far this judge agrees with labels given by hand: that is measured before the first
+verdict, and kept in OUT/agreement.json.
 CONFIG is an evaluation's configuration, of which [judge.llm] or else [memory.llm] is read, or one of the product's,
 with [llm]. --agreement prints how far the judge, exact match and word F1 agree with labels given by hand, without a
 model the last two alone. The prompt is frozen: `eval/judging/prompt.txt`.
@@ -25,7 +27,7 @@ from rich.console import Console
 
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
-from eval.reporting.results import Judged, Line, raw_lines, read_lines
+from eval.reporting.results import AGREEMENT, Judged, Line, agreement_of, raw_lines, read_lines
 from nscma_torch.config import load_config, read_toml
 from nscma_torch.device import torch_device
 from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
@@ -90,6 +92,22 @@ def judge_run(folder: Path, engine: LanguageEngine, tasks: Sequence[str], consol
     return failed
 
 
+def keep_agreement(folder: Path, engine: LanguageEngine, console: Console) -> None:
+    """Measure how far the judge agrees with labels given by hand, where the folder does not say it of this judge.
+
+    Raises EngineUnavailableError where the engine is away.
+    """
+    engine.count_tokens([])  # starts it: only then does it know its name
+    known = agreement_of(folder)
+    if known is None or (known.engine, known.prompt) != (engine.name, prompt_sha256()):
+        known, errors = agreement.measured(engine)
+        for error in errors:
+            if isinstance(error, EngineUnavailableError):
+                raise error
+        (folder / AGREEMENT).write_text(known.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    console.print(f"The judge's agreement: {known}", highlight=False)
+
+
 def _left(lines: Sequence[Line], judged: set[Key]) -> Iterator[Left]:
     for line in lines:
         for asked in line.questions:
@@ -134,10 +152,8 @@ def show_agreement(engine: LanguageEngine | None, console: Console) -> None:
     sample = agreement.items()
     verdicts: dict[str, list[str]] = {name: list(own) for name, own in agreement.metrics(sample).items()}
     if engine is not None:
-        outcomes = judge(engine, [item.case for item in sample])
-        failed = [outcome for outcome in outcomes if isinstance(outcome, EngineError)]
-        said = ["no verdict" if isinstance(outcome, EngineError) else outcome.verdict for outcome in outcomes]
-        verdicts = {engine.name: said, **verdicts}
+        found, failed = agreement.measured(engine)
+        verdicts = {engine.name: list(found.verdicts), **verdicts}
         if failed:
             console.print(f"{len(failed)} items without a verdict; the first: {failed[0]}", markup=False)
     console.print(agreement.table(sample, verdicts))
@@ -166,6 +182,7 @@ def main() -> None:
                 if arguments.agreement:
                     show_agreement(engine, console)
                 else:
+                    keep_agreement(arguments.run, engine, console)
                     failed = judge_run(arguments.run, engine, arguments.tasks, console)
     except NscmaError as error:
         parser.exit(2, f"eval.judge: {type(error).__name__}: {error}\n")

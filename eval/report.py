@@ -122,8 +122,8 @@ def _remarks(results: Results) -> list[str]:
         f"Failed: {len(results.failures)} of {sum(map(len, results.lines.values()))} samples; each counts as wrong.",
     ]
     remarks += ["", f"Language engine: {origin.engine_of(results)}."]
-    for judge, prompt in results.judges:
-        remarks += ["", f"Judge: {judge}, prompt SHA-256 {prompt}."]
+    for judge in results.judges:
+        remarks += ["", f"Judge: {judge}."]
     return remarks
 
 

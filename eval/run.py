@@ -25,10 +25,12 @@ on a file system that they share, and the same checkout and data. Memories are m
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -54,6 +56,7 @@ from nscma_torch.errors import ConfigError, NscmaError, StoreFullError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]
 MakeSystem = Callable[[Mapping[str, Any], Shared], System]
+Made = tuple[System, Equipment]
 
 
 @dataclass(frozen=True)
@@ -213,27 +216,49 @@ def _work(
     if not plan.batches:
         return
     pace, budget = plan.pace(ranks), plan.budget(ranks)
-    with (
-        RawLines(options.out, ranks.rank) as raw,
-        equipped(config.memory, device=ranks.device, seed=config.seed, cache=options.cache) as equipment,
-    ):
-        systems = {
-            name: make_system({key: value for key, value in section.items() if key != "tasks"}, equipment.shared)
-            for name, section in config.systems.items()
-            if name in plan.systems
-        }
+    with RawLines(options.out, ranks.rank) as raw, ExitStack() as stack:
+        systems = _made(options, config, ranks, plan.systems, make_system, stack)
         for group in _taken(plan.batches, ranks, budget):
             try:
-                for line in _lines(group, tasks, systems, config.seed, equipment):
+                for line in _lines(group, tasks, systems, config.seed):
                     raw.append({**line, **plan.stamp})
                     pace.note((line["task"], line["system"]), line["took"])
                     ranks.add("failed", int(line["error"] is not None))
                     ranks.add("done")
-                equipment.keep()
+                for equipment in _equipment(systems.values()):
+                    equipment.keep()
             except Stopped as stopped:
                 ranks.stop(str(stopped))
             except (OSError, StoreFullError) as error:
                 ranks.stop(f"{type(error).__name__}: {error}")
+
+
+def _made(
+    options: Options,
+    config: RunConfig,
+    ranks: Ranks,
+    names: Collection[str],
+    make_system: MakeSystem,
+    stack: ExitStack,
+) -> dict[str, Made]:
+    """The systems of these names; those whose [memory] is the same share models and engine."""
+    equipment: dict[str, Equipment] = {}
+    made = {}
+    for name in config.systems:
+        if name not in names:
+            continue
+        memory = config.memory_of(name)
+        key = json.dumps(memory, sort_keys=True, default=str)
+        if key not in equipment:
+            own = equipped(memory, device=ranks.device, seed=config.seed, cache=options.cache)
+            equipment[key] = stack.enter_context(own)
+        made[name] = make_system(config.options_of(name), equipment[key].shared), equipment[key]
+    return made
+
+
+def _equipment(systems: Iterable[Made]) -> list[Equipment]:
+    """That of some systems, each once."""
+    return list({id(own): own for _, own in systems}.values())
 
 
 def _taken(batches: Sequence[Batch], ranks: Ranks, budget: Budget | None) -> Iterator[Group]:
@@ -251,13 +276,13 @@ def _taken(batches: Sequence[Batch], ranks: Ranks, budget: Budget | None) -> Ite
                 budget.measured(batch)
 
 
-def _lines(
-    group: Group, tasks: Mapping[str, Task], systems: Mapping[str, System], seed: int, equipment: Equipment
-) -> Iterator[dict[str, Any]]:
+def _lines(group: Group, tasks: Mapping[str, Task], systems: Mapping[str, Made], seed: int) -> Iterator[dict[str, Any]]:
     """A line for each unit of a group."""
     task, sample = tasks[group.task], None
     unanswered: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="eval-") as folders, equipment.sample():
+    with tempfile.TemporaryDirectory(prefix="eval-") as folders, ExitStack() as stack:
+        for equipment in _equipment(systems[name] for name in group.systems):
+            stack.enter_context(equipment.sample())
         for number, name in enumerate(group.systems):
             folder = Path(folders) / str(number)
             folder.mkdir()
@@ -267,7 +292,8 @@ def _lines(
                 if sample is None:
                     sample = task.sample(group.sample)
                     unanswered = unasked(task, sample)
-                rest = measured(sample, task, systems[name], equipment.time, folder)
+                system, equipment = systems[name]
+                rest = measured(sample, task, system, equipment.time, folder)
             except Exception as error:  # noqa: BLE001 - whatever a sample does to a system becomes its line
                 rest = failed(error, unanswered)
             yield {**head(group, task, name, seed=seed), **rest, "took": perf_counter() - began}

@@ -12,6 +12,9 @@
     kind = "nscma"             # of eval/systems/catalogue.py, or package.module:Class; further keys are that kind's
     name = "NSCMA full"
     tasks = ["BABILong 10k"]   # optional: only these
+    memory = { embedder = { model = "FOLDER" } }  # optional: sections over [memory] for this system alone
+    vary = { top_k = [5, 10] } # optional: a system for each value, "NSCMA full, top_k = 5", of several keys for each
+                               # combination; keys may be dotted: "memory.embedder.model", "memory.llm.model"
 
 Its SHA-256 is over these keys alone, whatever their layout: comments may change, and so may [report] and [judge], which
 are read by what comes after the run.
@@ -23,15 +26,18 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from eval.systems.options import merged
 from nscma_torch.config import read_toml
 from nscma_torch.errors import ConfigError
 
 _KEYS = ("seed", "memory", "tasks", "systems")
 _LATER = ("title", "report", "judge")
+_OF_THE_RUN = ("tasks", "memory")  # keys of a system that say nothing of how it works
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,14 @@ class RunConfig:
         """Names of the systems that are measured on a task."""
         return [name for name, section in self.systems.items() if task in section.get("tasks", self.tasks)]
 
+    def memory_of(self, system: str) -> Mapping[str, Any]:
+        """Sections of the configuration that the system's memory, embedder, language model and reader are made from."""
+        return merged(self.memory, self.systems[system].get("memory", {}))
+
+    def options_of(self, system: str) -> Mapping[str, Any]:
+        """What a system is made from, beside what it shares with others."""
+        return {key: value for key, value in self.systems[system].items() if key not in _OF_THE_RUN}
+
 
 def read_config(path: Path, *, tasks: Sequence[str] = (), systems: Sequence[str] = ()) -> RunConfig:
     """Read the file; ConfigError says what is wrong with it.
@@ -71,6 +85,7 @@ def read_config(path: Path, *, tasks: Sequence[str] = (), systems: Sequence[str]
         if kinds:
             added = [{"kind": kind, "name": kind.rpartition(":")[2]} for kind in kinds]
             given = {**given, key: [*given.get(key, []), *added]}
+    given = {**given, "systems": _varied(path, given.get("systems"))}
     unknown = sorted(given.keys() - {*_KEYS, *_LATER})
     if unknown:
         raise ConfigError(f"{path}: unknown key {unknown[0]!r}; there are {', '.join((*_KEYS, *_LATER))}")
@@ -83,7 +98,36 @@ def read_config(path: Path, *, tasks: Sequence[str] = (), systems: Sequence[str]
         if not isinstance(only, list):
             raise ConfigError(f"{path}: tasks of the system {name!r} must be a list of names")
         check_names(only, by_task, f"{path}: the system {name!r} names the task")
+        if not isinstance(section.get("memory", {}), dict):
+            raise ConfigError(f"{path}: memory of the system {name!r} must be sections, as [memory] of the run")
     return RunConfig(given, seed, memory, by_task, by_system)
+
+
+def _varied(path: Path, sections: Any) -> Any:
+    """The sections of systems, each that varies keys in as many copies as there are values, or pairs of values."""
+    if not isinstance(sections, list):
+        return sections
+    found: list[Any] = []
+    for section in sections:
+        if not isinstance(section, dict) or "vary" not in section:
+            found.append(section)
+            continue
+        keys, rest = section["vary"], {key: value for key, value in section.items() if key != "vary"}
+        if not (isinstance(keys, dict) and keys and all(isinstance(own, list) and own for own in keys.values())):
+            raise ConfigError(f"{path}: vary of the system {section.get('name')!r} must name keys with lists of values")
+        for values in product(*keys.values()):
+            own = dict(zip(keys, values, strict=True))
+            told = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in own.items())
+            found.append(
+                {**merged(rest, reduce(merged, map(_nested, own, values), {})), "name": f"{section['name']}, {told}"}
+            )
+    return found
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """A value at a dotted key."""
+    first, _, rest = key.partition(".")
+    return {first: _nested(rest, value) if rest else value}
 
 
 def check_names(names: Sequence[str], known: Collection[str], what: str) -> None:

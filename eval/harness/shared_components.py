@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,7 +58,14 @@ class Equipment:
 
 
 @contextmanager
-def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path | None) -> Iterator[Equipment]:
+def equipped(
+    memory: Mapping[str, Any],
+    *,
+    device: str,
+    seed: int,
+    cache: Path | None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Equipment]:
     """Load the models and start the language engine, which is closed at the end: no sample is charged for that.
 
     On a CPU texts are embedded one at a time where `embedder.batch_size` is not configured: a vector then depends on
@@ -67,20 +75,21 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
         memory: sections of a `nscma_torch.Config`; ConfigError where they are none.
         device: in place of theirs.
         cache: folder that keeps vectors and surprise for other runs and ranks; None keeps them in memory alone.
+        clock: gives the seconds of what is kept.
     """
     on = torch_device(device)
     sections = _sections(memory, on)
     config = load_config(sections)
-    time = KeptTime()
+    kept = KeptTime(clock)
     folder = cache and cache / _numerics(config, on)
     plain = load_embedder(config.embedder, on)
-    embedder = CachedEmbedder(plain, folder, kept_time=time)
+    embedder = CachedEmbedder(plain, folder, clock=clock, kept_time=kept)
     plain_proxy = load_proxy(config.proxy, on)
-    proxy = CachedProxy(plain_proxy, folder, kept_time=time)
+    proxy = CachedProxy(plain_proxy, folder, clock=clock, kept_time=kept)
     chosen = choose_engine(config.llm, lambda: on)
     engine = None if chosen is None else MeteredEngine(chosen)
     extractions = ExtractionCache()
-    local = EmbeddedReader(sections, embedder, time, extractions)
+    local = EmbeddedReader(sections, embedder, kept, extractions)
     reader: Reader = local
     if engine is not None:
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
@@ -88,7 +97,7 @@ def equipped(memory: Mapping[str, Any], *, device: str, seed: int, cache: Path |
     try:
         if engine is not None:
             engine.count_tokens([])  # starts it
-        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, time, extractions), time, embedder)
+        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, kept, extractions), kept, embedder)
     finally:
         local.forget()
         embedder.save()

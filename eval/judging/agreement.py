@@ -13,8 +13,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
-from eval.judging.verdicts import Case, Verdict
+from eval.judging.verdicts import Case, Judgement, Verdict, judge, prompt_sha256
 from eval.metrics.answer_metrics import exact_match, token_f1
+from eval.reporting.measures import share
+from nscma_torch.errors import EngineError
+from nscma_torch.llm.engines.contract import LanguageEngine
 
 SAMPLE = Path(__file__).parents[1] / "data" / "judge_sample.jsonl"
 _F1_NEEDED = 0.5
@@ -36,6 +39,39 @@ class Item(BaseModel):
     def case(self) -> Case:
         """Without the label."""
         return Case(self.question, self.expected, self.reply)
+
+
+class Agreement(BaseModel):
+    """How a judge's verdicts on the labelled sample stand beside its labels.
+
+    Attributes:
+        verdicts: `NO_VERDICT` where the judge gave none, which agrees with nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engine: str
+    prompt: str
+    labels: tuple[str, ...]
+    verdicts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        own = share("accuracy", [label == verdict for label, verdict in zip(self.labels, self.verdicts, strict=True)])
+        told = f"accuracy {own.value:.3f} [{own.low:.3f}, {own.high:.3f}]"
+        return f"{told}, Cohen's kappa {kappa(self.labels, self.verdicts):.3f} on {own.n} items labelled by hand"
+
+
+NO_VERDICT = "no verdict"
+
+
+def measured(engine: LanguageEngine) -> tuple[Agreement, list[EngineError]]:
+    """The agreement of a judge, and why some items have no verdict."""
+    sample = items()
+    outcomes = judge(engine, [item.case for item in sample])
+    said = [one.verdict if isinstance(one, Judgement) else NO_VERDICT for one in outcomes]
+    labels = tuple(item.label for item in sample)
+    found = Agreement(engine=engine.name, prompt=prompt_sha256(), labels=labels, verdicts=tuple(said))
+    return found, [one for one in outcomes if isinstance(one, EngineError)]
 
 
 def items() -> list[Item]:

@@ -19,7 +19,7 @@ from eval.reporting.bootstrap import NOTHING, Interval, holm
 from eval.reporting.differences import verdict
 from eval.reporting.metric_directions import better
 from eval.reporting.origin import embedder_of, engine_of
-from eval.reporting.results import Line, Results, halved
+from eval.reporting.results import JUDGED, Line, Results, halved
 from eval.reporting.scores import difference, score
 from nscma_torch.errors import InvalidInputError
 
@@ -62,17 +62,17 @@ class Entry:
 
     @property
     def engine(self) -> str:
-        """The language engine of its run."""
-        return engine_of(self.run.results)
+        """The language engine that it asks."""
+        return engine_of(self.run.results, self.system)
 
     @property
     def embedder(self) -> str:
         """The model that embeds for it."""
         return embedder_of(self.run.results, self.system)
 
-    def score(self, metric: str, half: str) -> Interval:
-        """The mean of a metric on a half."""
-        return score(halved(self.lines, half), metric, self.run.results.seed)
+    def score(self, metric: str, half: str, categories: Sequence[str] = ()) -> Interval:
+        """The mean of a metric on a half, of questions of some categories where they are named."""
+        return score(halved(self.lines, half), metric, self.run.results.seed, categories)
 
     def read_seconds(self) -> float | None:
         """Of one message, a mean."""
@@ -90,14 +90,14 @@ class Row:
     Attributes:
         scores, apart: by half; the reference is apart from nothing.
         shown: what the difference on the odd half shows.
-        recalls: of the evidence on the odd half, by metric.
+        beside: the judge's verdicts and recall of the evidence on the odd half, by metric.
     """
 
     entry: Entry
     scores: Mapping[str, Interval]
     apart: Mapping[str, Interval]
     shown: str
-    recalls: Mapping[str, Interval]
+    beside: Mapping[str, Interval]
     cost: costs.Expense | None
 
     @property
@@ -121,9 +121,9 @@ class Board:
         return self.reference.run.results.metrics[self.task]
 
     @property
-    def recalls(self) -> list[str]:
-        """Those that are of the evidence that was found, where any system has them."""
-        return [name for name in self.rows[0].recalls if any(row.recalls[name].drawn for row in self.rows)]
+    def beside(self) -> list[str]:
+        """Metrics that stand beside the main one, where any system has them."""
+        return [name for name in self.rows[0].beside if any(row.beside[name].drawn for row in self.rows)]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -147,8 +147,9 @@ class Board:
 
     def _row(self, entry: Entry, apart: Mapping[str, Interval], shown: str, metric: str) -> Row:
         scores = {half: entry.score(metric, half) for half in HALVES}
-        recalls = {name: entry.score(name, "odd") for name in self.metrics[1:] if name.startswith(_RECALL)}
-        return Row(entry, scores, apart, shown, recalls, costs.expense(entry.lines))
+        named = [name for name in self.metrics[1:] if name == JUDGED or name.startswith(_RECALL)]
+        beside = {name: entry.score(name, "odd") for name in sorted(named, key=lambda name: name != JUDGED)}
+        return Row(entry, scores, apart, shown, beside, costs.expense(entry.lines))
 
 
 def _order(metric: str, value: Interval) -> tuple[bool, float]:

@@ -9,7 +9,8 @@ from eval.reporting.board import HALVES, Board, Row, Run
 from eval.reporting.bootstrap import Interval
 from eval.reporting.costs import Expense
 from eval.reporting.markup import Child, Element, element, page
-from eval.reporting.scores import interval_note
+from eval.reporting.results import JUDGED
+from eval.reporting.scores import categories_of, interval_note
 from eval.reporting.tables import slug
 
 _STYLE = """
@@ -70,6 +71,7 @@ def _section(board: Board, name: str) -> Element:
     count = len({line.sample for entry in board.entries for line in entry.lines})
     told = f"{count} samples; {metric}, best first by the odd half. Differences are to {board.reference.label}."
     parts = [element("h2", board.title), element("p", told, class_="note"), _table(board), *_failed(board)]
+    parts += _by_type(board)
     return element("section", parts, element("div", drawn, class_="plots"), id=name)
 
 
@@ -79,13 +81,33 @@ _ALIGNED = {"system": "system", **dict.fromkeys(("shown", "commit", "engine", "e
 def _table(board: Board) -> Element:
     metric = board.metrics[0]
     heads = ["#", "system", *(f"{metric}, {half}" for half in HALVES), *(f"difference, {half}" for half in HALVES)]
-    heads += ["shown", *(f"{name}, odd" for name in board.recalls), "abstained", "LLM calls a sample"]
+    heads += ["shown", *(f"{name}, odd" for name in board.beside), "abstained", "LLM calls a sample"]
     heads += ["tokens a sample, in / out", "read, s a message", "ask, s p50 / p95", "samples", "questions", "failed"]
     heads += ["commit", "engine", "embedder"]
     named = [element("th", head, scope="col", class_=_ALIGNED.get(head, "")) for head in heads]
     rows = [element("tr", _cells(number, row, board)) for number, row in enumerate(board.rows, start=1)]
     table = element("table", element("thead", element("tr", named)), element("tbody", rows))
     return element("div", table, class_="table", tabindex="0")
+
+
+def _by_type(board: Board) -> list[Element]:
+    """The main metric by type of question on the odd half, where a task has types."""
+    types = categories_of([line for entry in board.entries for line in entry.lines])
+    if len(types) < 2:
+        return []
+    metric = board.metrics[0]
+    heads = ["system", *(f"{own or 'no type'}, odd" for own in types)]
+    named = [element("th", head, scope="col", class_=_ALIGNED.get(head, "")) for head in heads]
+    rows = [
+        element("tr", element("th", row.entry.label, scope="row", class_="system"), [_interval(own) for own in scores])
+        for row in board.rows
+        for scores in ([row.entry.score(metric, "odd", (own,)) for own in types],)
+    ]
+    table = element("table", element("thead", element("tr", named)), element("tbody", rows))
+    return [
+        element("p", f"{metric} by type of question:", class_="note"),
+        element("div", table, class_="table", tabindex="0"),
+    ]
 
 
 def _cells(number: int, row: Row, board: Board) -> list[Element]:
@@ -106,7 +128,7 @@ def _cells(number: int, row: Row, board: Board) -> list[Element]:
         *(_interval(row.scores[half]) for half in HALVES),
         *(_interval(row.apart.get(half)) for half in HALVES),
         element("td", row.shown.removesuffix(f" than {board.reference.label}") or "reference", class_="text"),
-        *(_interval(row.recalls[name]) for name in board.recalls),
+        *(_interval(row.beside[name]) for name in board.beside),
         element("td", f"{sum(own.abstained for own in asked)} of {len(asked)}"),
         *(element("td", told) for told in numbers),
         *(element("td", told, class_="text") for told in (entry.commits, entry.engine, entry.embedder)),
@@ -141,7 +163,7 @@ def _made_of(runs: Sequence[Run]) -> Element:
         ended = [] if run.results.run["ended"] else ["; not ended"]
         subset = run.results.run.get("subset")
         part_of = [f"; a part, within {subset['budget']}: {subset['why']}"] if subset else []
-        judges = [f"; judge {judge}, prompt {prompt[:12]}" for judge, prompt in run.results.judges]
+        judges = [f"; {JUDGED} by {judge}" for judge in run.results.judges]
         items.append(element("li", head, ended, part_of, judges))
     notes = [interval_note(runs[0].results.seed), _SHOWN, costs.NOTE]
     return element("footer", element("h2", "How it was made"), element("ul", items), [element("p", n) for n in notes])

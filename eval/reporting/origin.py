@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.reporting.results import Results
+from eval.systems.options import merged
 
 _UNKNOWN = "not recorded"
 
@@ -34,20 +35,22 @@ def remarks(results: Results) -> list[str]:
     return told
 
 
-def engine_of(results: Results) -> str:
-    """The language engine of a run, and its model."""
-    engine = results.config.get("memory", {}).get("llm", {})
+def engine_of(results: Results, system: str = "") -> str:
+    """The language engine of a system, and its model; of the run where no system is named."""
+    engine = _memory(results, system).get("llm", {})
     named = " ".join(str(engine[key]) for key in ("engine", "model") if engine.get(key))
     return named or "embedded (rules, no model)"
 
 
 def embedder_of(results: Results, system: str) -> str:
-    """The model that embeds for a system: its own section's, else the run's."""
-    own: Mapping[str, Any] = results.section("systems", system).get("config", {})
-    for told in (own, results.config.get("memory", {})):
-        if "model" in told.get("embedder", {}):
-            return str(told["embedder"]["model"])
-    return "the default of its commit"
+    """The model that embeds for a system."""
+    return str(_memory(results, system).get("embedder", {}).get("model", "the default of its commit"))
+
+
+def _memory(results: Results, system: str) -> Mapping[str, Any]:
+    """[memory] of the run under that of the system's own section."""
+    own: Mapping[str, Any] = results.section("systems", system).get("memory", {}) if system else {}
+    return merged(results.config.get("memory", {}), own)
 
 
 def _attempts(results: Results) -> Sequence[Mapping[str, Any]]:

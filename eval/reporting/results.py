@@ -17,11 +17,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval.harness.raw_lines import holds_raw, read_all
+from eval.judging.agreement import Agreement
 from eval.reporting.metric_directions import failed, worst
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 
 HALVES = ("even", "odd", "all")
-JUDGED = "judged right"  # the metric that `eval.judge` adds
+JUDGED = "ACC-L"  # the metric that `eval.judge` adds: the share that a language model judges right, as CAM names it
+AGREEMENT = "agreement.json"
 _RIGHT = frozenset({"right", "abstained_correctly"})
 
 
@@ -104,6 +106,19 @@ class Judged(_Shape):
 
 
 @dataclass(frozen=True)
+class Judge:
+    """Who gave the verdicts, and how far this judge agrees with labels given by hand; None where nobody measured it."""
+
+    engine: str
+    prompt: str
+    agreement: Agreement | None
+
+    def __str__(self) -> str:
+        told = "was not measured" if self.agreement is None else str(self.agreement)
+        return f"{self.engine}, prompt SHA-256 {self.prompt}. Its agreement with people: {told}"
+
+
+@dataclass(frozen=True)
 class Lack:
     """That a system has not done all samples of a task: how many it has, and of how many, None where nobody knows."""
 
@@ -128,7 +143,7 @@ class Results:
         lines: by (task, system), in one order for all systems of a task.
         missing: what of the configuration was not run, by `run.json`; where that does not say what is planned, by the
             samples that other systems of the task have.
-        judges: engine and prompt of the judged lines.
+        judges: of the judged lines.
     """
 
     run: Mapping[str, Any]
@@ -137,7 +152,7 @@ class Results:
     metrics: Mapping[str, Sequence[str]]
     lines: Mapping[tuple[str, str], Sequence[Line]]
     missing: Sequence[Lack]
-    judges: Sequence[tuple[str, str]]
+    judges: Sequence[Judge]
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -309,7 +324,21 @@ def _filled(line: Line, of_sample: Sequence[Line], main: Sequence[str]) -> Line:
     return line.model_copy(update={"questions": tuple(lost)})
 
 
-def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Sequence[tuple[str, str]]:
+def agreement_of(folder: Path) -> Agreement | None:
+    """What a run's folder says of its judge's agreement; None where it says nothing.
+
+    Raises MalformedInputError where the file is not as `eval.judge` writes it.
+    """
+    path = folder / AGREEMENT
+    if not path.exists():
+        return None
+    try:
+        return Agreement.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        raise MalformedInputError(f"{path} is no agreement: {error.errors(include_url=False)[0]['msg']}") from error
+
+
+def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Sequence[Judge]:
     """Put the verdicts of `judged.jsonl` among the scores; who gave them. A task is judged as a whole or not at all."""
     verdicts: dict[tuple[str, str, str, str], str] = {}
     judges = set()
@@ -331,7 +360,9 @@ def _judge(folder: Path, lines: dict[tuple[str, str], dict[str, Line]]) -> Seque
                     scores = {**asked.scores, JUDGED: float(verdict in _RIGHT)}
                     questions.append(asked.model_copy(update={"scores": scores}))
                 own[sample] = line.model_copy(update={"questions": tuple(questions)})
-    return sorted(judges)
+    known = agreement_of(folder)
+    agreed = {} if known is None else {(known.engine, known.prompt): known}
+    return [Judge(engine, prompt, agreed.get((engine, prompt))) for engine, prompt in sorted(judges)]
 
 
 def halved(lines: Sequence[Line], half: str) -> list[Line]:

@@ -84,21 +84,22 @@ class MemTree:
         self._language = language
         self._embedder = embedder
         self._options = options
-        self._passages: Sequence[Passage] = ()
+        self._passages: list[Passage] = []
         self.nodes = [TreeNode("", [], 0)]
         self._depth = 0
-        self._vectors = torch.empty(0, 0)
-        self._own = torch.empty(0, 0)  # of the passages
+        self._vectors = self._own = torch.empty(0, 0)  # of the nodes, of the passages
 
     def keep(self, passages: Sequence[Passage]) -> None:
-        """Insert the passages in order. Raises the engine's `EngineError`."""
-        self._passages = passages
+        """Insert the passages in order, beside those that are there. Raises the engine's `EngineError`."""
         if not passages:
             return
-        texts = [said(passage) for passage in passages]
-        self._own = self._embedder.embed(texts).cpu()
-        self._vectors = self._own.new_zeros(2 * len(texts) + 1, self._own.shape[1])
-        for row, text in enumerate(texts):
+        first, texts = len(self._passages), [said(passage) for passage in passages]
+        own = self._embedder.embed(texts).cpu()
+        known = self._vectors if first else own.new_zeros(1, own.shape[1])
+        self._vectors = torch.cat([known, own.new_zeros(2 * len(texts), own.shape[1])])
+        self._own = torch.cat([self._own, own]) if first else own
+        self._passages += passages
+        for row, text in enumerate(texts, first):
             self._insert(row, text, self._own[row])
         self._vectors = self._vectors[: len(self.nodes)].clone()
 

@@ -76,10 +76,11 @@ def chroma(tmp_path: Path) -> str:
 def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, chroma: str) -> None:
     load_config(config.memory)
     engine = ScriptedEngine(lambda _: "") if "llm" in config.memory else None
-    shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), engine, None, 1)  # type: ignore[arg-type]
     seen: dict[str, str] = {}
     for section in config.systems.values():
-        own = {key: value for key, value in section.items() if key != "tasks"}
+        memory = config.memory_of(section["name"])
+        shared = Shared(memory, HashEmbedder(), IndifferentProxy(), engine, None, 1)  # type: ignore[arg-type]
+        own = config.options_of(section["name"])
         system = make_system({**own, "python": chroma} if own["kind"] == "rag" else own, shared)
         assert system.name == section["name"]
         if "sweeps" in config.given.get("report", {}):
@@ -117,12 +118,46 @@ def test_its_report_names_what_it_runs(config: RunConfig) -> None:
 
 
 def test_the_committed_knowledge_updates_are_still_of_their_configuration() -> None:
-    """[report] may change after a run, and both metrics that it names were scored."""
+    """[report] may change after a run, and systems may be added; both metrics that it names were scored."""
     config = read_config(FOLDER / "knowledge_update.toml")
     folder = ROOT / "eval" / "results" / "knowledge_update"
-    assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["sha256"] == config.sha256
+    before = json.loads((folder / "run.json").read_text(encoding="utf-8"))["config"]
+    assert [before[key] for key in ("seed", "memory", "tasks")] == [
+        config.given[key] for key in ("seed", "memory", "tasks")
+    ]
+    assert before["systems"] == config.given["systems"][: len(before["systems"])]
     first = next(raw_lines(folder))
     assert set(config.given["report"]["differences"]["metrics"]) <= set(first.metrics)
+
+
+def test_the_cam_of_its_table_is_that_of_the_paper() -> None:
+    config = read_config(FOLDER / "cam_table.toml")
+    shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), None, None, 1)  # type: ignore[arg-type]
+    paper = load_config("papers/cam")
+    for name in ("CAM", "CAM online"):
+        system = make_system(config.options_of(name), shared)
+        assert isinstance(system, MemorySystem)
+        for part in ("gate", "chunker", "retrieval", "score"):
+            assert getattr(system.setup.config, part) == getattr(paper, part), (name, part)
+    assert isinstance(system, MemorySystem) and system.setup.config.hierarchy == paper.hierarchy
+
+
+def test_the_paper_s_structures_are_retrieved_by_its_parameters() -> None:
+    config = read_config(FOLDER / "structural_paper.toml")
+    shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), None, None, 1)  # type: ignore[arg-type]
+    paper = load_config("papers/structural_memory")
+    system = make_system(config.options_of("iterative, structure = mixed"), shared)
+    assert isinstance(system, MemorySystem)
+    made = system.setup.config
+    assert (made.gate, made.chunker, made.score) == (paper.gate, paper.chunker, paper.score)
+    same = ("lanes", "fusion", "speaker_boost", "candidates")
+    assert [getattr(made.retrieval, key) for key in same] == [getattr(paper.retrieval, key) for key in same]
+    assert made.retrieval.iterative.ranked_by == paper.retrieval.iterative.ranked_by
+    iterative, rerank = paper.retrieval.iterative, paper.retrieval.rerank
+    options = {key: config.systems["iterative, structure = mixed"][key] for key in ("t", "n")}
+    assert options == {"t": iterative.refined_from, "n": iterative.refinements}
+    options = {key: config.systems["rerank, structure = mixed"][key] for key in ("k", "r")}
+    assert options == {"k": rerank.looked_at, "r": rerank.kept}
 
 
 def test_longmemeval_asks_of_updates_and_compares_the_systems_of_knowledge_update() -> None:

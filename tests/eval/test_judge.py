@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,20 @@ import pytest
 from rich.console import Console
 
 from eval import judge as program
-from eval.judge import engine_of, judge_run, show_agreement
+from eval.judge import engine_of, judge_run, keep_agreement, show_agreement
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
+from eval.leaderboard import write as board
 from eval.report import load, write
-from nscma_torch.errors import ConfigError, EngineRefusedError, EngineUnavailableError, InvalidInputError, ReplyError
+from eval.reporting.results import agreement_of
+from nscma_torch.errors import (
+    ConfigError,
+    EngineRefusedError,
+    EngineUnavailableError,
+    InvalidInputError,
+    MalformedInputError,
+    ReplyError,
+)
 from nscma_torch.llm.engines.contract import Turn
 from tests.eval.raw import failed, line, question, run
 from tests.llm.scripted import ScriptedEngine
@@ -47,7 +57,7 @@ def talks(folder: Path) -> Path:
         line("Talks", "plain", 0, [question("q0", accuracy=1.0), question("q1", accuracy=1.0)]),
         failed("Talks", "plain", 1, "accuracy"),
     ]
-    return run(folder, lines)
+    return run(folder, lines, systems=[{"kind": "nscma", "name": name} for name in ("full", "plain")])
 
 
 def test_the_prompt_is_frozen() -> None:
@@ -104,8 +114,32 @@ def test_a_run_is_judged_beside_its_raw_lines(tmp_path: Path) -> None:
     assert [one["verdict"] for one in judged] == ["right", "wrong", "wrong", "right", "right"]
     assert {(one["engine"], one["prompt"]) for one in judged} == {("scripted", prompt_sha256())}
     text = write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
-    assert f"Judge: scripted, prompt SHA-256 {prompt_sha256()}." in text
-    assert "judged right" in text
+    told = f"Judge: scripted, prompt SHA-256 {prompt_sha256()}. Its agreement with people: "
+    assert f"{told}was not measured." in text and "ACC-L, odd" in text
+    keep_agreement(folder, ScriptedEngine(verdict_of), shown)
+    found = write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
+    assert re.search(rf"{re.escape(told)}accuracy 0\.\d{{3}} \[.*\], Cohen's kappa 0\.\d{{3}} on 67 items", found)
+    page = board([folder], tmp_path / "page").read_text(encoding="utf-8")
+    assert "ACC-L, odd" in page and "items labelled by hand" in page
+
+
+def test_agreement_is_measured_once_for_each_judge(tmp_path: Path) -> None:
+    engine = ScriptedEngine(verdict_of)
+    for _ in range(2):
+        keep_agreement(tmp_path, engine, console())
+    assert len(engine.batches) == 1
+    kept = json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))
+    assert kept["engine"] == "scripted" and len(kept["labels"]) == len(kept["verdicts"]) == len(agreement.items())
+    other = ScriptedEngine(verdict_of)
+    other.name = "another"
+    keep_agreement(tmp_path, other, console())
+    assert len(other.batches) == 1
+    down = ScriptedEngine(lambda _: EngineUnavailableError("down"))
+    with pytest.raises(EngineUnavailableError):
+        keep_agreement(tmp_path, down, console())
+    (tmp_path / "agreement.json").write_text("{}")
+    with pytest.raises(MalformedInputError, match="no agreement"):
+        agreement_of(tmp_path)
 
 
 def test_a_pass_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

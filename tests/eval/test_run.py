@@ -10,17 +10,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from eval.harness.contract import Shared
 from eval.harness.raw_lines import RawLines, cut_torn, read_all
 from eval.harness.run_config import read_config
 from eval.harness.sample_run import Stopped, digest, failed
-from eval.run import main
+from eval.run import Options, main, run
 from nscma_torch.errors import (
     ConfigError,
     JobError,
@@ -372,3 +374,27 @@ def test_a_report_that_cannot_be_made_is_refused_before_the_run(
     with pytest.raises(ConfigError, match=said):
         tiny_run.started(config(alone=f"\n{section}\n"), str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_system_may_have_models_of_its_own(config: Callable[..., str], tmp_path: Path) -> None:
+    path = config(
+        plain="memory = { answer = { passages = 1 } }", alone='vary = { a = [1, 2], "memory.answer.words" = [9] }'
+    )
+    seen: dict[str, Shared] = {}
+
+    def make_system(section: Mapping[str, Any], shared: Shared) -> tiny_run.TinySystem:
+        seen[section["name"]] = shared
+        return tiny_run.TinySystem(section, shared)
+
+    options = Options(Path(path), Path(), tmp_path / "out", limit=2)
+    assert run(options, tiny_run.make_task, make_system, Console()) == 0
+    one, two = (seen[f"kitchen alone, a = {value}, words = 9"] for value in (1, 2))
+    assert one is two and one is not seen["plain"]
+    assert [own.config["answer"] for own in (one, seen["plain"])] == [{"words": 9}, {"passages": 1}]
+    assert {line["system"] for line in results(tmp_path / "out")} == seen.keys()
+
+
+@pytest.mark.parametrize("vary", ["{}", "{ a = [] }", "{ a = 1 }", "3"])
+def test_what_varies_is_lists_of_values(config: Callable[..., str], vary: str) -> None:
+    with pytest.raises(ConfigError, match="vary of the system 'plain'"):
+        read_config(Path(config(plain=f"vary = {vary}")))

@@ -129,6 +129,16 @@ def test_seconds_of_a_message_and_percentiles_of_a_question(out: Path) -> None:
     assert (costs.read_per_message([]), costs.ask_percentiles([])) == (None, None)
 
 
+def test_types_of_questions_have_a_table_of_their_own(tmp_path: Path) -> None:
+    asked = [question("q0", "hop", accuracy=1.0), question("q1", "time", accuracy=0.0)]
+    own = [line("T", system, i, asked) for system in ("one", "two") for i in range(4)]
+    folder = run(tmp_path / "typed", own, systems=[{"name": "one"}, {"name": "two"}])
+    page = Cells(write([folder], tmp_path / "to").read_text(encoding="utf-8"))
+    start = page.rows.index(["system", "hop, odd", "time, odd"])
+    assert [row[0] for row in page.rows[start + 1 :]] == ["one", "two"]
+    assert [cell[:5] for cell in page.rows[start + 1][1:]] == ["1.000", "0.000"]
+
+
 def test_ticks_lie_in_the_range_and_numbers_beside_each_other() -> None:
     assert _ticks(0.21, 0.93) == pytest.approx([0.4, 0.6, 0.8])
     assert _log_ticks(0.5, 2000) == pytest.approx([1, 10, 100, 1000])
@@ -139,4 +149,4 @@ def test_ticks_lie_in_the_range_and_numbers_beside_each_other() -> None:
 def test_the_committed_results_make_a_page(tmp_path: Path) -> None:
     folder = Path(__file__).parents[3] / "eval" / "results" / "vllm"
     text = write([folder], tmp_path / "to").read_text(encoding="utf-8")
-    assert re.search("judge .*, prompt", text) and "BABILong 0k" in text
+    assert re.search("ACC-L by .*, prompt", text) and "BABILong 0k" in text

@@ -96,3 +96,14 @@ def test_an_engine_merges_what_a_node_says(tmp_path: Path) -> None:
 def test_nothing_read_is_nothing_found(tmp_path: Path) -> None:
     with reading({"kind": "mem-tree"}, shared(), tmp_path, []) as session:
         assert session.ask("Where?", options=(), now=ASKED).abstained
+
+
+def test_passages_may_arrive_in_batches() -> None:
+    whole = tree([0, 50, 120, 20, 58, 30], base=0.5, rate=0.6)
+    messages = [Message("document", str(angle), BEGUN) for angle in (0, 50, 120, 20, 58, 30)]
+    passages = [Passage(place, message, message.content) for place, message in enumerate(messages)]
+    options = MemTreeOptions().model_copy(update={"base": 0.5, "rate": 0.6})
+    found = MemTree(Language(shared(), None), Angles(), options)
+    for batch in (passages[:1], (), passages[1:4], passages[4:]):
+        found.keep(batch)
+    assert found.nodes == whole.nodes and found.store_bytes() == whole.store_bytes()
