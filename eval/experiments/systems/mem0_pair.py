@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
-from eval.experiments.systems.our_run import our_run
+from eval.experiments.systems.our_run import data_of, our_run
 from eval.experiments.systems.package_run import run_package
 from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, TOP_K, Told, decided, fact_of, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, scripted_server
@@ -65,7 +64,7 @@ class OurScript:
 
     def __call__(self, body: Body) -> Written:
         """The facts of an exchange, the call on one, or a summary."""
-        data = json.loads(body["messages"][-1]["content"].split("\n", 1)[1])
+        data = data_of(body)
         if "exchange" in data:
             return {"facts": [fact.text for fact in told_in("\n".join(data["exchange"]))]}
         if "fact" not in data:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from eval.experiments.systems.scripted_conversation import messages
-from eval.experiments.systems.scripted_server import CONTEXT, MODEL, Script, scripted_server
+from eval.experiments.systems.scripted_server import CONTEXT, MODEL, Body, Script, scripted_server
 from eval.harness.contract import Passage, Reply, Shared
 from eval.harness.fakes import IndifferentProxy
 from eval.systems.documents import default_chunker, passages_of
@@ -52,3 +54,9 @@ def our_run(script: Script, embedder: Embedder) -> Iterator[tuple[OurRun, list[i
             calls.append(server.calls)
         finally:
             engine.close()
+
+
+def data_of(body: Body) -> dict[str, Any]:
+    """The data block of a prompt of ours (`nscma_torch.llm.prompts.quoting`)."""
+    data: dict[str, Any] = json.loads(body["messages"][-1]["content"].split("\n", 1)[1])
+    return data
