@@ -5,7 +5,7 @@ VENV := .venv
 PEER := .venv-mem0
 CHROMA := .venv-chroma
 # The authors' packages of eval.experiments.systems.authors_code, beside mem0's of today in $(PEER).
-AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti
+AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti .venv-graphrag
 TITANS := .venv-titans
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
@@ -174,6 +174,7 @@ authors: $(READY) $(PEER)/.ready $(AUTHORS:%=%/.ready)
 .venv-langmem/.ready: PACKAGES := langmem==0.0.30 langchain-openai==1.7.4
 # graphiti-core imports httpx and does not ask for it.
 .venv-graphiti/.ready: PACKAGES := graphiti-core[kuzu]==0.31.2 httpx==0.28.1
+.venv-graphrag/.ready: PACKAGES := graphrag==3.3.0
 
 $(AUTHORS:%=%/.ready):
 	$(PYTHON) -m venv $(@D)

@@ -25,7 +25,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.systems import graphiti_pair, langmem_pair, mem0_pair
+from eval.experiments.systems import graphiti_pair, graphrag_pair, langmem_pair, mem0_pair
 from eval.experiments.systems.comparison import COLUMNS, Comparison, Outcome, as_json, rows
 from nscma_torch.config import load_config
 from nscma_torch.protocols import Embedder
@@ -47,6 +47,7 @@ PAIRS: Mapping[str, Pair] = {
     "mem0": Pair(mem0_pair.theirs, mem0_pair.ours),
     "langmem": Pair(langmem_pair.theirs, langmem_pair.ours),
     "graphiti": Pair(graphiti_pair.theirs, graphiti_pair.ours),
+    "graphrag": Pair(graphrag_pair.theirs, graphrag_pair.ours),
 }
 
 

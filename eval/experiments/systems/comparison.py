@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def overlap(self) -> float:
-        """Mean over the queries of the share of hits that both find, of the more that one of them finds."""
+        """Mean over the queries, one at least, of the share of hits that both find, of the more that one finds."""
         return fmean(overlap(*pair) for pair in zip(self.theirs.ranked, self.ours.ranked, strict=True))
 
     @property
@@ -72,7 +72,9 @@ def overlap(one: Sequence[str], other: Sequence[str]) -> float:
 
 def rows(found: Comparison) -> list[tuple[str, ...]]:
     """A row of `COLUMNS` for each run; what holds of both stands in the second."""
-    shares = (str(found.common), f"{found.overlap:.2f}", f"{found.same_first} of {len(found.ours.ranked)}")
+    queries = len(found.ours.ranked)
+    hits = (f"{found.overlap:.2f}", f"{found.same_first} of {queries}") if queries else ("", "")
+    shares = (str(found.common), *hits)
     return [
         _row(found.system, found.theirs, ("", "", "")),
         _row("", found.ours, shares),
@@ -91,7 +93,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "in_common": found.common,
         "only_theirs": found.only_theirs,
         "only_ours": found.only_ours,
-        "overlap": found.overlap,
+        "overlap": found.overlap if found.ours.ranked else None,
         "same_first": found.same_first,
         **{
             side: {

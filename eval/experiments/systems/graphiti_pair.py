@@ -11,7 +11,7 @@ from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
 from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import run_package
+from eval.experiments.systems.package_run import conversation, run_package
 from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, SPOKEN, TOP_K, Told, fact_of, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, form_of, prompt_of, scripted_server
 from eval.systems.zep import Zep, ZepOptions
@@ -169,7 +169,7 @@ def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The package."""
     script = TheirScript()
     with scripted_server(script, embedder) as server:
-        told = run_package(python, "graphiti_package.py", server.url)
+        told = run_package(python, "graphiti_package.py", conversation(server.url))
         calls = server.calls
     items = _items(told["facts"], told["entities"], told["communities"])
     return Outcome(f"graphiti-core {told['version']}", items, told["ranked"], script.decisions, calls)

@@ -11,7 +11,7 @@ from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
 from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import run_package
+from eval.experiments.systems.package_run import conversation, run_package
 from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, TOP_K, Told, decided, told_in
 from eval.experiments.systems.scripted_server import Body, ToolCall, Written, prompt_of, scripted_server
 from eval.systems.langmem import LangMem, LangMemOptions
@@ -83,7 +83,7 @@ def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The SDK."""
     script = TheirScript()
     with scripted_server(script, embedder) as server:
-        told = run_package(python, "langmem_package.py", server.url)
+        told = run_package(python, "langmem_package.py", conversation(server.url))
         calls = server.calls
     return Outcome(f"langmem {told['version']}", told["items"], told["ranked"], script.decisions, calls)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
 from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import run_package
+from eval.experiments.systems.package_run import conversation, run_package
 from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, TOP_K, Told, decided, fact_of, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, scripted_server
 from eval.systems.mem0_operations import Mem0, Mem0Options
@@ -84,7 +84,7 @@ def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The package."""
     script = TheirScript()
     with scripted_server(script, embedder) as server:
-        told = run_package(python, "mem0_package.py", server.url)
+        told = run_package(python, "mem0_package.py", conversation(server.url))
         calls = server.calls
     return Outcome(f"mem0ai {told['version']}", told["items"], told["ranked"], script.decisions, calls)
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,23 @@ from nscma_torch.errors import ConfigError
 PACKAGES = Path(__file__).parent / "packages"
 
 
-def request(url: str, folder: Path) -> dict[str, Any]:
-    """What every program gets: the server, an empty folder, the conversation in exchanges, and the queries."""
+def conversation(url: str) -> dict[str, Any]:
+    """What a program gets that asks a model: the server, the conversation in exchanges, and the queries."""
     told = [
         {"name": one.name, "content": one.content, "time": one.timestamp.isoformat() if one.timestamp else None}
         for one in messages()
     ]
     exchanges = [told[start : start + LINES] for start in range(0, len(told), LINES)]
-    return {"url": url, "folder": str(folder), "exchanges": exchanges, "queries": list(QUERIES), "top_k": TOP_K}
+    return {"url": url, "exchanges": exchanges, "queries": list(QUERIES), "top_k": TOP_K}
 
 
-def run_package(python: Path, program: str, url: str) -> dict[str, Any]:
-    """The answer of a program of `packages`; ConfigError with what it said where it fails."""
+def run_package(python: Path, program: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a program of `packages`, which gets an empty `folder` beside its request.
+
+    Raises ConfigError with what the program said where it fails.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        told = json.dumps(request(url, Path(folder)))
+        told = json.dumps({**request, "folder": folder})
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON"))}
         done = subprocess.run(
             [str(python), "-I", str(PACKAGES / program)],

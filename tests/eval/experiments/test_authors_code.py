@@ -12,7 +12,7 @@ import pytest
 
 from eval.experiments.systems import authors_code, mem0_pair
 from eval.experiments.systems.comparison import Comparison, Outcome, as_json, overlap, rows
-from eval.experiments.systems.package_run import run_package
+from eval.experiments.systems.package_run import conversation, run_package
 from eval.experiments.systems.scripted_conversation import SPOKEN, decided, fact_of, told_in
 from eval.experiments.systems.scripted_server import form_of, scripted_server
 from nscma_torch.errors import ConfigError, EngineError
@@ -101,7 +101,7 @@ def test_the_form_of_a_request_is_named() -> None:
 
 def test_an_interpreter_without_the_package_is_an_error_that_says_so() -> None:
     with pytest.raises(ConfigError, match="No module named"):
-        run_package(Path(sys.executable), "mem0_package.py", "http://127.0.0.1:9/v1")
+        run_package(Path(sys.executable), "mem0_package.py", conversation("http://127.0.0.1:9/v1"))
 
 
 def test_a_package_without_an_environment_is_left_out(
