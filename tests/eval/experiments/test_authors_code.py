@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from eval.experiments.systems import authors_code, mem0_pair
+from eval.experiments.systems import authors_code, graphiti_pair, graphrag_pair, langmem_pair, mem0_pair
 from eval.experiments.systems.comparison import Comparison, Outcome, as_json, overlap, rows
 from eval.experiments.systems.package_run import conversation, run_package
-from eval.experiments.systems.scripted_conversation import SPOKEN, decided, fact_of, told_in
+from eval.experiments.systems.scripted_conversation import QUERIES, SPOKEN, decided, fact_of, told_in
 from eval.experiments.systems.scripted_server import form_of, scripted_server
 from nscma_torch.errors import ConfigError, EngineError
 from nscma_torch.llm.engines.contract import Request, Turn
@@ -72,15 +72,65 @@ def test_mem0_is_answered_by_the_script() -> None:
     assert operation["event"] == "ADD" and operation["text"] == new.text
 
 
-def asked(script: Any, prompt: str) -> Any:
-    return script({"messages": [{"role": "user", "content": prompt}]})
+def test_langmem_is_answered_with_calls_of_its_tools() -> None:
+    new, old = SPOKEN[14].told[0], SPOKEN[4].told[0]
+    existing = f'<instance id=m1 schema_type="Memory">\n{ {"content": old.text} }\n</instance>'
+    script = langmem_pair.TheirScript()
+    session = f"<session_1>\nRita: {SPOKEN[14].text}\nTom: {SPOKEN[15].text}\n</session_1>"
+    patch, insert = asked(script, f"{existing}\n{session}")
+    assert patch.name == "PatchDoc" and patch.arguments["json_doc_id"] == "m1"
+    assert patch.arguments["patches"][0]["value"] == new.new and insert.name == "Memory"
+    assert [call.name for call in asked(script, session)] == ["Memory", "Memory"], "not shown, not patched"
 
 
-def test_our_mem0_on_the_conversation_ends_with_the_memories_of_the_script() -> None:
-    outcome = mem0_pair.ours(HashEmbedder())
-    ended = {fact.old for one in SPOKEN for fact in one.told if fact.action in ("UPDATE", "DELETE")}
-    made = {fact.new or fact.text for one in SPOKEN for fact in one.told if fact.action in ("ADD", "UPDATE")}
-    assert set(outcome.items) <= made | ended and outcome.decisions["ADD"] + 1 >= len(outcome.items)
+def test_graphiti_is_answered_by_the_form_of_the_reply() -> None:
+    script = graphiti_pair.TheirScript()
+    message = f"<CURRENT MESSAGE>\nTom: {SPOKEN[11].text}\n</CURRENT MESSAGE>"
+    named = asked(script, message, form="ExtractedEntities")["extracted_entities"]
+    assert [one["name"] for one in named] == ["Tom", "ten kilometres"]
+    new, old = SPOKEN[11].told[0], SPOKEN[5].told[0]
+    prompt = (
+        "<EXISTING FACTS>\n[{'idx': 0, 'fact': 'Tom walks.'}]\n</EXISTING FACTS>\n"
+        f"<FACT INVALIDATION CANDIDATES>\n[{{'idx': 1, 'fact': {old.text!r}}}]\n</FACT INVALIDATION CANDIDATES>\n"
+        f"<NEW FACT>\n{new.text}\n</NEW FACT>"
+    )
+    assert asked(script, prompt, form="EdgeDuplicate") == {"duplicate_facts": [], "contradicted_facts": [1]}
+    assert script.decisions == {"fact ends another": 1}
+    with pytest.raises(ValueError, match="no reply"):
+        asked(script, prompt, form="Unheard")
+
+
+def test_a_fact_that_was_said_before_repeats_only_one_of_its_own_entities() -> None:
+    fact = SPOKEN[10].told[0]
+    assert graphiti_pair.judged(fact, [fact.old], []) == ([0], [])
+    assert graphiti_pair.judged(fact, [], [fact.old]) == ([], [])
+
+
+def test_communities_of_the_first_level_hold_every_character_once() -> None:
+    items = graphrag_pair.ours(HashEmbedder()).items
+    first = [name for item in items if item.startswith("level 0: ") for name in item[9:].split(", ")]
+    assert sorted(first) == sorted({name for a, b, _ in graphrag_pair.edges() for name in (a, b)})
+
+
+def asked(script: Any, prompt: str, form: str = "") -> Any:
+    wanted = {"response_format": {"type": "json_schema", "json_schema": {"name": form, "schema": {}}}} if form else {}
+    return script({"messages": [{"role": "user", "content": prompt}], **wanted})
+
+
+def test_our_mem0_is_answered_by_the_script() -> None:
+    script = mem0_pair.OurScript()
+    new, old = SPOKEN[12].told[0], SPOKEN[0].told[1]
+    data = {"fact": new.text, "memories": {"1": "Something else.", "2": old.text}}
+    assert asked(script, f"DATA:\n{json.dumps(data)}") == {"call": {"tool": "UPDATE", "number": 2, "text": new.new}}
+    data = {"exchange": [f"Rita: {SPOKEN[12].text}"], "before": [f"Rita: {SPOKEN[0].text}"]}
+    assert asked(script, f"DATA:\n{json.dumps(data)}") == {"facts": [new.text]}, "of the exchange alone"
+
+
+def test_a_run_of_ours_ends_with_memories_of_the_script() -> None:
+    outcome = langmem_pair.ours(HashEmbedder())
+    told = {text for one in SPOKEN for fact in one.told for text in (fact.text, fact.new)}
+    assert set(outcome.items) <= told and len(outcome.ranked) == len(QUERIES)
+    assert outcome.calls == len(SPOKEN) / 2 and sum(outcome.decisions.values()) == len(told - {""}) - 4
 
 
 def test_a_prompt_without_an_answer_fails_the_run() -> None:
