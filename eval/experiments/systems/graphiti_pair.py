@@ -6,6 +6,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,10 @@ def _text(shown: str) -> str:
     return shown.split(_RANGE)[0]
 
 
+def _day(time: datetime | None) -> str | None:
+    return None if time is None else f"{time:%Y-%m-%d}"
+
+
 def _summary(name: str) -> str:
     return f"What is known of {name}."
 
@@ -184,7 +189,7 @@ def ours(embedder: Embedder) -> Outcome:
         ranked = [
             [_text(one.text) for one in own.find(query, ASKED).passages if _RANGE in one.text] for query in QUERIES
         ]
-    facts = [(one.text, *(time and f"{time:%Y-%m-%d}" for time in (one.valid, one.invalid))) for one in own.graph.facts]
+    facts = [(one.text, _day(one.valid), _day(one.invalid)) for one in own.graph.facts]
     names = [one.name for one in own.graph.entities]
     communities = [[names[row] for row in rows] for rows in propagated(own.graph)]
     return Outcome("zep", _items(facts, names, communities), ranked, script.decisions, calls[0])

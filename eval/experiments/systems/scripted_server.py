@@ -56,8 +56,10 @@ class ScriptedServer:
 
 @contextmanager
 def scripted_server(script: Script, embedder: Embedder) -> Iterator[ScriptedServer]:
-    """A server on a free port of the loopback. Raises EngineError at the end for a prompt that the script
-    has no reply to, which is answered with status 400."""
+    """A server on a free port of the loopback.
+
+    A prompt that the script has no reply to is answered with status 400; EngineError at the end names the first one.
+    """
     failures: list[str] = []
 
     def answer(asked: Asked) -> Said:
