@@ -4,6 +4,8 @@ DATA ?= ../shared/data
 VENV := .venv
 PEER := .venv-mem0
 CHROMA := .venv-chroma
+# The authors' packages of eval.experiments.systems.authors_code, beside mem0's of today in $(PEER).
+AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti .venv-graphrag
 TITANS := .venv-titans
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
@@ -20,7 +22,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma clean
+.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma authors clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -70,7 +72,7 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
+prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-vllm test-titans
 	$(RUN) -m pytest -m prove -s
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK)
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK) --dialect postgresql --processes 8 --threads 1 --users 200
@@ -137,6 +139,7 @@ prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready test-vllm test-titans
 	$(RUN) -m eval.experiments.speed.gathering
 	$(RUN) -m eval.experiments.speed.startup
 	$(RUN) -m eval.experiments.doors.transcripts --vllm $(VLLM)/bin/python
+	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.systems.authors_code
 	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 
@@ -163,6 +166,21 @@ $(CHROMA)/.ready:
 	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
 	touch $@
 
+# The authors' packages beside our systems, with scripted answers of a language model.
+authors: $(READY) $(PEER)/.ready $(AUTHORS:%=%/.ready)
+	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.systems.authors_code
+
+.venv-mem0-1/.ready: PACKAGES := mem0ai==1.0.11 faiss-cpu==1.15.1
+.venv-langmem/.ready: PACKAGES := langmem==0.0.30 langchain-openai==1.7.4
+# graphiti-core imports httpx and does not ask for it.
+.venv-graphiti/.ready: PACKAGES := graphiti-core[kuzu]==0.31.2 httpx==0.28.1
+.venv-graphrag/.ready: PACKAGES := graphrag==3.3.0
+
+$(AUTHORS:%=%/.ready):
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(PACKAGES)
+	touch $@
+
 # Survivors of 60 mutants of each room and the score; SAMPLE="--all" runs all of them, for hours.
 SAMPLE ?= --sample 60 --seed 0
 
@@ -179,5 +197,5 @@ gpu:
 	PYTHONPATH=.:kernels $(PYTHON) -m eval.experiments.gpu.check --out $(GPU_OUT)
 
 clean:
-	rm -rf $(VENV) $(PEER) $(CHROMA) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) $(CHROMA) $(AUTHORS) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -118,14 +118,15 @@ def streamed(words: Sequence[str], **more: Any) -> Said:
     return Said(pieces, headers={"content-type": "text/event-stream; charset=utf-8"}, **more)
 
 
-def completion(*texts: str | None, tool_calls: Sequence[Any] = ()) -> Said:
-    """A chat completion in one piece, a choice for each text."""
+def completion(*texts: str | None, tool_calls: Sequence[Any] = (), usage: Mapping[str, int] | None = None) -> Said:
+    """A chat completion in one piece, a choice for each text; `usage` is its tokens, where it tells them."""
     calls = {"tool_calls": list(tool_calls)} if tool_calls else {}
+    told = {} if usage is None else {"usage": dict(usage)}
     choices = [
         {"index": number, "message": {"role": "assistant", "content": text, **calls}, "finish_reason": "stop"}
         for number, text in enumerate(texts)
     ]
-    body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "fake", "choices": choices}
+    body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "fake", "choices": choices, **told}
     return Said([json.dumps(body).encode()], length=True)
 
 

@@ -6,10 +6,12 @@ memories that grows, and a profile with fixed fields that is patched, so that on
 question searches all of them by their embeddings.
 
 Ours beside the SDK: a profile belongs to each person spoken of, and its fields are the run's relations that have one
-value at a time; deletes are on, which the SDK leaves to the caller. The SDK's prompt optimizer learns instructions for
-an agent from rated replies, of which question answering has none: it is not applicable and left out. Without an engine
-the trained reader's statements patch the profiles, and each sentence that states a fact is held against the nearest
-memories by the change head, whose ADD, UPDATE, DELETE and NOOP are the manager's operations.
+value at a time; deletes are on, which the SDK leaves to the caller. Existing memories are searched with the whole
+exchange, where the SDK (0.0.30) takes its last message alone (`query_limit // 4` windows) and embeds a memory as JSON
+with its keys. The SDK's prompt optimizer learns instructions for an agent from rated replies, of which question
+answering has none: it is not applicable and left out. Without an engine the trained reader's statements patch the
+profiles, and each sentence that states a fact is held against the nearest memories by the change head, whose ADD,
+UPDATE, DELETE and NOOP are the manager's operations.
 """
 
 from __future__ import annotations
