@@ -145,7 +145,7 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready test-vllm test-ti
 
 # Memory packages of others, each in an environment of its own.
 INSTALL_mempalace := mempalace==3.11.0 chromadb==1.5.9
-INSTALL_coremem := coremem==0.17.1 chromadb==1.5.9 sentence-transformers==5.6.0
+INSTALL_coremem := coremem==0.17.1 chromadb==1.5.9 sentence-transformers==5.7.0
 INSTALL_brainmem := brainmem==0.3.0
 INSTALL_mem0 := mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
 
