@@ -8,6 +8,7 @@ all-MiniLM-L6-v2, which is downloaded; here it embeds through its setting `opena
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -15,6 +16,8 @@ from mempalace import mcp_server as tools
 
 PACKAGE = "mempalace"
 _WING, _ROOM = "messages", "general"
+
+logging.getLogger("mempalace_mcp").setLevel(logging.WARNING)  # else it names every drawer that it files
 
 
 class Store:
