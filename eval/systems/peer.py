@@ -84,7 +84,13 @@ class PeerSession:
         return replace(reply, evidence=tuple(evidence), cost=together(meter.cost(), reply.cost))
 
     def _search(self, question: str, top_k: int, now: datetime) -> list[dict[str, Any]]:
-        asked = {"do": "query", "text": question, "top_k": top_k, "now": _iso(now), "arguments": self._options.arguments}
+        asked = {
+            "do": "query",
+            "text": question,
+            "top_k": top_k,
+            "now": _iso(now),
+            "arguments": self._options.arguments,
+        }
         found: list[dict[str, Any]] = self._process.ask(asked)["found"]
         return found
 

@@ -1,6 +1,6 @@
-"""A program behind a pipe under an interpreter of its own, since what it needs does not go with what this project needs.
+"""A program behind a pipe, under an interpreter of its own, for its dependencies are not this project's.
 
-A request is a line of JSON on its standard input, an answer one on its standard output; what it says else, an error
+A request is a line of JSON on its standard input, an answer one on its standard output; what else it says, an error
 above all, goes to standard error. One process serves all samples of a rank, one store after the other.
 """
 
@@ -59,7 +59,9 @@ class PeerProcess:
         try:
             return str(self.ask({"do": "version"})["version"])
         except StoreError as error:
-            raise ConfigError(f"python = {self._python!r} does not run {self._package}: {error}; {self._how}") from error
+            raise ConfigError(
+                f"python = {self._python!r} does not run {self._package}: {error}; {self._how}"
+            ) from error
 
     def close(self) -> None:
         """Close the store that is open, if the process lives."""

@@ -16,30 +16,28 @@ from typing import Any
 
 import brainmem
 import numpy as np
-from embeddings import embed
 from numpy.typing import NDArray
 
 PACKAGE = "brainmem"
 
 
 class Embedder:
-    """brainmem's protocol over URL; `dim` is d."""
+    """brainmem's protocol; `dim` is d."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, embedding: Any) -> None:
+        self._embedding = embedding
         self.dim = self.embed(["dimension"]).shape[1]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors [n, d]."""
-        vectors = np.array(embed(self._url, texts), dtype=np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        """Unit vectors [n, d], as those of the run are."""
+        return np.array(self._embedding.embed(texts), dtype=np.float32)
 
 
 class Store:
     """`Memory` in a folder."""
 
-    def __init__(self, folder: str, url: str, model: str) -> None:  # noqa: ARG002
-        self._embedder = Embedder(url)
+    def __init__(self, folder: str, embedding: Any) -> None:
+        self._embedder = Embedder(embedding)
         self._memory: Any = brainmem.Memory(str(Path(folder) / "memory.db"), embedder=self._embedder)
         self._said: dict[int, tuple[int, str]] = {}  # place and content by episode
 

@@ -20,10 +20,10 @@ PACKAGE = "coremem"
 class Store:
     """`MemoryCore` in a folder."""
 
-    def __init__(self, folder: str, url: str, model: str) -> None:  # noqa: ARG002
-        os.environ |= {"COREMEM_EMBEDDING_MODEL": model, "DISABLE_CROSS_ENCODER": "1"}
+    def __init__(self, folder: str, embedding: Any) -> None:
+        os.environ |= {"COREMEM_EMBEDDING_MODEL": embedding.model, "DISABLE_CROSS_ENCODER": "1"}
         if core._batch_embedding_model() is None:  # else it would store messages without vectors, and say nothing
-            raise RuntimeError(f"coremem cannot load its embedding model from {model}")
+            raise RuntimeError(f"coremem cannot load its embedding model from {embedding.model}")
         self._memory: Any = core.MemoryCore(str(Path(folder) / "memory"))
 
     def add(self, messages: list[dict[str, Any]]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embeddings import embed
 from mem0 import Memory
 
 PACKAGE = "mem0ai"
@@ -20,18 +19,18 @@ _USER = "reader"
 class Store:
     """mem0's `Memory`, all of its files in a folder."""
 
-    def __init__(self, folder: str, url: str, model: str) -> None:  # noqa: ARG002
+    def __init__(self, folder: str, embedding: Any) -> None:
         self._memory: Any = Memory.from_config(
             {
                 "embedder": {
                     "provider": "openai",
-                    "config": {"api_key": "none", "model": "embedder", "openai_base_url": f"{url}/v1"},
+                    "config": {"api_key": "none", "model": "embedder", "openai_base_url": f"{embedding.url}/v1"},
                 },
                 "vector_store": {
                     "provider": "faiss",
                     "config": {
                         "path": str(Path(folder) / "faiss"),
-                        "embedding_model_dims": len(embed(url, ["dimension"])[0]),
+                        "embedding_model_dims": len(embedding.embed(["dimension"])[0]),
                         "distance_strategy": "cosine",
                     },
                 },

@@ -23,11 +23,11 @@ logging.getLogger("mempalace_mcp").setLevel(logging.WARNING)  # else it names ev
 class Store:
     """A palace in a folder."""
 
-    def __init__(self, folder: str, url: str, model: str) -> None:  # noqa: ARG002
+    def __init__(self, folder: str, embedding: Any) -> None:
         os.environ |= {
             "MEMPALACE_PALACE_PATH": folder,
             "MEMPALACE_EMBEDDING_MODEL": "openai-compat",
-            "MEMPALACE_EMBEDDING_API_URL": url,
+            "MEMPALACE_EMBEDDING_API_URL": embedding.url,
             "MEMPALACE_EMBEDDING_API_MODEL": "embedder",
         }
         self._places: dict[str, list[int]] = {}  # by drawer: one for a text that was said twice

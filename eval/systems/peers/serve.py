@@ -27,8 +27,10 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
+from urllib.request import Request, urlopen
 
 _SETTINGS = {
     "ANONYMIZED_TELEMETRY": "False",
@@ -37,18 +39,38 @@ _SETTINGS = {
 }
 
 
+class Embedding:
+    """What a store may embed with.
+
+    Attributes:
+        url: URL.
+        model: MODEL.
+    """
+
+    def __init__(self, url: str, model: str) -> None:
+        self.url = url
+        self.model = model
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector by URL for each text, in order: for packages that take a function."""
+        body = json.dumps({"model": "embedder", "input": list(texts)}).encode()
+        asked = Request(f"{self.url}/v1/embeddings", body, {"Content-Type": "application/json"})
+        with urlopen(asked) as answer:
+            return [item["embedding"] for item in json.load(answer)["data"]]
+
+
 class Server:
     """One store at a time.
 
     Args:
         package: its name, as it is installed.
-        store: makes one for an empty folder, and of URL and MODEL.
+        store: makes one for an empty folder and what it embeds with.
     """
 
-    def __init__(self, package: str, store: Any, url: str, model: str) -> None:
+    def __init__(self, package: str, store: Any, embedding: Embedding) -> None:
         self._package = package
         self._make = store
-        self._embeds = url, model
+        self._embedding = embedding
         self._store: Any = None
 
     def handle(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +79,7 @@ class Server:
             case "version":
                 return {"version": version(self._package)}
             case "open":
-                self._store = self._make(asked["folder"], *self._embeds)
+                self._store = self._make(asked["folder"], self._embedding)
             case "add":
                 self._store.add(asked["messages"])
             case "query":
@@ -79,7 +101,7 @@ def main() -> None:
         os.environ |= {**_SETTINGS, "HOME": home}
         sys.argv[1:] = []  # packages that read the command line find none
         module = importlib.import_module(f"{package}_store")
-        server = Server(module.PACKAGE, module.Store, url, model)
+        server = Server(module.PACKAGE, module.Store, Embedding(url, model))
         for line in sys.stdin:
             print(json.dumps(server.handle(json.loads(line))), file=answers, flush=True)
 

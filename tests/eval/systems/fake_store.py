@@ -6,21 +6,19 @@ import re
 from pathlib import Path
 from typing import Any
 
-from embeddings import embed
-
 PACKAGE = "pydantic"  # any that is installed
 
 
 class Store:
-    def __init__(self, folder: str, url: str, model: str) -> None:
-        assert Path(model, "tokenizer.json").is_file() and not list(Path.home().iterdir())
+    def __init__(self, folder: str, embedding: Any) -> None:
+        assert Path(embedding.model, "tokenizer.json").is_file() and not list(Path.home().iterdir())
         self._file = Path(folder) / "messages"
-        self._url = url
+        self._embed = embedding.embed
         self._messages: list[dict[str, Any]] = []
 
     def add(self, messages: list[dict[str, Any]]) -> None:
         print("printed by a package")
-        assert len(embed(self._url, [message["said"] for message in messages])) == len(messages)
+        assert len(self._embed([message["said"] for message in messages])) == len(messages)
         self._messages += messages
         self._file.write_text("\n".join(message["said"] for message in messages), encoding="utf-8")
 

@@ -40,7 +40,9 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_a_package_finds_is_read_and_the_ranking_goes_on(tmp_path: Path, python: str) -> None:
     run = shared()
     section = {"kind": "peer", "package": "coremem", "python": python, "top_k": 2}
-    messages = [replace(message, content=" " if i == 1 else message.content) for i, message in enumerate(conversation())]
+    messages = [
+        replace(message, content=" " if i == 1 else message.content) for i, message in enumerate(conversation())
+    ]
     system = make_system(section, run)
     for name in ("one", "two"):  # a process serves one sample after the other
         folder = tmp_path / name
@@ -84,7 +86,7 @@ def test_what_is_wrong_with_an_environment_is_said_before_anything_runs(tmp_path
     with pytest.raises(ConfigError, match="needs package"):
         make_system({"kind": "peer", "python": python}, shared())
     for path in (str(tmp_path / "none"), sys.executable):  # no interpreter, and one without the package
-        with pytest.raises(ConfigError, match="`make brainmem` makes .venv-brainmem"):
+        with pytest.raises(ConfigError, match=r"`make brainmem` makes \.venv-brainmem"):
             make_system({**section, "python": path}, shared())
 
 
