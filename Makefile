@@ -2,9 +2,9 @@
 PYTHON ?= python3
 DATA ?= ../shared/data
 VENV := .venv
-PEER := .venv-mem0
+PEERS := mempalace coremem brainmem mem0
 CHROMA := .venv-chroma
-# The authors' packages of eval.experiments.systems.authors_code, beside mem0's of today in $(PEER).
+# The authors' packages of eval.experiments.systems.authors_code, beside mem0's of today in .venv-mem0.
 AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti .venv-graphrag
 TITANS := .venv-titans
 CACHE := .cache
@@ -18,11 +18,11 @@ SAMPLES ?= 20
 # Tests of rows, which run a second time with their stores in PostgreSQL.
 IN_POSTGRES := tests/storage tests/integration/facts/test_isolation.py \
 	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
-TABLES := babilong knowledge_update ablations structural sensitivity cam systems
+TABLES := babilong knowledge_update ablations structural sensitivity cam systems peers
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma authors clean
+.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma authors peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -72,7 +72,7 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
-prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-vllm test-titans
+prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-vllm test-titans
 	$(RUN) -m pytest -m prove -s
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK)
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK) --dialect postgresql --processes 8 --threads 1 --users 200
@@ -124,6 +124,9 @@ prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-v
 	$(RUN) -m eval.experiments.facts.beam_updates --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.experiments.facts.forgetting_recall --data $(DATA) --cache $(CACHE)
 	CHROMA_PYTHON=$(CHROMA)/bin/python $(RUN) -m pytest tests/eval/systems -k rag
+	MEMPALACE_PYTHON=.venv-mempalace/bin/python COREMEM_PYTHON=.venv-coremem/bin/python \
+		BRAINMEM_PYTHON=.venv-brainmem/bin/python MEM0_PYTHON=.venv-mem0/bin/python \
+		$(RUN) -m pytest tests/eval/systems/test_peer.py -k real_package
 	$(RUN) -m eval.judge --agreement
 	for table in $(TABLES); do \
 		$(RUN) -m torch.distributed.run --standalone --nproc-per-node $(RANKS) -m eval.run --limit $(SAMPLES) \
@@ -134,7 +137,7 @@ prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-v
 	$(RUN) -m eval.experiments.systems.through_vllm --vllm $(VLLM)/bin/python --data $(DATA) --out $(CACHE)/through-vllm
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
-	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python $(PEER)/bin/python
+	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python .venv-mem0/bin/python
 	$(RUN) -m eval.experiments.speed.document_speed --data $(DATA)
 	$(RUN) -m eval.experiments.speed.gathering
 	$(RUN) -m eval.experiments.speed.startup
@@ -143,10 +146,20 @@ prove: $(MEASURING) $(PEER)/.ready $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-v
 	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
 	bash -c 'time $(RUN) -m nscma_torch demo'
 
-$(PEER)/.ready:
-	$(PYTHON) -m venv $(PEER)
-	$(PEER)/bin/pip install --quiet torch==2.13.0
-	$(PEER)/bin/pip install --quiet mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
+# Memory packages of others, each in an environment of its own.
+INSTALL_mempalace := mempalace==3.11.0 chromadb==1.5.9
+INSTALL_coremem := coremem==0.17.1 chromadb==1.5.9 sentence-transformers==5.7.0
+INSTALL_brainmem := brainmem==0.3.0
+INSTALL_mem0 := mem0ai==2.2.1 faiss-cpu==1.15.1 sentence-transformers==6.2.0
+
+peers: $(PEERS)
+
+$(PEERS): %: .venv-%/.ready
+
+$(PEERS:%=.venv-%/.ready): .venv-%/.ready:
+	$(PYTHON) -m venv .venv-$*
+	$(if $(findstring sentence-transformers,$(INSTALL_$*)),.venv-$*/bin/pip install --quiet torch==2.13.0)
+	.venv-$*/bin/pip install --quiet $(INSTALL_$*)
 	touch $@
 
 # NeuralMemory beside titans-pytorch, with its weights.
@@ -167,7 +180,7 @@ $(CHROMA)/.ready:
 	touch $@
 
 # The authors' packages beside our systems, with scripted answers of a language model.
-authors: $(READY) $(PEER)/.ready $(AUTHORS:%=%/.ready)
+authors: $(READY) .venv-mem0/.ready $(AUTHORS:%=%/.ready)
 	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.systems.authors_code
 
 .venv-mem0-1/.ready: PACKAGES := mem0ai==1.0.11 faiss-cpu==1.15.1
@@ -197,5 +210,5 @@ gpu:
 	PYTHONPATH=.:kernels $(PYTHON) -m eval.experiments.gpu.check --out $(GPU_OUT)
 
 clean:
-	rm -rf $(VENV) $(PEER) $(CHROMA) $(AUTHORS) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS:%=.venv-%) $(CHROMA) $(AUTHORS) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,6 +22,7 @@ from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memgpt import make_memgpt
 from eval.systems.memory_bank import make_memory_bank
 from eval.systems.nscma import make_nscma
+from eval.systems.peer import make_peer
 from eval.systems.provider import is_provider, make_provider
 from eval.systems.rag import make_rag
 from eval.systems.raptor import make_raptor
@@ -60,6 +61,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "langmem": make_langmem,
         "mem0-operations": make_mem0,
         "zep": make_zep,
+        "peer": make_peer,
     }
 )
 

@@ -1,15 +1,12 @@
 """Standard RAG: passages in ChromaDB by the vectors of the run's embedder, the nearest five handed to the reader.
 
 ChromaDB runs in a process of its own, under an interpreter of its own (`eval/systems/chroma_server.py` says how to make
-one), for its dependencies are not this project's; one process serves all samples of a rank, each in its own folder.
+one), and keeps each sample in its own folder.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-import subprocess
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -24,13 +21,13 @@ from eval.systems.baseline import Baseline, Finder, Found, best
 from eval.systems.documents import RANKED, said
 from eval.systems.files import folder_bytes
 from eval.systems.options import options_of
+from eval.systems.peer_process import PeerProcess
 from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError, StoreError
+from nscma_torch.errors import ConfigError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.protocols import Embedder
 
 _PROGRAM = Path(__file__).parent / "chroma_server.py"
-_WAIT = 10.0  # seconds for it to end by itself
 
 
 class RagOptions(Section):
@@ -40,73 +37,6 @@ class RagOptions(Section):
     top_k: int = Field(5, gt=0, description="Passages that are read.")
 
 
-class Chroma:
-    """The process, started when it is first asked; it ends with this object or the program."""
-
-    def __init__(self, python: str) -> None:
-        self._python = python
-        self._process: subprocess.Popen[str] | None = None
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One request. Raises `StoreError` where the process ended over it; its own words are on standard error."""
-        process = self._running()
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            self._process = None
-            raise StoreError(f"ChromaDB's process ended with code {process.wait()}; what it said stands above")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def check(self) -> None:
-        """Start the process. Raises `ConfigError` where its interpreter cannot be run, or has no chromadb."""
-        try:
-            self.ask({"do": "version"})
-        except StoreError as error:
-            raise ConfigError(f"python = {self._python!r} does not run {_PROGRAM.name}: {error}") from error
-
-    def close(self) -> None:
-        """Close the collection that is open, if the process lives."""
-        if self._process is not None:
-            self.ask({"do": "close"})
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            try:
-                process = subprocess.Popen(
-                    [self._python, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-                )
-            except OSError as error:
-                raise ConfigError(
-                    f"python = {self._python!r} cannot be run ({error.strerror}): it needs chromadb; `make chroma` "
-                    "makes .venv-chroma, and --systems names those to run without it"
-                ) from error
-            weakref.finalize(self, _end, process)
-            self._process = process
-        return self._process
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Close the input, which ends it."""
-    assert process.stdin is not None and process.stdout is not None
-    with process.stdout:
-        try:
-            process.stdin.close()
-        except BrokenPipeError:
-            return
-        finally:
-            try:
-                process.wait(_WAIT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
 class ChromaFinder:
     """The nearest passages of one collection.
 
@@ -114,7 +44,7 @@ class ChromaFinder:
         folder: where ChromaDB keeps it.
     """
 
-    def __init__(self, chroma: Chroma, folder: Path, embedder: Embedder, top_k: int) -> None:
+    def __init__(self, chroma: PeerProcess, folder: Path, embedder: Embedder, top_k: int) -> None:
         self._chroma = chroma
         self._folder = folder
         self._embedder = embedder
@@ -150,7 +80,7 @@ def make_rag(section: Mapping[str, Any], shared: Shared) -> Baseline:
     if "python" not in section:
         raise ConfigError(f"system {section['name']!r} of kind 'rag' needs python, an interpreter that has chromadb")
     options = options_of(RagOptions(python=str(section["python"])), section)
-    chroma = Chroma(options.python)
+    chroma = PeerProcess(options.python, [_PROGRAM], "chromadb", "chroma")
     chroma.check()
 
     @contextmanager

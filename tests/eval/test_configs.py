@@ -16,6 +16,7 @@ from eval.report import OPTIONS
 from eval.reporting.report_part import option_at, read
 from eval.reporting.results import raw_lines
 from eval.reporting.sweeps import Sweeps
+from eval.systems import peer
 from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemorySystem
@@ -58,22 +59,23 @@ def test_its_tasks_have_options_that_there_are(config: RunConfig) -> None:
 
 def resolved(system: System) -> tuple[Section, ...]:
     """All that a system is made of, defaults and the run's own sections of the configuration included."""
-    if isinstance(system, Baseline):
+    if isinstance(system, Baseline | peer.Peer):
         return (system.options,)
     assert isinstance(system, MemorySystem)
     return system.options.model_copy(update={"config": {}}), system.setup.config, system.setup.llm
 
 
 @pytest.fixture
-def chroma(tmp_path: Path) -> str:
-    """An interpreter that answers as ChromaDB's process does when it is asked for its version."""
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An interpreter that answers as a package's process does when it is asked for its version."""
+    monkeypatch.setattr(peer, "VERSIONS", dict.fromkeys(peer.VERSIONS, "0"))
     program = tmp_path / "python"
     program.write_text('#!/bin/sh\nwhile read -r line; do echo \'{"version": "0"}\'; done\n')
     program.chmod(0o755)
     return str(program)
 
 
-def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, chroma: str) -> None:
+def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, python: str) -> None:
     load_config(config.memory)
     engine = ScriptedEngine(lambda _: "") if "llm" in config.memory else None
     seen: dict[str, str] = {}
@@ -81,7 +83,7 @@ def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, chro
         memory = config.memory_of(section["name"])
         shared = Shared(memory, HashEmbedder(), IndifferentProxy(), engine, None, 1)  # type: ignore[arg-type]
         own = config.options_of(section["name"])
-        system = make_system({**own, "python": chroma} if own["kind"] == "rag" else own, shared)
+        system = make_system({**own, "python": python} if own["kind"] in ("rag", "peer") else own, shared)
         assert system.name == section["name"]
         if "sweeps" in config.given.get("report", {}):
             continue  # where two sweeps cross, they meet
