@@ -32,7 +32,8 @@ def main() -> None:
             return [one["embedding"] for one in json.load(reply)["data"]]
 
     space = ("memories",)
-    store = InMemoryStore(index={"dims": 384, "embed": embed})
+    index: Any = {"dims": 384, "embed": embed}
+    store = InMemoryStore(index=index)
     model = ChatOpenAI(model="scripted", base_url=asked["url"], api_key="none", max_retries=0)
     manager = create_memory_store_manager(model, namespace=space, store=store, enable_deletes=True)
     for exchange in asked["exchanges"]:
