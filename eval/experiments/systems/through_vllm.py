@@ -35,6 +35,7 @@ SERVED = (
     *("--override-generation-config", '{"repetition_penalty": 1.5}'),
 )
 WIDTH = 128
+CLOSING = {'"': 5.0, "]}": 1.0}  # standard deviations that what closes a string, and a list or an object, is likelier
 ENGINE = """
 [memory.llm]
 engine = "http"
@@ -90,18 +91,19 @@ def closing_model(folder: Path) -> Path:
     """A tiny Llama with random weights that ends what it writes, while other random ones repeat a word without end.
 
     A direction that all tokens share, longer than what tells them apart, raises the logits of those that close a
-    string, a list or an object above most others.
+    string above most others, and of those that close a list or an object a little.
     """
     from safetensors.torch import load_file, save_file
 
     build(folder, hidden_size=WIDTH, max_position_embeddings=CONTEXT)
     weights = load_file(folder / "model.safetensors")
     vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    closing = [row for token, row in vocabulary.items() if token[0] in '"]}']
     direction = torch.nn.functional.normalize(torch.randn(WIDTH, generator=torch.Generator().manual_seed(1)), dim=0)
     tokens, logits = weights["model.embed_tokens.weight"], weights["lm_head.weight"]
     tokens += direction * 4 * tokens.norm(dim=1).mean()
-    logits[closing] += direction * 7 * logits.std()
+    spread = logits.std()
+    for characters, strength in CLOSING.items():
+        logits[[row for token, row in vocabulary.items() if token[0] in characters]] += direction * strength * spread
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
 
