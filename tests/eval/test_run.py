@@ -73,10 +73,11 @@ def config(tmp_path: Path) -> Callable[..., str]:
 
 
 def results(out: Path, *, timed: bool = False) -> list[dict[str, Any]]:
-    """The merged lines; without seconds, and without what names the configuration's text and the attempt."""
+    """The merged lines; without seconds, and without what names the configuration, the commit and the attempt."""
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     for line in lines if not timed else ():
         line.pop("config")
+        line.pop("commit")
         line.pop("attempt")
         line.pop("took")
         for cost in (line.get("read"), *(question["cost"] for question in line["questions"])):

@@ -35,7 +35,7 @@ SERVED = (
     *("--override-generation-config", '{"repetition_penalty": 1.5}'),
 )
 WIDTH = 128
-CLOSING = {'"': 5.0, "]}": 1.0}  # standard deviations that what closes a string, and a list or an object, is likelier
+CLOSING = {'"': 7.0, "]}": 2.5}  # standard deviations that what closes a string, and a list or an object, is likelier
 ENGINE = """
 [memory.llm]
 engine = "http"
