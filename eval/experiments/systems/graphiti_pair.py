@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
-from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import conversation, run_package
-from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, SPOKEN, TOP_K, Told, fact_of, told_in
-from eval.experiments.systems.scripted_server import Body, Written, between, form_of, prompt_of, scripted_server
+from eval.experiments.systems.our_run import data_of, our_run, texts_found
+from eval.experiments.systems.package_run import run_on_conversation
+from eval.experiments.systems.scripted_conversation import SPOKEN, TOP_K, Told, fact_of, told_in
+from eval.experiments.systems.scripted_server import Body, Written, between, form_of, prompt_of
 from eval.systems.zep import Zep, ZepOptions
 from eval.systems.zep_communities import propagated
 from nscma_torch.protocols import Embedder
@@ -173,9 +173,7 @@ def _items(
 def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The package."""
     script = TheirScript()
-    with scripted_server(script, embedder) as server:
-        told = run_package(python, "graphiti_package.py", conversation(server.url))
-        calls = server.calls
+    told, calls = run_on_conversation(python, "graphiti_package.py", script, embedder)
     items = _items(told["facts"], told["entities"], told["communities"])
     return Outcome(f"graphiti-core {told['version']}", items, told["ranked"], script.decisions, calls)
 
@@ -186,9 +184,7 @@ def ours(embedder: Embedder) -> Outcome:
     with our_run(script, embedder) as (run, calls):
         own = Zep(run.language, run.embedder, ZepOptions(top_k=TOP_K, communities=0))
         own.keep(run.passages)
-        ranked = [
-            [_text(one.text) for one in own.find(query, ASKED).passages if _RANGE in one.text] for query in QUERIES
-        ]
+        ranked = [[_text(one) for one in found if _RANGE in one] for found in texts_found(own)]
     facts = [(one.text, _day(one.valid), _day(one.invalid)) for one in own.graph.facts]
     names = [one.name for one in own.graph.entities]
     communities = [[names[row] for row in rows] for rows in propagated(own.graph)]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
-from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import conversation, run_package
-from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, TOP_K, Told, decided, told_in
-from eval.experiments.systems.scripted_server import Body, ToolCall, Written, prompt_of, scripted_server
+from eval.experiments.systems.our_run import data_of, our_run, texts_found
+from eval.experiments.systems.package_run import run_on_conversation
+from eval.experiments.systems.scripted_conversation import TOP_K, Told, decided, told_in
+from eval.experiments.systems.scripted_server import Body, ToolCall, Written, prompt_of
 from eval.systems.langmem import LangMem, LangMemOptions
 from nscma_torch.protocols import Embedder
 
@@ -82,9 +82,7 @@ class OurScript:
 def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The SDK."""
     script = TheirScript()
-    with scripted_server(script, embedder) as server:
-        told = run_package(python, "langmem_package.py", conversation(server.url))
-        calls = server.calls
+    told, calls = run_on_conversation(python, "langmem_package.py", script, embedder)
     return Outcome(f"langmem {told['version']}", told["items"], told["ranked"], script.decisions, calls)
 
 
@@ -94,5 +92,5 @@ def ours(embedder: Embedder) -> Outcome:
     with our_run(script, embedder) as (run, calls):
         own = LangMem(run.language, run.embedder, LangMemOptions(top_k=TOP_K))
         own.keep(run.passages)
-        ranked = [[one.text for one in own.find(query, ASKED).passages] for query in QUERIES]
+        ranked = texts_found(own)
     return Outcome("langmem", [node.text for node in own.memories.values()], ranked, script.decisions, calls[0])

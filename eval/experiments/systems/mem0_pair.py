@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.experiments.systems.comparison import Outcome
-from eval.experiments.systems.our_run import data_of, our_run
-from eval.experiments.systems.package_run import conversation, run_package
-from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, TOP_K, Told, decided, fact_of, told_in
-from eval.experiments.systems.scripted_server import Body, Written, between, scripted_server
+from eval.experiments.systems.our_run import data_of, our_run, texts_found
+from eval.experiments.systems.package_run import run_on_conversation
+from eval.experiments.systems.scripted_conversation import TOP_K, Told, decided, fact_of, told_in
+from eval.experiments.systems.scripted_server import Body, Written, between
 from eval.systems.mem0_operations import Mem0, Mem0Options
 from nscma_torch.protocols import Embedder
 
@@ -83,9 +83,7 @@ class OurScript:
 def theirs(python: Path, embedder: Embedder) -> Outcome:
     """The package."""
     script = TheirScript()
-    with scripted_server(script, embedder) as server:
-        told = run_package(python, "mem0_package.py", conversation(server.url))
-        calls = server.calls
+    told, calls = run_on_conversation(python, "mem0_package.py", script, embedder)
     return Outcome(f"mem0ai {told['version']}", told["items"], told["ranked"], script.decisions, calls)
 
 
@@ -95,6 +93,6 @@ def ours(embedder: Embedder) -> Outcome:
     with our_run(script, embedder) as (run, calls):
         own = Mem0(run.language, run.embedder, Mem0Options(top_k=TOP_K))
         own.keep(run.passages)
-        ranked = [[one.text for one in own.find(query, ASKED).passages] for query in QUERIES]
+        ranked = texts_found(own)
     items = [node.text for node in own.store.memories.values()]
     return Outcome("mem0-operations", items, ranked, script.decisions, calls[0])

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from eval.experiments.systems.scripted_conversation import messages
+from eval.experiments.systems.scripted_conversation import ASKED, QUERIES, messages
 from eval.experiments.systems.scripted_server import CONTEXT, MODEL, Body, Script, scripted_server
 from eval.harness.contract import Passage, Reply, Shared
 from eval.harness.fakes import IndifferentProxy
+from eval.systems.baseline import Finder
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
@@ -54,6 +55,11 @@ def our_run(script: Script, embedder: Embedder) -> Iterator[tuple[OurRun, list[i
             calls.append(server.calls)
         finally:
             engine.close()
+
+
+def texts_found(system: Finder) -> list[list[str]]:
+    """For each query the texts that a system finds, best first."""
+    return [[one.text for one in system.find(query, ASKED).passages] for query in QUERIES]
 
 
 def data_of(body: Body) -> dict[str, Any]:

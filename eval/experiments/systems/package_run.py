@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.experiments.systems.scripted_conversation import LINES, QUERIES, TOP_K, messages
+from eval.experiments.systems.scripted_server import Script, scripted_server
 from nscma_torch.errors import ConfigError
+from nscma_torch.protocols import Embedder
 
 PACKAGES = Path(__file__).parent / "packages"
 
@@ -24,6 +26,12 @@ def conversation(url: str) -> dict[str, Any]:
     ]
     exchanges = [told[start : start + LINES] for start in range(0, len(told), LINES)]
     return {"url": url, "exchanges": exchanges, "queries": list(QUERIES), "top_k": TOP_K}
+
+
+def run_on_conversation(python: Path, program: str, script: Script, embedder: Embedder) -> tuple[dict[str, Any], int]:
+    """The answer of a program that reads the conversation and asks the script, and the number of its model calls."""
+    with scripted_server(script, embedder) as server:
+        return run_package(python, program, conversation(server.url)), server.calls
 
 
 def run_package(python: Path, program: str, request: Mapping[str, Any]) -> dict[str, Any]:
