@@ -84,9 +84,14 @@ def _table(board: Board) -> Element:
     heads += ["shown", *(f"{name}, odd" for name in board.beside), "abstained", "LLM calls a sample"]
     heads += ["tokens a sample, in / out", "read, s a message", "ask, s p50 / p95", "samples", "questions", "failed"]
     heads += ["commit", "engine", "embedder"]
+    return _grid(heads, [_cells(number, row, board) for number, row in enumerate(board.rows, start=1)])
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[Element]]) -> Element:
+    """A table of rows of cells, which scrolls by itself."""
     named = [element("th", head, scope="col", class_=_ALIGNED.get(head, "")) for head in heads]
-    rows = [element("tr", _cells(number, row, board)) for number, row in enumerate(board.rows, start=1)]
-    table = element("table", element("thead", element("tr", named)), element("tbody", rows))
+    body = [element("tr", cells) for cells in rows]
+    table = element("table", element("thead", element("tr", named)), element("tbody", body))
     return element("div", table, class_="table", tabindex="0")
 
 
@@ -97,17 +102,14 @@ def _by_type(board: Board) -> list[Element]:
         return []
     metric = board.metrics[0]
     heads = ["system", *(f"{own or 'no type'}, odd" for own in types)]
-    named = [element("th", head, scope="col", class_=_ALIGNED.get(head, "")) for head in heads]
     rows = [
-        element("tr", element("th", row.entry.label, scope="row", class_="system"), [_interval(own) for own in scores])
+        [
+            element("th", row.entry.label, scope="row", class_="system"),
+            *(_interval(row.entry.score(metric, "odd", (own,))) for own in types),
+        ]
         for row in board.rows
-        for scores in ([row.entry.score(metric, "odd", (own,)) for own in types],)
     ]
-    table = element("table", element("thead", element("tr", named)), element("tbody", rows))
-    return [
-        element("p", f"{metric} by type of question:", class_="note"),
-        element("div", table, class_="table", tabindex="0"),
-    ]
+    return [element("p", f"{metric} by type of question:", class_="note"), _grid(heads, rows)]
 
 
 def _cells(number: int, row: Row, board: Board) -> list[Element]:
