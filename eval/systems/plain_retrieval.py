@@ -57,9 +57,11 @@ class PlainSearch:
         order = scores.argsort(descending=True, stable=True)
         return order[: int((scores > 0).sum())].tolist()
 
-    def dense(self, question: Tensor) -> list[int]:
-        """All rows by cosine with the vector [d] of the question."""
-        return (self._vectors @ question).argsort(descending=True, stable=True).tolist()
+    def dense(self, question: Tensor, least: float = -math.inf) -> list[int]:
+        """Rows whose cosine with the vector [d] of the question exceeds `least`, best first; all of them by default."""
+        cosines = self._vectors @ question
+        order = cosines.argsort(descending=True, stable=True)
+        return order[: int((cosines > least).sum())].tolist()
 
     def rrf(self, text: str, vector: Tensor) -> list[int]:
         """Rows by the sum of 1 / (c + rank) over both rankings."""

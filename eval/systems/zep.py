@@ -15,8 +15,9 @@ many episodes mention them, or how near they are in the graph to the entity that
 as in section 4).
 
 Ours beside the paper: an episode is a passage, as all systems of a run have it; facts that are held against a new one
-have an entity in common with it, and 10 are, as in Graphiti, of which the depth of 3 of the breadth-first search is,
-too; there is no cross-encoder. What an episode ended is known to end only in questions asked after it.
+have an entity in common with it, and 10 are, as in Graphiti, of which the depth of 3 of the breadth-first search and
+the least cosine of .2 are, too: its .6 is of Neo4j's similarity, (1 + cosine) / 2. There is no cross-encoder. What an
+episode ended is known to end only in questions asked after it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class ZepOptions(Section):
     rerank: Rerank = Field("rrf", description="Fusion, marginal relevance, mentions, or distance in the graph.")
     before: int = Field(4, ge=0, description="Messages before an episode that its reading is shown.")
     near: int = Field(10, gt=0, le=50, description="Known entities, and facts, that a new one is held against.")
+    least_cosine: float = Field(0.2, ge=-1, le=1, description="Cosine that a result by vectors has to exceed.")
     reflections: int = Field(1, ge=0, description="Times that a model is asked which entities it missed.")
     words: int = Field(100, gt=0, description="Longest summary of an entity or a community in words.")
 
@@ -94,12 +96,12 @@ class Zep:
         for row in range(len(passages)):
             self._episode(tasks, row)
         self._said = self._embedded([said(passage) for passage in passages])
-        found = self.communities.found
+        found, least = self.communities.found, own.least_cosine
         self._search = ZepSearch(
             self.graph,
-            Texts([fact.text for fact in self.graph.facts], self._facts),
-            Texts([entity.text for entity in self.graph.entities], self._names),
-            Texts([one.text for one in found], self._embedded([one.name for one in found])),
+            Texts([fact.text for fact in self.graph.facts], self._facts, least),
+            Texts([entity.text for entity in self.graph.entities], self._names, least),
+            Texts([one.text for one in found], self._embedded([one.name for one in found]), least),
             own.rerank,
         )
 
@@ -132,8 +134,8 @@ class Zep:
         """Rows of the texts that are most like one, by cosine and BM25."""
         if not texts:
             return []
-        search = PlainSearch(texts, vectors)
-        return fused([search.dense(vector), search.bm25(text)])[: self._options.near]
+        own, search = self._options, PlainSearch(texts, vectors)
+        return fused([search.dense(vector, own.least_cosine), search.bm25(text)])[: own.near]
 
     def _entity(self, row: int, resolved: Resolved, near: Sequence[int]) -> int:
         """The row of an entity that an episode mentions; it is there afterwards, as it is to be."""

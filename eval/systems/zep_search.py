@@ -1,9 +1,9 @@
 """Zep's search over facts, entities and communities, and the order of what it finds.
 
 Rasmussen et al. 2025, section 3.1: cosine, BM25, and breadth first from what these two find, which follows the facts;
-section 3.2: the rerankers. Twice as many results of each search are ordered as are wanted, and breadth-first search
-goes along 3 facts, as in Graphiti. What more episodes mention comes first; of distances, what
-cannot be reached comes last.
+section 3.2: the rerankers. Twice as many results of each search are ordered as are wanted, those by vectors have a
+least cosine, and breadth-first search goes along 3 facts, as in Graphiti. What more episodes mention comes first; of
+distances, what cannot be reached comes last.
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ DEPTH = 3  # facts that breadth-first search goes along
 
 
 class Texts:
-    """Texts of one kind with their vectors [n, d]."""
+    """Texts of one kind with their vectors [n, d].
 
-    def __init__(self, texts: Sequence[str], vectors: Tensor) -> None:
+    Args:
+        least: cosine that a result by vectors has to exceed.
+    """
+
+    def __init__(self, texts: Sequence[str], vectors: Tensor, least: float) -> None:
         self.vectors = vectors
+        self._least = least
         self._search = PlainSearch(texts, vectors) if texts else None
 
     def rankings(self, question: str, query: Tensor, known: Collection[int], most: int) -> list[list[int]]:
         """By cosine and by BM25, the best `most` of what is known."""
         if self._search is None:
             return []
-        orders = self._search.dense(query), self._search.bm25(question)
+        orders = self._search.dense(query, self._least), self._search.bm25(question)
         return [[row for row in order if row in known][:most] for order in orders]
 
 

@@ -182,7 +182,8 @@ def ours(embedder: Embedder) -> Outcome:
     """Our implementation; communities are those of the whole graph, as the package finds them at the end."""
     script = OurScript()
     with our_run(script, embedder) as (run, calls):
-        own = Zep(run.language, run.embedder, ZepOptions(top_k=TOP_K, communities=0))
+        # the package is run on Kuzu, whose cosine is the plain one, so that its least of .6 is, too
+        own = Zep(run.language, run.embedder, ZepOptions(top_k=TOP_K, communities=0, least_cosine=0.6))
         own.keep(run.passages)
         ranked = [[_text(one) for one in found if _RANGE in one] for found in texts_found(own)]
     facts = [(one.text, _day(one.valid), _day(one.invalid)) for one in own.graph.facts]

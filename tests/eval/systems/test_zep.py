@@ -109,9 +109,10 @@ def scribe(request: Request) -> str:
 
 
 def prompted(said: Sequence[str] = SAID, **options: Any) -> tuple[Zep, Scripted]:
+    """Zep with the scripted model; to a hash, names of one person in other words are not alike at all."""
     engine = Scripted(scribe)
     embedder = HashEmbedder()
-    own = Zep(Language(shared(engine=engine), engine), embedder, ZepOptions(**options))
+    own = Zep(Language(shared(engine=engine), engine), embedder, ZepOptions(**{"least_cosine": -1, **options}))
     own.keep(passages_of(conversation(said), default_chunker(embedder)))
     return own, engine
 
@@ -206,9 +207,9 @@ def searched(own: TemporalGraph, question: str, rerank: Any, most: int = 9) -> t
     texts, names = [one.text for one in own.facts], [one.name for one in own.entities]
     search = ZepSearch(
         own,
-        Texts(texts, embedder.embed(texts)),
-        Texts(names, embedder.embed(names)),
-        Texts([], embedder.embed(["a"])[:0]),
+        Texts(texts, embedder.embed(texts), -1),
+        Texts(names, embedder.embed(names), -1),
+        Texts([], embedder.embed(["a"])[:0], -1),
         rerank,
     )
     known = range(len(own.facts)), range(len(own.entities))
@@ -233,6 +234,16 @@ def test_breadth_first_search_finds_what_shares_no_word(monkeypatch: pytest.Monk
     monkeypatch.setattr(Texts, "rankings", lambda *_: [[0]])
     facts, entities = searched(own, "word0?", "rrf")
     assert facts == [0, 1, 2] and entities == [0, 1, 2, 3]
+
+
+def test_a_result_by_vectors_exceeds_the_least_cosine() -> None:
+    """Cosines are .8, .6 and 0; the second has the least one itself, the third shares a word with the question."""
+    vectors = torch.tensor([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    texts, query = ["alpha", "beta", "gamma"], torch.tensor([1.0, 0.0])
+    least = float((vectors @ query)[1])
+    assert Texts(texts, vectors, least).rankings("gamma?", query, range(3), 9) == [[0], [2]]
+    assert Texts(texts, vectors, -1).rankings("gamma?", query, range(3), 9) == [[0, 1, 2], [2]]
+    assert "Annie" in {entity.name for entity in prompted(least_cosine=0.2)[0].graph.entities}, "nor as a candidate"
 
 
 class Reads:
