@@ -30,6 +30,7 @@ class Store:
             "MEMPALACE_EMBEDDING_API_URL": embedding.url,
             "MEMPALACE_EMBEDDING_API_MODEL": "embedder",
         }
+        tools.tool_reconnect()  # the server keeps the last palace open, even one whose folder is gone
         self._places: dict[str, list[int]] = {}  # by drawer: one for a text that was said twice
 
     def add(self, messages: list[dict[str, Any]]) -> None:
