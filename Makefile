@@ -22,7 +22,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test test-vllm test-titans check prove mutants bench gpu chroma authors peers $(PEERS) clean
+.PHONY: demo test vllm test-vllm test-titans check prove mutants bench gpu chroma authors peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -59,6 +59,8 @@ test-vllm: $(VLLM)/.ready
 	rm -rf $(CACHE)/vllm
 	$(VLLM)/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $(CACHE)/vllm .
 	$(IN_VLLM) $(VLLM)/bin/pytest -m vllm -o filterwarnings= -o pythonpath= tests/vllm
+
+vllm: $(VLLM)/.ready
 
 $(VLLM)/.ready: tests/vllm/requirements.txt
 	$(PYTHON) -m venv $(VLLM)
