@@ -5,7 +5,7 @@ VENV := .venv
 PEERS := mempalace coremem brainmem mem0
 CHROMA := .venv-chroma
 # The authors' packages of eval.experiments.systems.authors_code, beside mem0's of today in .venv-mem0.
-AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti .venv-graphrag
+AUTHORS := .venv-mem0-1 .venv-langmem .venv-graphiti .venv-graphrag .venv-hipporag
 TITANS := .venv-titans
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
@@ -190,10 +190,17 @@ authors: $(READY) .venv-mem0/.ready $(AUTHORS:%=%/.ready)
 # graphiti-core imports httpx and does not ask for it.
 .venv-graphiti/.ready: PACKAGES := graphiti-core[kuzu]==0.31.2 httpx==0.28.1
 .venv-graphrag/.ready: PACKAGES := graphrag==3.3.0
+# hipporag asks for torch 2.5.1, vLLM 0.6.6 and openai 1.91.1, which pip does not find, and does not ask for pandas and
+# pyarrow; of gritlm it needs that it can be imported. What its other modules import follows, of the releases it names.
+.venv-hipporag/.ready: ALONE := hipporag==2.0.0a4 gritlm==1.0.2
+.venv-hipporag/.ready: PACKAGES := torch==2.13.0 transformers==4.45.2 openai==1.91.0 litellm==1.73.1 \
+	python_igraph==0.11.8 tenacity==8.5.0 boto3==1.44.8 pandas==3.1.1 pyarrow==26.0.1
 
+# What stands in ALONE is installed without what it asks for.
 $(AUTHORS:%=%/.ready):
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
+	$(if $(ALONE),$(@D)/bin/pip install --quiet --no-deps $(ALONE))
 	touch $@
 
 # Survivors of 60 mutants of each room and the score; SAMPLE="--all" runs all of them, for hours.

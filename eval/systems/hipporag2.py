@@ -8,8 +8,11 @@ phrases of the triples that are left, each weighted by the mean score of these, 
 similarity with the question times a factor of 0.05; what the walk pays to a passage ranks it (section 3.5). Where no
 triple is left, the passages are ranked by cosine alone.
 
-As in the authors' code, scores of triples and of passages are brought to 0 ... 1 over all of them, a triple's score
-is divided for each of its phrases by the passages that hold the phrase, and five phrases are started from at most.
+As in the authors' code, scores of triples and of passages are brought to 0 ... 1 over all of them, and a phrase's mean
+is divided by the passages that hold the phrase: the paper starts at a phrase with its mean itself (appendix G.1). Five
+phrases are started from at most, those of the best means, as the paper has it; the code chooses by what the division
+leaves. The paper gives edges no weights. In the code an edge between two phrases counts twice, since it is added in
+both directions, and one between a passage and a phrase once; here both count once.
 
 Ours beside the paper: phrases are one by `name_key`; the recognition memory's prompt is not the one that the authors
 tuned. Without an engine triples are those of the trained reader, and the embedded task that chooses helpful hits is

@@ -41,6 +41,7 @@ class PhraseGraph:
         triples: what is said, each once.
         ends: rows of subject and object of each triple.
         said_in: rows of the passages that say each triple, ascending.
+        weights: of edges, by the rows of their nodes, the lesser first.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class PhraseGraph:
         self.triples: list[Triple] = []
         self.ends: list[tuple[int, int]] = []
         self.said_in: list[list[int]] = []
-        self._weights: defaultdict[tuple[int, int], float] = defaultdict(float)
+        self.weights: defaultdict[tuple[int, int], float] = defaultdict(float)
         held: Counter[tuple[int, int]] = Counter()  # phrase and passage
         known: dict[tuple[int, str, int], int] = {}
         for passage, own in enumerate(stated):
@@ -93,7 +94,7 @@ class PhraseGraph:
 
     def _join(self, one: int, other: int, weight: float) -> None:
         if one != other:
-            self._weights[min(one, other), max(one, other)] += weight
+            self.weights[min(one, other), max(one, other)] += weight
 
     def _join_synonyms(self, threshold: float) -> None:
         for start in range(0, len(self.phrases), _BLOCK):
@@ -104,8 +105,8 @@ class PhraseGraph:
 
     def walk(self, seeds: Tensor, damping: float) -> Tensor:
         """The share [N] of its visits that a walk from `seeds` [N], not all zero, pays to each node."""
-        edges = torch.tensor(list(self._weights), dtype=torch.int64).reshape(-1, 2).T
-        weights = torch.tensor(list(self._weights.values()), dtype=torch.float64)
+        edges = torch.tensor(list(self.weights), dtype=torch.int64).reshape(-1, 2).T
+        weights = torch.tensor(list(self.weights.values()), dtype=torch.float64)
         both = torch.cat([edges, edges.flip(0)], dim=1)
         shares = personalized_pagerank(
             both, seeds[None], edge_weight=weights.repeat(2), damping=damping, tol=_TOLERANCE
@@ -120,4 +121,4 @@ class PhraseGraph:
     def store_bytes(self) -> int:
         """Of triples, vectors and edges."""
         texts = sum(len(triple.text.encode()) for triple in self.triples)
-        return texts + self.vectors.nbytes + 3 * 8 * len(self._weights)
+        return texts + self.vectors.nbytes + 3 * 8 * len(self.weights)

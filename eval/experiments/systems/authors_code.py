@@ -19,13 +19,14 @@ import argparse
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.systems import graphiti_pair, graphrag_pair, langmem_pair, mem0_pair
+from eval.experiments.systems import graphiti_pair, graphrag_pair, hipporag_pair, langmem_pair, mem0_pair
 from eval.experiments.systems.comparison import COLUMNS, Comparison, Outcome, as_json, rows
 from nscma_torch.config import load_config
 from nscma_torch.protocols import Embedder
@@ -36,10 +37,15 @@ _SHOWN = 6  # differing items of each side that are printed
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The authors' code, run by the interpreter of an environment, and ours."""
+    """The authors' code, run by the interpreter of an environment, and ours.
+
+    Attributes:
+        environment: whose interpreter, where it has not the name of the pair.
+    """
 
     theirs: Callable[[Path, Embedder], Outcome]
     ours: Callable[[Embedder], Outcome]
+    environment: str = ""
 
 
 PAIRS: Mapping[str, Pair] = {
@@ -48,7 +54,16 @@ PAIRS: Mapping[str, Pair] = {
     "langmem": Pair(langmem_pair.theirs, langmem_pair.ours),
     "graphiti": Pair(graphiti_pair.theirs, graphiti_pair.ours),
     "graphrag": Pair(graphrag_pair.theirs, graphrag_pair.ours),
+    "hipporag": Pair(hipporag_pair.theirs, hipporag_pair.ours),
+    "hipporag-unfiltered": Pair(
+        partial(hipporag_pair.theirs, filtered=False), partial(hipporag_pair.ours, filtered=False), "hipporag"
+    ),
 }
+
+
+def interpreter(environments: Path, name: str) -> Path:
+    """That of a pair's environment in a folder of `.venv-NAME`."""
+    return environments.absolute() / f".venv-{PAIRS[name].environment or name}" / "bin" / "python"
 
 
 def compared(name: str, python: Path, embedder: Embedder) -> Comparison:
@@ -68,9 +83,9 @@ def main() -> None:
     embedder = load_embedder(load_config({}).embedder, torch.device("cpu"))
     found = []
     for name in arguments.only:
-        python = arguments.environments / f".venv-{name}" / "bin" / "python"
+        python = interpreter(arguments.environments, name)
         if python.exists():
-            found.append(compared(name, python.absolute(), embedder))
+            found.append(compared(name, python, embedder))
         else:
             console.print(f"{name}: left out, {python} is not there")
     table = Table(*COLUMNS)

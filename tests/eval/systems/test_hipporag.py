@@ -25,7 +25,7 @@ SAID = (
     "The kiln is old.",
     "Lisbon is sunny.",
 )
-STATED = (
+STATED: Sequence[Sequence[Triple]] = (
     [Triple("Rita", "works with", "Ana")],
     [Triple("Ana", "lives in", "Lisbon")],
     [Triple("kiln", "is", "old")],
@@ -95,6 +95,7 @@ def test_synonyms_are_joined_by_their_cosine() -> None:
 def test_a_passage_node_is_walked_to() -> None:
     graph = PhraseGraph([[Triple("a1", "is", "b2")], []], HashEmbedder(), synonyms=1, with_passages=True)
     shares = graph.walk(torch.tensor([1.0, 0, 0, 0], dtype=torch.float64), 0.5)
+    assert graph.weights == {(0, 1): 1, (0, 2): 1, (1, 2): 1}
     # a triangle of a, b and the passage: b = p = (a + b) / 4, a = 1/2 + b / 2
     assert shares.tolist() == pytest.approx([3 / 5, 1 / 5, 1 / 5, 0])
 
