@@ -25,7 +25,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.systems import graphiti_pair, graphrag_pair, langmem_pair, mem0_pair
+from eval.experiments.systems import graphiti_pair, graphrag_index_pair, graphrag_pair, langmem_pair, mem0_pair
 from eval.experiments.systems.comparison import COLUMNS, Comparison, Outcome, as_json, rows
 from nscma_torch.config import load_config
 from nscma_torch.protocols import Embedder
@@ -36,10 +36,15 @@ _SHOWN = 6  # differing items of each side that are printed
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The authors' code, run by the interpreter of an environment, and ours."""
+    """The authors' code, run by the interpreter of an environment, and ours.
+
+    Attributes:
+        environment: its NAME, "" where it is that of the pair.
+    """
 
     theirs: Callable[[Path, Embedder], Outcome]
     ours: Callable[[Embedder], Outcome]
+    environment: str = ""
 
 
 PAIRS: Mapping[str, Pair] = {
@@ -48,6 +53,8 @@ PAIRS: Mapping[str, Pair] = {
     "langmem": Pair(langmem_pair.theirs, langmem_pair.ours),
     "graphiti": Pair(graphiti_pair.theirs, graphiti_pair.ours),
     "graphrag": Pair(graphrag_pair.theirs, graphrag_pair.ours),
+    "graphrag-index": Pair(graphrag_index_pair.theirs, graphrag_index_pair.ours, "graphrag"),
+    "graphrag-index-all": Pair(graphrag_index_pair.theirs_of_all, graphrag_index_pair.ours, "graphrag"),
 }
 
 
@@ -55,6 +62,11 @@ def compared(name: str, python: Path, embedder: Embedder) -> Comparison:
     """Both runs of a pair. Raises ConfigError where the package's program fails."""
     pair = PAIRS[name]
     return Comparison(name, pair.theirs(python, embedder), pair.ours(embedder))
+
+
+def python_of(environments: Path, name: str) -> Path:
+    """The interpreter that a pair's package runs under."""
+    return environments.absolute() / f".venv-{PAIRS[name].environment or name}" / "bin" / "python"
 
 
 def main() -> None:
@@ -68,9 +80,9 @@ def main() -> None:
     embedder = load_embedder(load_config({}).embedder, torch.device("cpu"))
     found = []
     for name in arguments.only:
-        python = arguments.environments / f".venv-{name}" / "bin" / "python"
+        python = python_of(arguments.environments, name)
         if python.exists():
-            found.append(compared(name, python.absolute(), embedder))
+            found.append(compared(name, python, embedder))
         else:
             console.print(f"{name}: left out, {python} is not there")
     table = Table(*COLUMNS)
