@@ -72,8 +72,8 @@ def ours(embedder: Embedder) -> Outcome:
     items = [
         *(entity_item(one.name, one.description) for one in graph.entities),
         *(
-            relationship_item(*(names[end] for end in ends), one.description, one.instances)
-            for ends, one in graph.relationships.items()
+            relationship_item(names[a], names[b], one.description, one.instances)
+            for (a, b), one in graph.relationships.items()
         ),
         *(
             community_item(one.level, [names[row] for row in one.members], report.node.text)
@@ -81,7 +81,7 @@ def ours(embedder: Embedder) -> Outcome:
         ),
     ]
     entities = {one.text: _entity(one.name) for one in graph.entities}
-    joined = {one.text: _joined(*(names[end] for end in ends)) for ends, one in graph.relationships.items()}
+    joined = {one.text: _joined(names[a], names[b]) for (a, b), one in graph.relationships.items()}
     reports = {one.node.text: _facts(one.node.text) for one in own.reports}
     parts = {
         "entities": _among(found["local"], entities),

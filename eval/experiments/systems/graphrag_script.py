@@ -81,7 +81,7 @@ def described(descriptions: Sequence[str]) -> str:
 
 
 def report_on(text: str) -> dict[str, Any]:
-    """The report on what a prompt shows: each of its facts is in one finding, and it matters as much as it has facts."""
+    """The report on what a prompt shows: each fact is in one finding; it matters as much as it has facts."""
     facts = [fact.text for fact in facts_shown(text)]
     findings = [
         {"summary": facts[place], "explanation": " ".join(facts[place + _FINDINGS :: _FINDINGS])}

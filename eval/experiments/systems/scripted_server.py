@@ -58,7 +58,8 @@ class ScriptedServer:
 def scripted_server(script: Script, embedder: Embedder) -> Iterator[ScriptedServer]:
     """A server on a free port of the loopback.
 
-    A text is streamed where that is asked for. A prompt that the script has no reply to is answered with status 400; EngineError at the end names the first one.
+    A text is streamed where that is asked for.
+    A prompt that the script has no reply to is answered with status 400; EngineError at the end names the first one.
     """
     failures: list[str] = []
 

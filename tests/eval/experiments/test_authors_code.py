@@ -166,8 +166,8 @@ def test_a_package_without_an_environment_is_left_out(
 @pytest.mark.skipif("AUTHORS_CODE" not in os.environ, reason="needs AUTHORS_CODE, a folder of .venv-mem0-1 and others")
 @pytest.mark.parametrize("name", authors_code.PAIRS)
 def test_a_real_package_runs_beside_ours(name: str) -> None:
-    python = Path(os.environ["AUTHORS_CODE"]) / f".venv-{name}" / "bin" / "python"
+    python = authors_code.python_of(Path(os.environ["AUTHORS_CODE"]), name)
     if not python.exists():
         pytest.skip(f"{python} is not there")
-    found = authors_code.compared(name, python.absolute(), HashEmbedder())
+    found = authors_code.compared(name, python, HashEmbedder())
     assert found.theirs.items and found.ours.items and found.common
