@@ -12,7 +12,9 @@ and 3.1.3); Leiden divides their graph into communities, level by level (`leiden
   entities nearest to the question, and of the tokens half for the passages that they were found in (of the nearest
   entity first, those with most of its relationships first), 15 % for the reports of their communities (of most of these
   entities, then of the highest rating), and the rest for the entities and their relationships (those among them, then
-  those with what most of them are joined with).
+  those with what most of them are joined with). Ours beside that code: it asks its vectors for twice its setting of 10
+  and shows all 20; it takes the reports of all levels down to the one that is searched, in the global search, too; and
+  an entity outside the largest connected part of the graph is in no community there, and is not found.
 
 Ours beside the paper: passages are those of all systems of a run; an entity without a relationship is in no community;
 edges weigh how often a relationship was found; claims (covariates) are not extracted. The run's reader is the reduce

@@ -26,7 +26,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.systems import graphiti_pair, graphrag_pair, hipporag_pair, langmem_pair, mem0_pair
+from eval.experiments.systems import (
+    graphiti_pair,
+    graphrag_index_pair,
+    graphrag_pair,
+    hipporag_pair,
+    langmem_pair,
+    mem0_pair,
+)
 from eval.experiments.systems.comparison import COLUMNS, Comparison, Outcome, as_json, rows
 from nscma_torch.config import load_config
 from nscma_torch.protocols import Embedder
@@ -40,7 +47,7 @@ class Pair:
     """The authors' code, run by the interpreter of an environment, and ours.
 
     Attributes:
-        environment: whose interpreter, where it has not the name of the pair.
+        environment: its NAME, "" where it is that of the pair.
     """
 
     theirs: Callable[[Path, Embedder], Outcome]
@@ -54,6 +61,8 @@ PAIRS: Mapping[str, Pair] = {
     "langmem": Pair(langmem_pair.theirs, langmem_pair.ours),
     "graphiti": Pair(graphiti_pair.theirs, graphiti_pair.ours),
     "graphrag": Pair(graphrag_pair.theirs, graphrag_pair.ours),
+    "graphrag-index": Pair(graphrag_index_pair.theirs, graphrag_index_pair.ours, "graphrag"),
+    "graphrag-index-all": Pair(graphrag_index_pair.theirs_of_all, graphrag_index_pair.ours, "graphrag"),
     "hipporag": Pair(hipporag_pair.theirs, hipporag_pair.ours),
     "hipporag-unfiltered": Pair(
         partial(hipporag_pair.theirs, filtered=False), partial(hipporag_pair.ours, filtered=False), "hipporag"

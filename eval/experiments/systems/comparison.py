@@ -21,6 +21,7 @@ class Outcome:
         ranked: for each query the texts that it finds, best first.
         decisions: what the model did, by kind.
         calls: chat completions.
+        parts: more such rankings, by name.
     """
 
     code: str
@@ -28,6 +29,7 @@ class Outcome:
     ranked: Sequence[Sequence[str]]
     decisions: Mapping[str, int] = field(default_factory=dict)
     calls: int = 0
+    parts: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,12 @@ class Comparison:
     @property
     def overlap(self) -> float:
         """Mean over the queries, one at least, of the share of hits that both find, of the more that one finds."""
-        return fmean(overlap(*pair) for pair in zip(self.theirs.ranked, self.ours.ranked, strict=True))
+        return mean_overlap(self.theirs.ranked, self.ours.ranked)
 
     @property
     def same_first(self) -> int:
         """Queries whose best hit is the same."""
-        return sum(a[:1] == b[:1] for a, b in zip(self.theirs.ranked, self.ours.ranked, strict=True))
+        return same_first(self.theirs.ranked, self.ours.ranked)
 
 
 def overlap(one: Sequence[str], other: Sequence[str]) -> float:
@@ -70,20 +72,45 @@ def overlap(one: Sequence[str], other: Sequence[str]) -> float:
     return len({*one} & {*other}) / most if most else 1.0
 
 
+def mean_overlap(theirs: Sequence[Sequence[str]], ours: Sequence[Sequence[str]]) -> float:
+    """Mean of `overlap` over queries, one at least."""
+    return fmean(overlap(*pair) for pair in zip(theirs, ours, strict=True))
+
+
+def same_first(theirs: Sequence[Sequence[str]], ours: Sequence[Sequence[str]]) -> int:
+    """Queries whose first hit is the same, or that have none on either side."""
+    return sum(a[:1] == b[:1] for a, b in zip(theirs, ours, strict=True))
+
+
+def same_order(theirs: Sequence[Sequence[str]], ours: Sequence[Sequence[str]]) -> int:
+    """Queries for which what both find stands in one order."""
+    return sum(
+        [one for one in a if one in b] == [one for one in b if one in a] for a, b in zip(theirs, ours, strict=True)
+    )
+
+
 def rows(found: Comparison) -> list[tuple[str, ...]]:
-    """A row of `COLUMNS` for each run; what holds of both stands in the second."""
+    """A row of `COLUMNS` for each run; what holds of both stands in the second, and below it a row for each part."""
     queries = len(found.ours.ranked)
     hits = (f"{found.overlap:.2f}", f"{found.same_first} of {queries}") if queries else ("", "")
     shares = (str(found.common), *hits)
     return [
         _row(found.system, found.theirs, ("", "", "")),
         _row("", found.ours, shares),
+        *(_part(name, found.theirs.parts[name], own) for name, own in found.ours.parts.items()),
     ]
 
 
 def _row(system: str, run: Outcome, shares: tuple[str, str, str]) -> tuple[str, ...]:
     decisions = ", ".join(f"{count} {kind}" for kind, count in sorted(run.decisions.items()))
     return system, run.code, str(len(run.items)), shares[0], decisions, shares[1], shares[2], str(run.calls)
+
+
+def _part(name: str, theirs: Sequence[Sequence[str]], ours: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    queries = len(ours)
+    order = f"{same_order(theirs, ours)} of {queries} in one order"
+    first = f"{same_first(theirs, ours)} of {queries}"
+    return "", f"  {name}", "", "", order, f"{mean_overlap(theirs, ours):.2f}", first, ""
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
@@ -102,6 +129,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
                 "ranked": [list(own) for own in run.ranked],
                 "decisions": dict(run.decisions),
                 "calls": run.calls,
+                "parts": {name: [list(own) for own in ranked] for name, ranked in run.parts.items()},
             }
             for side, run in (("theirs", found.theirs), ("ours", found.ours))
         },

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.harness.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server
+from eval.harness.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server, streamed
 from nscma_torch.errors import EngineError
 from nscma_torch.protocols import Embedder
 
@@ -58,6 +58,7 @@ class ScriptedServer:
 def scripted_server(script: Script, embedder: Embedder) -> Iterator[ScriptedServer]:
     """A server on a free port of the loopback.
 
+    A text is streamed where that is asked for.
     A prompt that the script has no reply to is answered with status 400; EngineError at the end names the first one.
     """
     failures: list[str] = []
@@ -66,7 +67,7 @@ def scripted_server(script: Script, embedder: Embedder) -> Iterator[ScriptedServ
         if asked.path.endswith("/embeddings"):
             return _vectors(asked.json, embedder)
         try:
-            return _written(script(asked.json))
+            return _written(script(asked.json), stream=bool(asked.json.get("stream")))
         except (ArithmeticError, AttributeError, LookupError, SyntaxError, TypeError, ValueError) as error:
             failures.append(f"{type(error).__name__}: {error}; the prompt ends {prompt_of(asked.json)[-_SHOWN:]!r}")
             told = {"error": {"message": failures[-1], "type": "script", "code": None}}
@@ -102,8 +103,10 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def _written(reply: Written) -> Said:
+def _written(reply: Written, *, stream: bool) -> Said:
     if isinstance(reply, str):
+        if stream:
+            return streamed([reply])
         return completion(reply, usage=_USAGE)
     if isinstance(reply, Mapping):
         return completion(json.dumps(reply), usage=_USAGE)
