@@ -136,7 +136,8 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.re
 		$(RUN) -m eval.report $(CACHE)/$$table --to $(CACHE)/$$table/report || exit 1; \
 	done
 	$(RUN) -m eval.leaderboard $(addprefix $(CACHE)/,$(TABLES)) --to $(CACHE)/leaderboard
-	$(RUN) -m eval.experiments.systems.through_vllm --vllm $(VLLM)/bin/python --data $(DATA) --out $(CACHE)/through-vllm
+	$(RUN) -m eval.experiments.systems.through_vllm --vllm $(VLLM)/bin/python --data $(DATA) --out $(CACHE)/through-vllm \
+		--model $(CACHE)/controller/model
 	$(RUN) kernels/bench.py
 	$(RUN) kernels/cost.py --out $(CACHE)/cost.png
 	$(RUN) -m eval.experiments.speed.ingest --data $(DATA) --peer-python .venv-mem0/bin/python

@@ -25,7 +25,7 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import Message
 from nscma_torch.storage import opening
 from nscma_torch.text.hash_embedder import HashEmbedder
-from tests.helpers import postgres, shared_statements
+from tests.helpers import postgres, shared_readings, shared_statements
 
 LIGHT: dict[str, Any] = {
     "device": "cpu",
@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "prove: the full count of a proof; run by `make prove`")
     config.addinivalue_line("markers", "sqlite_file(why): of a file; left out under --dialect postgresql")
     shared_statements.share()
+    shared_readings.share()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

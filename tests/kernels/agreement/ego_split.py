@@ -10,7 +10,7 @@ from torch import Tensor
 from nscma_kernels.ego_split import PersonaGraph, ego_split, update_split
 
 Shape = tuple[int, float]  # nodes, density
-SHAPES: Sequence[Shape] = [(1, 0.0), (2, 1.0), (7, 0.5), (17, 1.0), (41, 0.3), (60, 0.1), (50, 0.6)]
+SHAPES: Sequence[Shape] = [(1, 0.0), (2, 1.0), (7, 0.5), (17, 1.0), (31, 0.3), (40, 0.1), (35, 0.6)]
 LARGE: Sequence[Shape] = [(3000, 0.01), (400, 0.4)]  # for a GPU
 
 
