@@ -1,7 +1,7 @@
 """What the trained networks read in a stretch of text, shared by the stores of one process.
 
 A `FactReader` reads each stretch alone, so that what it states depends on nothing but the stretch and its context.
-Tests tell many stores the same sentences, and the networks take most of the time of a `flush()`: each is read once.
+Tests tell many stores the same sentences, and the networks take up to half the time of a `flush()`: each is read once.
 The library shares nothing: programs seldom read a text twice.
 """
 
