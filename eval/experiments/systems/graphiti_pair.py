@@ -13,7 +13,7 @@ from typing import Any
 from eval.experiments.systems.comparison import Outcome
 from eval.experiments.systems.our_run import data_of, our_run, texts_found
 from eval.experiments.systems.package_run import run_on_conversation
-from eval.experiments.systems.scripted_conversation import SPOKEN, TOP_K, Told, fact_of, told_in
+from eval.experiments.systems.scripted_conversation import SPOKEN, TOP_K, Told, fact_of, named_by, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, form_of, prompt_of
 from eval.systems.zep import Zep, ZepOptions
 from eval.systems.zep_communities import propagated
@@ -25,8 +25,7 @@ _RANGE = " (date range: "
 def entities_in(text: str) -> list[str]:
     """The speaker of a message, and what its facts are about."""
     speaker = [one.name for one in SPOKEN if one.text in text]
-    named = [name for fact in told_in(text) for name in (fact.subject, fact.object)]
-    return list(dict.fromkeys([*speaker, *named]))
+    return list(dict.fromkeys([*speaker, *named_by(told_in(text))]))
 
 
 def judged(fact: Told, own: Sequence[str], others: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.experiments.systems.our_run import data_of
-from eval.experiments.systems.scripted_conversation import SPOKEN, Told, told_in
+from eval.experiments.systems.scripted_conversation import SPOKEN, Told, named_by, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, form_of, prompt_of
 
 HELPING: Mapping[str, Sequence[str]] = {
@@ -64,7 +64,7 @@ def gleaning(text: str) -> Read:
 
 
 def _read(facts: Sequence[Told], known: Sequence[str]) -> Read:
-    names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object) if name not in known)
+    names = [name for name in named_by(facts) if name not in known]
     described = {name: " ".join(one.text for one in facts if name in (one.subject, one.object)) for name in names}
     kinds = ("person" if name in _PEOPLE else "thing" for name in names)
     return Read([(name, kind, described[name]) for name, kind in zip(names, kinds, strict=True)], facts)

@@ -19,7 +19,7 @@ from pathlib import Path
 from eval.experiments.systems.comparison import Outcome
 from eval.experiments.systems.our_run import data_of, our_run, texts_found
 from eval.experiments.systems.package_run import run_on_conversation
-from eval.experiments.systems.scripted_conversation import QUERIES, TOP_K, told_in
+from eval.experiments.systems.scripted_conversation import QUERIES, TOP_K, named_by, told_in
 from eval.experiments.systems.scripted_server import Body, Written, between, form_of
 from eval.systems.hipporag2 import HippoRag2, HippoRag2Options
 from nscma_torch.protocols import Embedder
@@ -87,7 +87,7 @@ class TheirScript(Script):
             return f"[[ ## fact_after_filter ## ]]\n{json.dumps({'fact': kept})}\n\n[[ ## completed ## ]]"
         if '{"named_entities"' in asked:
             return {"triples": [[fact.subject, fact.predicate, fact.object] for fact in told_in(asked)]}
-        return {"named_entities": named_in(asked)}
+        return {"named_entities": named_by(told_in(asked))}
 
 
 class OurScript(Script):
@@ -98,7 +98,7 @@ class OurScript(Script):
         data = data_of(body)
         match form_of(body):
             case "EntitiesForm":
-                return {"entities": named_in(data["passage"])}
+                return {"entities": named_by(told_in(data["passage"]))}
             case "TriplesForm":
                 told = told_in(data["passage"])
                 names = ("subject", "predicate", "object")
@@ -108,11 +108,6 @@ class OurScript(Script):
                 return {"numbers": [place + 1 for place in kept]}
             case other:
                 raise ValueError(f"no reply in the form {other!r}")
-
-
-def named_in(text: str) -> list[str]:
-    """What the facts of a message are about."""
-    return list(dict.fromkeys(name for fact in told_in(text) for name in (fact.subject, fact.object)))
 
 
 def kept_items(

@@ -8,7 +8,7 @@ decide so and adds the fact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -246,6 +246,11 @@ def messages() -> list[Message]:
 def told_in(text: str) -> list[Told]:
     """The facts of the messages that a text quotes, in the order of the conversation."""
     return [fact for one in SPOKEN if one.text in text for fact in one.told]
+
+
+def named_by(facts: Iterable[Told]) -> list[str]:
+    """Subjects and objects of facts, each once, in their order."""
+    return list(dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object)))
 
 
 def fact_of(text: str) -> Told:
