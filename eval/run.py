@@ -291,6 +291,8 @@ def _lines(group: Group, tasks: Mapping[str, Task], systems: Mapping[str, Made],
             try:
                 if sample is None:
                     sample = task.sample(group.sample)
+                    for own in _equipment(systems[name] for name in group.systems):
+                        own.shared.reader.begin(sample.summary_words)
                     unanswered = unasked(task, sample)
                 system, equipment = systems[name]
                 rest = measured(sample, task, system, equipment.time, folder)

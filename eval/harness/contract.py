@@ -48,12 +48,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Sample:
-    """What one user said or read, in order, and is asked after it."""
+    """What one user said or read, in order, and is asked after it.
+
+    Attributes:
+        summary_words: how long replies may be where they are summaries; 0 where short answers are asked for.
+    """
 
     id: str
     messages: Sequence[Message]
     questions: Sequence[Question]
     asked_at: datetime
+    summary_words: int = 0
 
 
 class Task(Protocol):
@@ -127,6 +132,9 @@ Keep = Literal["first", "latest"]
 
 class Reader(Protocol):
     """What every baseline hands its context to, so that systems differ in what they find, not in how they read."""
+
+    def begin(self, summary_words: int) -> None:
+        """Until `forget`, reply with summaries of at most so many words; 0 for short answers, as without this call."""
 
     def answer(
         self,

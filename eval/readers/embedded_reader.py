@@ -21,6 +21,7 @@ from eval.caches.extraction_cache import ExtractionCache, KeptExtractions
 from eval.harness.contract import Cost, Keep, Passage, Reply
 from eval.harness.fakes import IndifferentProxy
 from eval.readers.option_choice import supported_option
+from eval.readers.query_summary import query_summary
 from eval.readers.reader_passages import as_said, known, said_at
 from nscma_torch import Memory, load_config
 from nscma_torch.errors import JobError
@@ -47,7 +48,8 @@ class EmbeddedReader:
     passages are read, however many. Each list of passages is a user of one memory, since what one user says changes
     nothing for another; it is kept for some time, through the sample at most, and counts as read again for each
     question, under the stage "read". A multiple choice is decided by `option_choice`, always, even where the memory
-    would rather say that it does not know.
+    would rather say that it does not know. A summary is of the passages themselves, by `query_summary`, and asks no
+    memory.
 
     Args:
         sections: of the run's memories: embedder, chunker, retrieval and answer hold here too.
@@ -67,7 +69,12 @@ class EmbeddedReader:
         self._memory: Memory | None = None
         self._read: dict[tuple[Any, ...], list[_Read]] = {}  # those alike differ in their messages
         self._lists = 0
+        self._summary_words = 0
         self._open = ExitStack()
+
+    def begin(self, summary_words: int) -> None:
+        """Until `forget`, reply with summaries of at most so many words; 0 for short answers."""
+        self._summary_words = summary_words
 
     def answer(
         self,
@@ -83,10 +90,16 @@ class EmbeddedReader:
         if not texts:
             return Reply("", abstained=True)
         began = time.perf_counter()
+        if self._summary_words and not options:
+            told = as_said(texts, now)
+            said = [passage.text for passage in told]
+            text, members = query_summary(question, said, self._summary_words, self._embedder)
+            places = tuple(dict.fromkeys(told[member].place for member in members))
+            return Reply(text, False, places, cost=Cost(seconds={"read": time.perf_counter() - began}))
         try:
             read = self._of(as_said(texts, now), now)
         except BaseException:  # what could not be read would be in the way of what comes next
-            self.forget()
+            self._clear()
             raise
         memory = self._opened()
         answer = memory.ask(question, user_id=read.user, now=now)
@@ -103,7 +116,11 @@ class EmbeddedReader:
         return Reply(text, abstained, places, answer.confidence, cost)
 
     def forget(self) -> None:
-        """Let go of all passages."""
+        """Let go of all passages, and give short answers again."""
+        self._clear()
+        self._summary_words = 0
+
+    def _clear(self) -> None:
         self._memory = None
         self._read = {}
         self._lists = 0
@@ -130,7 +147,7 @@ class EmbeddedReader:
                 self._time.spare(read.seconds)
                 return read
         if self._lists == _MOST_LISTS:
-            self.forget()
+            self._clear()
         began, before = time.perf_counter(), self._time.spared
         memory = self._opened()
         self._lists += 1

@@ -11,12 +11,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from eval.readers.reader_passages import readable
 from nscma_torch.protocols import Embedder
-from nscma_torch.reading.passage import first_words
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
-
-_WORDS = 120  # of a text that are embedded, where the embedder reads so many
 
 
 def supported_option(question: str, options: Sequence[str], texts: Sequence[str], embedder: Embedder) -> str:
@@ -27,8 +25,8 @@ def supported_option(question: str, options: Sequence[str], texts: Sequence[str]
         return exact[0]
     weights = _weights(question, options)
     held = [set(terms(text)) for text in texts]
-    asked = [_short(f"{question} {option}", embedder) for option in options]
-    shown = [_short(text, embedder) for text in texts]
+    asked = [readable(f"{question} {option}", embedder) for option in options]
+    shown = [readable(text, embedder) for text in texts]
     cosine = (embedder.embed(asked) @ embedder.embed(shown).T).tolist() if texts else [[] for _ in options]
     scores = []
     for option, row in zip(options, cosine, strict=True):
@@ -45,11 +43,3 @@ def _weights(question: str, options: Sequence[str]) -> dict[str, float]:
 def _share(own: set[str], held: set[str], weights: dict[str, float]) -> float:
     whole = sum(weights[term] for term in own)
     return sum(weights[term] for term in own & held) / whole if whole else 0.0
-
-
-def _short(text: str, embedder: Embedder) -> str:
-    """The beginning of a text that the embedder can read."""
-    short = first_words(text, _WORDS)
-    while embedder.count_tokens([short])[0] > embedder.max_tokens:
-        short = short[: len(short) // 2]
-    return short

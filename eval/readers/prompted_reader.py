@@ -36,6 +36,11 @@ _OPEN = """- known: whether the texts answer it; where they do not, false, and a
 - answer: as short as possible, a name, a date, a number or a few words where they do; in the language of the \
 question, with names and dates as they are written. "said" is the day on which a text was written, "today" the day of \
 the question; where two texts contradict each other, the later one is true now."""
+_SUMMARY = """- known: whether the texts say anything about it; where they do not, false, and answer is "".
+- evidence: the numbers of the texts that the summary rests on, the most important first.
+- answer: a summary of at most {words} words of what the texts say about the question, in its language, with names and \
+dates as they are written. "said" is the day on which a text was written, "today" the day of the question; where two \
+texts contradict each other, the later one is true now."""
 _CHOICE = """- evidence: the numbers of the texts that the choice rests on, the most important first.
 - choice: the number of the option that answers the question best; always one of them. "said" is the day on which a \
 text was written, "today" the day of the question; where two texts contradict each other, the later one is true now."""
@@ -74,7 +79,12 @@ class PromptedReader:
     def __init__(self, engine: LanguageEngine, *, max_tokens: int, temperature: float = 0.0) -> None:
         self._engine = MeteredEngine(engine)
         self._max_tokens = max_tokens
+        self._summary_words = 0
         self._asker = Asker(self._engine, max_tokens=max_tokens, temperature=temperature, tally=Counter())
+
+    def begin(self, summary_words: int) -> None:
+        """Until `forget`, reply with summaries of at most so many words; 0 for short answers."""
+        self._summary_words = summary_words
 
     def answer(
         self,
@@ -95,7 +105,7 @@ class PromptedReader:
         began, before = time.perf_counter(), self._engine.spent
         pieces = self._cut(texts)
         wanted = self._near(as_said(pieces, now)[::-1] if keep == "latest" else pieces)
-        prompt = _prompt(question, options, now)
+        prompt = _prompt(question, options, now, self._summary_words)
         fitting = as_said(self._asker.packed(wanted, lambda some: prompt(as_said(some, now)))[0], now)
         places, text, abstained = self._read(question, fitting, options, now)
         spent = self._engine.spent.since(before)
@@ -106,13 +116,14 @@ class PromptedReader:
         return Reply(text, abstained, tuple(dict.fromkeys(places)), None, cost, note)
 
     def forget(self) -> None:
-        """Nothing is kept from one question to the next."""
+        """Give short answers again; nothing else is kept from one question to the next."""
+        self._summary_words = 0
 
     def _read(
         self, question: str, pieces: Sequence[Passage], options: Sequence[str], now: datetime
     ) -> tuple[list[int], str, bool]:
         """Places of the evidence, the answer, and whether there is none."""
-        prompt = _prompt(question, options, now)(pieces)
+        prompt = _prompt(question, options, now, self._summary_words)(pieces)
         if options:
             (chosen,), _ = self._asker.ask(_choice_form(len(pieces), len(options)), [prompt])
             return [pieces[number - 1].place for number in chosen.evidence], options[chosen.choice - 1], False
@@ -142,9 +153,12 @@ class PromptedReader:
         return near
 
 
-def _prompt(question: str, options: Sequence[str], now: datetime) -> Callable[[Sequence[Passage]], tuple[Turn, ...]]:
+def _prompt(
+    question: str, options: Sequence[str], now: datetime, summary_words: int
+) -> Callable[[Sequence[Passage]], tuple[Turn, ...]]:
     """What the model reads, for any passages."""
-    system = Turn("system", _SYSTEM.format(rules=_CHOICE if options else _OPEN))
+    rules = _SUMMARY.format(words=summary_words) if summary_words else _OPEN
+    system = Turn("system", _SYSTEM.format(rules=_CHOICE if options else rules))
     task = "Answer the question under DATA from its texts."
     asked: dict[str, Any] = {"today": format_day(now.date()), "question": question}
     if options:

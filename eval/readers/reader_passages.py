@@ -1,4 +1,4 @@
-"""Which passages a reader knows of, and in what order it reads them."""
+"""Which passages a reader knows of, in what order it reads them, and how much of a text an embedder reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from eval.harness.contract import Passage
+from nscma_torch.protocols import Embedder
+from nscma_torch.reading.passage import first_words
+
+_WORDS = 120  # of a text that are embedded, where the embedder reads so many
 
 
 def said_at(passage: Passage, now: datetime) -> datetime:
@@ -21,3 +25,11 @@ def known(passages: Sequence[Passage], now: datetime) -> list[Passage]:
 def as_said(passages: Sequence[Passage], now: datetime) -> list[Passage]:
     """In the order they were said."""
     return sorted(passages, key=lambda passage: (said_at(passage, now), passage.place, passage.start))
+
+
+def readable(text: str, embedder: Embedder) -> str:
+    """The beginning of a text that the embedder can read."""
+    short = first_words(text, _WORDS)
+    while embedder.count_tokens([short])[0] > embedder.max_tokens:
+        short = short[: len(short) // 2]
+    return short

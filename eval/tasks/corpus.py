@@ -69,10 +69,10 @@ class Corpus:
     malformed: tuple[str, ...] = ()
 
 
-def corpus_sample(half: str, corpus: Corpus, *, titled: bool = False) -> contract.Sample:
+def corpus_sample(half: str, corpus: Corpus, *, titled: bool = False, summary_words: int = 0) -> contract.Sample:
     """The documents of a corpus, a message each, and the questions of a half that have an answer.
 
-    `titled`: their documents' names are their headings.
+    `titled`: their documents' names are their headings. `summary_words` as in `contract.Sample`.
     """
     messages = [
         Message("document", document.text, WRITTEN, name=document.name if titled else None, source=document.name)
@@ -83,7 +83,7 @@ def corpus_sample(half: str, corpus: Corpus, *, titled: bool = False) -> contrac
         for i, question in enumerate(corpus.questions)
         if i % 2 == HALVES.index(half) and question.answers
     ]
-    return contract.Sample(half, messages, questions, ASKED)
+    return contract.Sample(half, messages, questions, ASKED, summary_words)
 
 
 def corpus_question(id: str, question: Question) -> contract.Question:

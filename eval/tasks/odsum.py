@@ -2,8 +2,9 @@
 
 Which documents a query is about is its evidence. Meeting: `meetings_list` names them; a name without a file is dropped
 and reported. Story: a query's responses carry the same ids as those of the story they were written for; they are its
-four reference summaries. All documents are one memory. Scores: ROUGE (`eval/metrics/rouge.py`), recall and nDCG of the
-documents. The benchmark's judge by a language model is not among them.
+four reference summaries. All documents are one memory, and replies are summaries. Scores: ROUGE
+(`eval/metrics/rouge.py`), recall and nDCG of the documents. The benchmark's judge by a language model is not among
+them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from eval.metrics.rouge import rouge
 from eval.tasks.corpus import HALVES, Corpus, Document, Question, Span, corpus_sample, without_answers
 from eval.tasks.items import whole
 from eval.tasks.options import NoisyOptions, read_options
+
+_SUMMARY_WORDS = {"meeting": 160, "story": 225}  # of a reference, on average over the even half
 
 
 def load_meetings(data: Path) -> Corpus:
@@ -93,6 +96,7 @@ class Odsum:
     def __init__(self, section: Mapping[str, Any], data: Path) -> None:
         options = read_options(OdsumOptions(), section)
         self._corpus = load_meetings(data) if options.set == "meeting" else load_stories(data)
+        self._summary_words = _SUMMARY_WORDS[options.set]
         self.name = options.name or self._corpus.name
         self.malformed = (*self._corpus.malformed, *without_answers(self._corpus.questions))
 
@@ -102,7 +106,7 @@ class Odsum:
 
     def sample(self, id: str) -> contract.Sample:
         """All documents with the queries of a half."""
-        return corpus_sample(id, self._corpus)
+        return corpus_sample(id, self._corpus, summary_words=self._summary_words)
 
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
         """ROUGE against the best reference; recall and nDCG of the documents."""

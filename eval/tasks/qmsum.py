@@ -7,7 +7,7 @@ As a task each meeting is a memory, as in the paper, its turns are messages, and
 are asked too ("meeting"). It is two samples, "even" and "odd": halves are of questions, which count on from meeting to
 meeting, those about parts as in the corpus, those about the whole among themselves. Or the split is one memory of
 documents, and finding the meeting is part of it ("corpus"). Scores: ROUGE (`eval/metrics/rouge.py`), and recall of the
-turns or meetings.
+turns or meetings. Replies are summaries.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from eval.tasks.items import whole
 from eval.tasks.options import NoisyOptions, read_options
 from nscma_torch.records import Message
 
+_SUMMARY_WORDS = 70  # of a reference, on average over the split "val"
 _Turns = list[tuple[int, int]]  # where each turn's characters begin and end
 
 
@@ -128,13 +129,13 @@ class Qmsum:
     def sample(self, id: str) -> contract.Sample:
         """The turns of a meeting, or all meetings, with the queries of a half."""
         if self._form == "corpus":
-            return corpus_sample(id, self._corpus)
+            return corpus_sample(id, self._corpus, summary_words=_SUMMARY_WORDS)
         name, _, _ = id.rpartition("-")
         messages = [
             Message("user", turn["content"], WRITTEN + timedelta(seconds=i), turn["speaker"], session=name)
             for i, turn in enumerate(self._meeting(name)["meeting_transcripts"])
         ]
-        return contract.Sample(id, messages, self._asked[id], ASKED)
+        return contract.Sample(id, messages, self._asked[id], ASKED, _SUMMARY_WORDS)
 
     def score(self, question: contract.Question, reply: contract.Reply) -> Mapping[str, float]:
         """ROUGE against the answer; recall of the evidence, where the query is about some part."""

@@ -22,6 +22,9 @@ from nscma_torch.protocols import Embedder
 class NoReader:
     """Nothing is answered here: what is compared is what a system keeps and finds."""
 
+    def begin(self, summary_words: int) -> None:
+        """Nothing is asked for, either."""
+
     def answer(self, question: str, passages: object, **rest: object) -> Reply:
         """Raises AssertionError."""
         raise AssertionError(f"{question!r} was to be answered from {passages} with {rest}")

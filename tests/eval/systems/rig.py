@@ -48,6 +48,9 @@ class ShowingReader:
     handed: list[list[Passage]] = field(default_factory=list)
     kept: list[Keep] = field(default_factory=list)
 
+    def begin(self, summary_words: int) -> None:
+        """A text is shown whole, whatever is asked for."""
+
     def answer(
         self,
         question: str,

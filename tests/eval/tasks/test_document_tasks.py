@@ -97,6 +97,10 @@ def test_qmsum_meetings_are_turns_or_documents(tmp_path: Path) -> None:
     assert sample.messages == task.sample("m2-even").messages
     assert [message.name for message in sample.messages] == ["Grad A", "PhD B", "Grad A"]
     assert (whole.evidence, part.evidence) == ((), (1, 2))
+    (tmp_path / "novels").mkdir()
+    (tmp_path / "novels" / "a.txt").write_text("It rained on the roof of the old mill for many days. " * 40, encoding="utf-8")
+    noisy = make_task({"kind": "qmsum", "noise": 1.0, "questions": 1}, tmp_path).sample("m2-odd")
+    assert noisy.summary_words == sample.summary_words > 0
     assert task.score(part, Reply("three layers", evidence=(0, 1))) == {
         **dict.fromkeys(("ROUGE-1", "ROUGE-2", "ROUGE-L"), 1.0),
         **{"recall@5": 0.5, "recall@10": 0.5},
@@ -129,6 +133,7 @@ def test_odsum_takes_the_best_of_its_references(tmp_path: Path) -> None:
     write(folder / "queries.jsonl", [asked], lines=True)
     task: Any = make_task({"kind": "odsum", "set": "story"}, tmp_path)
     question = all_questions(task)["Whom?"]
+    assert task.sample("odd").summary_words > 200
     assert (question.answers, question.evidence) == (("A red fox.", "Nothing."), (1,))
     assert task.malformed == ("query 0: no question_text", "no answer: ?")
     assert task.score(question, Reply("nothing", evidence=(1,)))["ROUGE-L"] == 1.0
