@@ -459,8 +459,13 @@ class Answer:
     @property
     def short(self) -> str:
         """The text without its quotations."""
-        lines = self.text.split("\n")
-        return "\n".join(lines[: len(lines) - self.quotes])
+        return unquoted(self.text, self.quotes)
+
+
+def unquoted(text: str, quotes: int) -> str:
+    """A text without its last lines, which quote evidence."""
+    lines = text.split("\n")
+    return "\n".join(lines[: len(lines) - quotes])
 
 
 @dataclass(frozen=True, slots=True)

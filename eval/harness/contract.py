@@ -97,7 +97,8 @@ class Reply:
     """A system's answer.
 
     Attributes:
-        text: "" where it abstains.
+        text: the answer alone, without quotations of its evidence: scores compare it with the gold answer; "" where it
+            abstains.
         evidence: places of the messages that it rests on or retrieved, best first, further than what was read; None
             where the system ranks nothing, so that no measure of a ranking applies to it.
         confidence: in [0, 1]; None where the system has none.

@@ -42,7 +42,7 @@ class _Read:
 
 
 class EmbeddedReader:
-    """Reads without a language model: a memory of the passages is asked.
+    """Reads without a language model: a memory of the passages is asked, and the reply is its short answer.
 
     The gate writes everything, there is no hierarchy, and the embedded language tasks read facts and answer. All
     passages are read, however many. Each list of passages is a user of one memory, since what one user says changes
@@ -104,7 +104,7 @@ class EmbeddedReader:
         memory = self._opened()
         answer = memory.ask(question, user_id=read.user, now=now)
         evidence = [evidence.hit for evidence in answer.evidence]
-        text, abstained = "" if answer.abstained else answer.text, answer.abstained
+        text, abstained = "" if answer.abstained else answer.short, answer.abstained
         if options:
             hits = memory.search(question, user_id=read.user, top_k=_MOST_HITS, now=now)
             shown = [evidence.text for evidence in answer.evidence] or [hit.text for hit in hits]

@@ -81,7 +81,7 @@ class NscmaSession:
         cost = meter.cost()
         rests_on = self.own.places([item.hit for item in answer.evidence])
         return Reply(
-            "" if answer.abstained else answer.text,
+            "" if answer.abstained else answer.short,
             answer.abstained,
             tuple(dict.fromkeys((*rests_on, *self._searched(question, now)))),
             answer.confidence,

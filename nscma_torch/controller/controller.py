@@ -326,6 +326,7 @@ class Controller:
             trace=(f"policy {self.policy.name}", *course.trace, f"answer: uncertainty {answered.uncertainty:.2f}"),
             usage=course.usage,
             skills=tuple(skill.id for skill in course.situation.experience.skills),
+            quotes=answered.quotes,
         )
 
 

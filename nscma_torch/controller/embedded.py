@@ -149,4 +149,4 @@ def _answered(told: Answer, uncertainty: float) -> Answered:
     hits = [item.hit for item in told.evidence]
     known = (source for fact in told.facts for source in fact.episode_ids)
     shown = tuple(dict.fromkeys((*sources(hits), *known)))
-    return Answered(told.text, uncertainty, told.evidence, told.abstained, shown)
+    return Answered(told.text, uncertainty, told.evidence, told.abstained, shown, quotes=told.quotes)

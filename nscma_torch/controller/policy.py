@@ -79,7 +79,7 @@ class Situation:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat; `query` is the fact that
-    was asked for, where it is one."""
+    was asked for, where it is one. The last `quotes` lines of `text` quote evidence."""
 
     text: str
     uncertainty: float
@@ -87,6 +87,7 @@ class Answered:
     abstained: bool = False
     shown: tuple[str, ...] = ()
     query: FactQuery | None = None
+    quotes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

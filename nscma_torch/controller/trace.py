@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nscma_torch.controller.policy import Answered, Finding, Tool
-from nscma_torch.records import Answer, Evidence, Usage
+from nscma_torch.records import Answer, Evidence, Usage, unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class ControllerAnswer:
         memorized: whether the turn was encoded at the controller's wish though the gate had deferred it.
         skills: ids of the skills that were shown for it.
         turn_id, reply_id: the messages that the turn was stored as; "" where it was only considered.
+        quotes: how many of the last lines of `text` quote evidence; `short` is what stands above them.
     """
 
     text: str
@@ -49,6 +50,12 @@ class ControllerAnswer:
     skills: tuple[str, ...] = ()
     turn_id: str = ""
     reply_id: str = ""
+    quotes: int = 0
+
+    @property
+    def short(self) -> str:
+        """The text without its quotations."""
+        return unquoted(self.text, self.quotes)
 
     @property
     def confidence(self) -> float:

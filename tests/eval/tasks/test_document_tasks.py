@@ -98,7 +98,9 @@ def test_qmsum_meetings_are_turns_or_documents(tmp_path: Path) -> None:
     assert [message.name for message in sample.messages] == ["Grad A", "PhD B", "Grad A"]
     assert (whole.evidence, part.evidence) == ((), (1, 2))
     (tmp_path / "novels").mkdir()
-    (tmp_path / "novels" / "a.txt").write_text("It rained on the roof of the old mill for many days. " * 40, encoding="utf-8")
+    (tmp_path / "novels" / "a.txt").write_text(
+        "It rained on the roof of the old mill for days. " * 40, encoding="utf-8"
+    )
     noisy = make_task({"kind": "qmsum", "noise": 1.0, "questions": 1}, tmp_path).sample("m2-odd")
     assert noisy.summary_words == sample.summary_words > 0
     assert task.score(part, Reply("three layers", evidence=(0, 1))) == {
