@@ -21,7 +21,14 @@ def head(results: Results) -> str:
         f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits",
     ]
     machines = dict.fromkeys(attempt["machine"] for attempt in attempts if attempt.get("machine"))
-    return f"{' at '.join(told)}, {'; '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
+    when = " to ".join(dict.fromkeys((days[0], days[-1])))
+    return f"{' at '.join(told)}, {'; '.join(machines)}, {when}{_again(results)}"
+
+
+def _again(results: Results) -> str:
+    """Where the scores are later than the lines (`eval.rescore`)."""
+    later = results.run.get("rescored")
+    return f"; scores by `{later['command']}` at commit {_short(later['commit'])}" if later else ""
 
 
 def remarks(results: Results) -> list[str]:

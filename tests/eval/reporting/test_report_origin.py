@@ -13,7 +13,9 @@ from tests.eval.raw import line, question, run
 FIRST, SECOND = "a" * 40, "b" * 40
 
 
-def told(tmp_path: Path, commits: Mapping[str, Sequence[str | None]], earlier: Sequence[Mapping[str, Any]] = ()) -> str:
+def told(
+    tmp_path: Path, commits: Mapping[str, Sequence[str | None]], earlier: Sequence[Mapping[str, Any]] = (), **more: Any
+) -> str:
     """The report of a run whose lines of each task are of these commits; its last attempt is at abc1234."""
     lines = [
         line(task, "full", i, [question(accuracy=1.0)], **({} if commit is None else {"commit": commit}))
@@ -22,7 +24,7 @@ def told(tmp_path: Path, commits: Mapping[str, Sequence[str | None]], earlier: S
     ]
     folder = run(tmp_path / "run", lines, tasks=[{"kind": "t", "name": task} for task in commits])
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    (folder / "run.json").write_text(json.dumps({**record, "earlier": earlier}), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps({**record, "earlier": earlier, **more}), encoding="utf-8")
     return write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
 
 
@@ -45,6 +47,11 @@ def test_the_commit_is_that_of_the_lines(tmp_path: Path) -> None:
     head = f"`python -m eval.run --config x.toml` at commit {FIRST}, a machine, 2026-11-18 to 2026-11-20"
     assert text.splitlines()[0] == head
     assert "**Of several commits.**" not in text and "**By several commands**" not in text
+
+
+def test_a_run_that_was_scored_again_says_by_what(tmp_path: Path) -> None:
+    text = told(tmp_path, {"Talks": [FIRST]}, rescored=attempt("eval.rescore OUT --to NEW", SECOND))
+    assert text.splitlines()[0].endswith("; scores by `eval.rescore OUT --to NEW` at commit bbbbbbb")
 
 
 def test_lines_of_old_runs_do_not_say_their_commit(tmp_path: Path) -> None:
