@@ -136,8 +136,9 @@ def test_a_text_is_streamed_where_that_is_asked_for() -> None:
     assert told == "So it is."
 
 
-def test_a_pair_may_run_in_the_environment_of_another(tmp_path: Path) -> None:
-    assert interpreter(tmp_path, "graphrag-index") == interpreter(tmp_path, "graphrag") != interpreter(tmp_path, "mem0")
+def test_a_pair_may_run_in_the_environment_of_another() -> None:
+    for pair, package in (("graphrag-index", "graphrag"), ("hipporag-unfiltered", "hipporag"), ("mem0", "mem0")):
+        assert interpreter(Path("/e"), pair) == Path(f"/e/.venv-{package}/bin/python")
 
 
 def test_an_interpreter_without_the_package_is_an_error_that_says_so() -> None:

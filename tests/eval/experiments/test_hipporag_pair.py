@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from eval.experiments.systems import authors_code, hipporag_pair
+from eval.experiments.systems import hipporag_pair
 from eval.experiments.systems.packages import hipporag_package
 from eval.experiments.systems.scripted_conversation import QUERIES, SPOKEN, Spoken, said
 from nscma_torch.text.hash_embedder import HashEmbedder
@@ -114,9 +113,3 @@ def test_a_run_of_ours_keeps_the_graph_of_the_script() -> None:
     assert sorted(kinds["phrase"]) == sorted(f"phrase {name.lower()}" for name in phrases)
     assert len(kinds["triple"]) == len(triples) and outcome.decisions["triples kept"] == 5 * len(QUERIES)
     assert outcome.calls == 2 * len(SPOKEN) + len(QUERIES), "entities, triples, and a filter for each question"
-
-
-def test_both_pairs_run_in_one_environment() -> None:
-    expected = Path("/e/.venv-hipporag/bin/python")
-    assert authors_code.interpreter(Path("/e"), "hipporag-unfiltered") == expected
-    assert authors_code.interpreter(Path("/e"), "hipporag") == expected
