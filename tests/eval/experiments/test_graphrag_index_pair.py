@@ -111,6 +111,13 @@ def test_our_run_keeps_every_fact_and_drops_points_of_score_0() -> None:
     points = outcome.parts["points of global search"]
     assert points == [[f"{100 - 10 * place}: {text}" for place, text in enumerate(HELPING[query])] for query in QUERIES]
     assert all(len(own) == 10 for own in outcome.parts["entities"]) and all(outcome.parts["reports"])
+    asked_for = [own[:2] for own in outcome.parts["entities"][:4]]
+    assert asked_for == [
+        ["LISBON", "RITA"],
+        ["AQUARIUM", "HARBOUR MUSEUM"],
+        ["BISCUIT", "RITA"],
+        ["900 DEGREES", "1100 DEGREES"],
+    ]
     assert all(text in {one.text for one in SPOKEN} for own in outcome.ranked for text in own)
 
 
