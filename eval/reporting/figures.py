@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _COLORS = ("#1f5fa8", "#b5532c", "#3d8b4f", "#7a4fa0", "#6b6b6b", "#c79a1e", "#2a9aa8", "#a83a6a")
 _MARKERS = "os^Dv<>P"
+_MOST_STANDING = 8  # groups of bars that are drawn side by side
 _ASIDE = 0.03  # share of x by which a line stands beside the next, so that none hides another
 
 
@@ -72,30 +73,46 @@ def curves(panels: Sequence[Panel], title: str, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, y_label: str, path: Path) -> None:
-    """Groups of bars, such as one for each system; in each the same bars, such as one for each metric."""
+def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, path: Path) -> None:
+    """Groups of bars, such as one for each system; in each the same bars, such as one for each metric.
+
+    Many groups stand below each other, best first by their first bar, and few side by side as they are given.
+    """
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
-    figure = _figure(max(5.0, 1.0 + 0.45 * len(groups) * (len(names) + 1)), 4.2)
+    lying = len(groups) > _MOST_STANDING
+    if lying:
+        groups = dict(sorted(groups.items(), key=lambda own: -next(iter(own[1].values())).value))
+        figure = _figure(7.5, 1.2 + 0.12 * len(groups) * (len(names) + 1))
+    else:
+        figure = _figure(max(5.0, 1.0 + 0.45 * len(groups) * (len(names) + 1)), 4.2)
     ax = figure.subplots()
     width = 0.8 / len(names)
     for number, name in enumerate(names):
         places = [i for i, group in enumerate(groups.values()) if name in group]
         values = [group[name] for group in groups.values() if name in group]
-        ax.bar(
+        errors = _errors(values)
+        (ax.barh if lying else ax.bar)(
             [place + (number - (len(names) - 1) / 2) * width for place in places],
             [value.value for value in values],
             width,
-            yerr=_errors(values),
             color=_COLORS[number % len(_COLORS)],
             label=name,
             capsize=2,
             error_kw={"linewidth": 0.9},
+            xerr=errors if lying else None,
+            yerr=None if lying else errors,
         )
-    ax.set_xticks(range(len(groups)), list(groups))
-    if max(map(len, groups)) > 12:
-        for label in ax.get_xticklabels():
-            label.set(rotation=20, ha="right")
-    ax.set_ylabel(y_label)
+    if lying:
+        ax.set_yticks(range(len(groups)), list(groups))
+        ax.invert_yaxis()
+        ax.margins(y=0.01)
+        ax.set_xlabel(label)
+    else:
+        ax.set_xticks(range(len(groups)), list(groups))
+        if max(map(len, groups)) > 12:
+            for tick in ax.get_xticklabels():
+                tick.set(rotation=20, ha="right")
+        ax.set_ylabel(label)
     _plain(ax)
     _legend(figure, [ax])
     figure.suptitle(title)
