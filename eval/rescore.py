@@ -41,19 +41,21 @@ def rescore(folder: Path, data: Path, to: Path, make_task: MakeTask, *, first_li
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     sections = {section.get("name", section["kind"]): section for section in record["config"]["tasks"]}
     tasks = {name: make_task(sections[name], data) for name in {line["task"] for line in lines}}
-    samples: dict[tuple[str, str], Sample] = {}
+    samples: dict[tuple[str, str], tuple[Sample, str]] = {}
     changed = 0
     for line in lines:
         if line["error"] is not None:
             continue
         place = line["task"], line["sample"]
         if place not in samples:
-            samples[place] = tasks[line["task"]].sample(line["sample"])
-        if digest(samples[place]) != line["data"]:
+            sample = tasks[line["task"]].sample(line["sample"])
+            samples[place] = sample, digest(sample)
+        sample, data_of_sample = samples[place]
+        if data_of_sample != line["data"]:
             raise InvalidInputError(
                 f"{' / '.join(place)} is not what the run was asked about: give the data that it had"
             )
-        changed += _rescored(line, tasks[line["task"]], samples[place], first_lines)
+        changed += _rescored(line, tasks[line["task"]], sample, first_lines)
     to.mkdir(parents=True, exist_ok=True)
     write_results(to, lines)
     told = json.dumps({**record, "rescored": attempted(command, 1)}, indent=1, ensure_ascii=False)
