@@ -135,6 +135,8 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.re
 			--config configs/eval/$$table.toml --data $(DATA) --out $(CACHE)/$$table --cache $(CACHE) && \
 		$(RUN) -m eval.report $(CACHE)/$$table --to $(CACHE)/$$table/report || exit 1; \
 	done
+	$(RUN) -m eval.run --config configs/eval/cam_table.toml --tasks QMSum --budget 40m --data $(DATA) --out $(CACHE)/cam_table --cache $(CACHE)
+	$(RUN) -m eval.report $(CACHE)/cam_table --to $(CACHE)/cam_table/report
 	$(RUN) -m eval.leaderboard $(addprefix $(CACHE)/,$(TABLES)) --to $(CACHE)/leaderboard
 	$(RUN) -m eval.experiments.systems.through_vllm --vllm $(VLLM)/bin/python --data $(DATA) --out $(CACHE)/through-vllm \
 		--model $(CACHE)/controller/model
