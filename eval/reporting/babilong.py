@@ -14,7 +14,7 @@ from pydantic import Field
 from eval.reporting import costs
 from eval.reporting.bootstrap import Interval
 from eval.reporting.figures import Line as Curve
-from eval.reporting.figures import Panel, curves
+from eval.reporting.figures import Panel, bars, curves
 from eval.reporting.report_part import Figure, Options, Part
 from eval.reporting.results import HALVES, Line, Results, halved
 from eval.reporting.scores import asking, categories_of, difference, score
@@ -46,13 +46,17 @@ def part(results: Results, options: Babilong) -> Part:
         )
     if growth := _growth(results, options, tasks, systems):
         tables.append(Table("babilong-growth", f"Growth with the text, samples of {mean_of}", growth, _GROWTH))
-    figures = [
-        Figure("babilong", f"{metric} by length", partial(_draw_scores, results, options, tasks, systems)),
-        Figure("babilong-cost", "Cost by length", partial(_draw_costs, results, options, tasks, systems)),
-    ]
+    known = results, options, tasks, systems
+    figures = [Figure("babilong", f"{metric} by length", partial(_draw_bars, *known))]
+    if len(systems) <= _MOST_CURVES:
+        figures = [
+            Figure("babilong", f"{metric} by length", partial(_draw_scores, *known)),
+            Figure("babilong-cost", "Cost by length", partial(_draw_costs, *known)),
+        ]
     return Part("BABILong by length", tables, figures)
 
 
+_MOST_CURVES = 16  # of a figure that can be read
 _NONE = "–: of that length there is no sample of one of them, or none for that system."
 _FALLS = (
     "The long text's mean less the short one's, over questions that both ask (the same sample, question and answer): "
@@ -213,6 +217,17 @@ def _ticks(results: Results, tasks: Sequence[str]) -> list[tuple[float, str]]:
     return [(_size(results, task), task.split()[-1]) for task in tasks]
 
 
+def _draw_bars(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:
+    """The odd half, a bar for each length, the longest first."""
+    groups = {}
+    for system in systems:
+        found = {task: _scored(results, options, task, system, "odd") for task in reversed(tasks)}
+        groups[system] = {task: value for task, value in found.items() if value.samples}
+    bars(
+        {system: own for system, own in groups.items() if own}, "BABILong, odd samples", _label(results, options), path
+    )
+
+
 def _draw_scores(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:
     panels = []
     for half in ("odd", "all"):
@@ -223,10 +238,13 @@ def _draw_scores(results: Results, options: Babilong, tasks: Sequence[str], syst
             points = [(_size(results, task), v) for task, v in zip(have, values, strict=True) if v.samples]
             if points:
                 lines[system] = Curve(*cast(Any, zip(*points, strict=True)))
-        label = f"{options.metric_of(results, tasks[0])}, mean of {', '.join(options.categories)}"
         common: dict[str, Any] = {"ticks": _ticks(results, tasks), "log_x": True, "share": True}
-        panels.append(Panel(f"{half} samples", "length of the text", label, lines, **common))
+        panels.append(Panel(f"{half} samples", "length of the text", _label(results, options), lines, **common))
     curves(panels, "BABILong", path)
+
+
+def _label(results: Results, options: Babilong) -> str:
+    return f"{options.metric_of(results, options.tasks_of(results)[0])}, mean of {', '.join(options.categories)}"
 
 
 def _draw_costs(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:

@@ -43,6 +43,29 @@ def test_babilong_by_length(tmp_path: Path) -> None:
         assert (tmp_path / "to" / f"{name}.png").stat().st_size > 1000
 
 
+def test_many_systems_are_bars_and_no_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, list[str]] = {}
+
+    def bars(groups: Any, title: str, label: str, path: Path) -> None:
+        assert (title, label) == ("BABILong, odd samples", "accuracy, mean of qa1, qa2")
+        drawn.update({system: list(own) for system, own in groups.items()})
+        path.write_bytes(b"a picture")
+
+    monkeypatch.setattr("eval.reporting.babilong.bars", bars)
+    lines = [
+        line(f"BABILong {length}", f"system {system}", number, own, size=size, sample=f"{category}-{number}")
+        for system in range(17)
+        for length, size in (("0k", 400), ("10k", 40_000))
+        for number, category in enumerate(("qa1", "qa1", "qa2", "qa2"))
+        for own in ([question("q0", category, accuracy=1.0)],)
+        if not (system == 16 and length == "0k")
+    ]
+    write(load(run(tmp_path / "run", lines, report={"babilong": {"categories": ["qa1", "qa2"]}})), tmp_path / "to")
+    assert len(drawn) == 17 and drawn["system 0"] == ["BABILong 10k", "BABILong 0k"]
+    assert drawn["system 16"] == ["BABILong 10k"]
+    assert not (tmp_path / "to" / "babilong-cost.png").exists()
+
+
 def timed(length: str, category: str, i: int, seconds: float, **more: Any) -> dict[str, Any]:
     """A line of a system that reads in so many seconds; qa1 is always right, the others never."""
     own = question("q0", category, accuracy=float(category == "qa1"))
