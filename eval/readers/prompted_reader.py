@@ -23,6 +23,7 @@ from nscma_torch.llm.prompts.tasks import answer_form
 from nscma_torch.text.timestamps import format_day
 
 _LONGEST = 32  # characters of a token, on average over a prompt, at most
+_WORDS_OF_TOKEN = 0.6  # of a summary that is asked for, so that it and its form end within `max_tokens`
 _OVERHEAD = 512  # bytes of a prompt's item beside its text, at most
 
 _SYSTEM = """You answer a question from numbered texts and from nothing else.
@@ -83,8 +84,8 @@ class PromptedReader:
         self._asker = Asker(self._engine, max_tokens=max_tokens, temperature=temperature, tally=Counter())
 
     def begin(self, summary_words: int) -> None:
-        """Until `forget`, reply with summaries of at most so many words; 0 for short answers."""
-        self._summary_words = summary_words
+        """Until `forget`, reply with summaries of at most so many words, or as fit a reply; 0 for short answers."""
+        self._summary_words = min(summary_words, int(_WORDS_OF_TOKEN * self._max_tokens))
 
     def answer(
         self,

@@ -84,6 +84,8 @@ def test_the_prompted_reader_asks_for_a_summary_until_the_sample_ends() -> None:
     reader.begin(70)
     assert "a summary of at most 70 words" in asked()
     assert "as short as possible" not in asked()
+    reader.begin(900)
+    assert "at most 120 words" in asked(), "more does not fit a reply of 200 tokens"
     reader.begin(0)
     assert asked() == short
     reader.begin(70)

@@ -65,6 +65,9 @@ def test_a_context_is_read_in_order_and_asked_many_times(bench: Path) -> None:
     assert [question.answers for question in sample.questions] == [("Bo",), ("Bo", "King Bo")]
     assert sample.questions[0].text.endswith(" Who is king?") and "largest numbers" in sample.questions[0].text
     (summary,) = task.sample("2-infbench_sum_eng").questions
+    assert [bool(task.sample(id).summary_words) for id in task.ids()] == [
+        id == "2-infbench_sum_eng" for id in task.ids()
+    ]
     assert (summary.answers, summary.facts["rubric"]) == (("A summary.", "Another one."), ["Ada dies."])
     assert made(bench, sources=["icl_"]).ids() == ["1-icl_banking77"]
 
