@@ -18,10 +18,10 @@ from typing import Any
 
 from eval.harness.contract import Reply, Sample, Task
 from eval.harness.raw_lines import RESULTS, write_results
-from eval.harness.run_record import RECORD, attempted
-from eval.harness.sample_run import digest
+from eval.harness.run_record import RECORD, provenance
+from eval.harness.sample_run import digest, scores_of
 from eval.metrics.short_answers import short_text
-from eval.reporting.results import read_lines
+from eval.reporting.results import read_lines, read_run
 from nscma_torch.errors import InvalidInputError, NscmaError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]
@@ -38,7 +38,7 @@ def rescore(folder: Path, data: Path, to: Path, make_task: MakeTask, *, first_li
     lines = [json.loads(text) for _, text in read_lines(folder / RESULTS)]
     if not lines:
         raise InvalidInputError(f"{folder} holds no {RESULTS}: let the run end first")
-    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    record = read_run(folder)
     sections = {section.get("name", section["kind"]): section for section in record["config"]["tasks"]}
     tasks = {name: make_task(sections[name], data) for name in {line["task"] for line in lines}}
     samples: dict[tuple[str, str], tuple[Sample, str]] = {}
@@ -58,7 +58,7 @@ def rescore(folder: Path, data: Path, to: Path, make_task: MakeTask, *, first_li
         changed += _rescored(line, tasks[line["task"]], sample, first_lines)
     to.mkdir(parents=True, exist_ok=True)
     write_results(to, lines)
-    told = json.dumps({**record, "rescored": attempted(command, 1)}, indent=1, ensure_ascii=False)
+    told = json.dumps({**record, "rescored": provenance(command, 1)}, indent=1, ensure_ascii=False)
     (to / RECORD).write_text(told, encoding="utf-8")
     return changed
 
@@ -70,7 +70,7 @@ def _rescored(line: dict[str, Any], task: Task, sample: Sample, first_lines: boo
         text = short_text(told["reply"]) if first_lines else told["reply"]
         evidence = None if told["evidence"] is None else tuple(told["evidence"])
         reply = Reply(text, told["abstained"], evidence, told["confidence"])
-        scores = {name: float(score) for name, score in task.score(asked[told["id"]], reply).items()}
+        scores = scores_of(task, asked[told["id"]], reply)
         changed += (text, scores) != (told["reply"], told["scores"])
         told |= {"reply": text, "scores": scores}
     line["metrics"] = list(task.metrics)

@@ -281,7 +281,8 @@ def _lines(group: Group, tasks: Mapping[str, Task], systems: Mapping[str, Made],
     task, sample = tasks[group.task], None
     unanswered: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="eval-") as folders, ExitStack() as stack:
-        for equipment in _equipment(systems[name] for name in group.systems):
+        used = _equipment(systems[name] for name in group.systems)
+        for equipment in used:
             stack.enter_context(equipment.sample())
         for number, name in enumerate(group.systems):
             folder = Path(folders) / str(number)
@@ -291,8 +292,8 @@ def _lines(group: Group, tasks: Mapping[str, Task], systems: Mapping[str, Made],
             try:
                 if sample is None:
                     sample = task.sample(group.sample)
-                    for own in _equipment(systems[name] for name in group.systems):
-                        own.shared.reader.begin(sample.summary_words)
+                    for equipment in used:
+                        equipment.shared.reader.begin(sample.summary_words)
                     unanswered = unasked(task, sample)
                 system, equipment = systems[name]
                 rest = measured(sample, task, system, equipment.time, folder)

@@ -51,7 +51,7 @@ class RunRecord:
         self._record = {
             "config": config.given,
             "sha256": config.sha256,
-            **attempted(command, ranks),
+            **provenance(command, ranks),
             "planned": planned,
             "earlier": earlier,
         }
@@ -121,7 +121,7 @@ def check_config(folder: Path, config: RunConfig) -> Mapping[str, Any] | None:
     return record
 
 
-def attempted(command: str, ranks: int) -> dict[str, Any]:
+def provenance(command: str, ranks: int) -> dict[str, Any]:
     """What is run by a command that begins now: the commit, the versions and the machine."""
     return {
         "command": command,

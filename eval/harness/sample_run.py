@@ -118,7 +118,7 @@ def _is_fatal(error: BaseException) -> bool:
 
 def unasked(task: Task, sample: Sample) -> list[dict[str, Any]]:
     """The questions of a sample without replies, with the scores of an empty one: which metrics apply to each."""
-    return [{**_asked(question), "scores": _scores(task, question, Reply(""))} for question in sample.questions]
+    return [{**_asked(question), "scores": scores_of(task, question, Reply(""))} for question in sample.questions]
 
 
 def measured(sample: Sample, task: Task, system: System, time: KeptTime, folder: Path) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _answered(sample: Sample, question: Question, task: Task, session: Session, 
         **_asked(question),
         **({"facts": facts} if facts else {}),
         **_told(reply),
-        "scores": _scores(task, question, reply),
+        "scores": scores_of(task, question, reply),
         "cost": _cost(reply.cost, spared),
     }
 
@@ -175,7 +175,8 @@ def _asked(question: Question) -> dict[str, Any]:
     }
 
 
-def _scores(task: Task, question: Question, reply: Reply) -> dict[str, float]:
+def scores_of(task: Task, question: Question, reply: Reply) -> dict[str, float]:
+    """What the task says of a reply."""
     return {metric: float(score) for metric, score in task.score(question, reply).items()}
 
 

@@ -108,7 +108,7 @@ class PromptedReader:
         wanted = self._near(as_said(pieces, now)[::-1] if keep == "latest" else pieces)
         prompt = _prompt(question, options, now, self._summary_words)
         fitting = as_said(self._asker.packed(wanted, lambda some: prompt(as_said(some, now)))[0], now)
-        places, text, abstained = self._read(question, fitting, options, now)
+        places, text, abstained = self._read(prompt(fitting), fitting, options)
         spent = self._engine.spent.since(before)
         cost = Cost(spent.llm_calls, spent.tokens_in, spent.tokens_out, {"read": time.perf_counter() - began})
         kept = sum(len(piece.text) for piece in fitting)
@@ -121,10 +121,9 @@ class PromptedReader:
         self._summary_words = 0
 
     def _read(
-        self, question: str, pieces: Sequence[Passage], options: Sequence[str], now: datetime
+        self, prompt: tuple[Turn, ...], pieces: Sequence[Passage], options: Sequence[str]
     ) -> tuple[list[int], str, bool]:
         """Places of the evidence, the answer, and whether there is none."""
-        prompt = _prompt(question, options, now, self._summary_words)(pieces)
         if options:
             (chosen,), _ = self._asker.ask(_choice_form(len(pieces), len(options)), [prompt])
             return [pieces[number - 1].place for number in chosen.evidence], options[chosen.choice - 1], False

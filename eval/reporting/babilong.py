@@ -47,8 +47,9 @@ def part(results: Results, options: Babilong) -> Part:
     if growth := _growth(results, options, tasks, systems):
         tables.append(Table("babilong-growth", f"Growth with the text, samples of {mean_of}", growth, _GROWTH))
     known = results, options, tasks, systems
-    figures = [Figure("babilong", f"{metric} by length", partial(_draw_bars, *known))]
-    if len(systems) <= _MOST_CURVES:
+    if len(systems) > _MOST_CURVES:
+        figures = [Figure("babilong", f"{metric} by length", partial(_draw_bars, *known))]
+    else:
         figures = [
             Figure("babilong", f"{metric} by length", partial(_draw_scores, *known)),
             Figure("babilong-cost", "Cost by length", partial(_draw_costs, *known)),
@@ -224,7 +225,10 @@ def _draw_bars(results: Results, options: Babilong, tasks: Sequence[str], system
         found = {task: _scored(results, options, task, system, "odd") for task in reversed(tasks)}
         groups[system] = {task: value for task, value in found.items() if value.samples}
     bars(
-        {system: own for system, own in groups.items() if own}, "BABILong, odd samples", _label(results, options), path
+        {system: own for system, own in groups.items() if own},
+        "BABILong, odd samples",
+        _label(results, options, tasks[0]),
+        path,
     )
 
 
@@ -239,12 +243,14 @@ def _draw_scores(results: Results, options: Babilong, tasks: Sequence[str], syst
             if points:
                 lines[system] = Curve(*cast(Any, zip(*points, strict=True)))
         common: dict[str, Any] = {"ticks": _ticks(results, tasks), "log_x": True, "share": True}
-        panels.append(Panel(f"{half} samples", "length of the text", _label(results, options), lines, **common))
+        panels.append(
+            Panel(f"{half} samples", "length of the text", _label(results, options, tasks[0]), lines, **common)
+        )
     curves(panels, "BABILong", path)
 
 
-def _label(results: Results, options: Babilong) -> str:
-    return f"{options.metric_of(results, options.tasks_of(results)[0])}, mean of {', '.join(options.categories)}"
+def _label(results: Results, options: Babilong, task: str) -> str:
+    return f"{options.metric_of(results, task)}, mean of {', '.join(options.categories)}"
 
 
 def _draw_costs(results: Results, options: Babilong, tasks: Sequence[str], systems: Sequence[str], path: Path) -> None:

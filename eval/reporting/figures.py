@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLORS = ("#1f5fa8", "#b5532c", "#3d8b4f", "#7a4fa0", "#6b6b6b", "#c79a1e", "#2a9aa8", "#a83a6a")
 _MARKERS = "os^Dv<>P"
-_MOST_STANDING = 8  # groups of bars that are drawn side by side
+_MOST_VERTICAL = 8  # groups of bars that are drawn side by side
 _ASIDE = 0.03  # share of x by which a line stands beside the next, so that none hides another
 
 
@@ -79,8 +79,8 @@ def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, p
     Many groups stand below each other, best first by their first bar, and few side by side as they are given.
     """
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
-    lying = len(groups) > _MOST_STANDING
-    if lying:
+    horizontal = len(groups) > _MOST_VERTICAL
+    if horizontal:
         groups = dict(sorted(groups.items(), key=lambda own: -next(iter(own[1].values())).value))
         figure = _figure(7.5, 1.2 + 0.12 * len(groups) * (len(names) + 1))
     else:
@@ -91,7 +91,7 @@ def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, p
         places = [i for i, group in enumerate(groups.values()) if name in group]
         values = [group[name] for group in groups.values() if name in group]
         errors = _errors(values)
-        (ax.barh if lying else ax.bar)(
+        (ax.barh if horizontal else ax.bar)(
             [place + (number - (len(names) - 1) / 2) * width for place in places],
             [value.value for value in values],
             width,
@@ -99,10 +99,10 @@ def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, p
             label=name,
             capsize=2,
             error_kw={"linewidth": 0.9},
-            xerr=errors if lying else None,
-            yerr=None if lying else errors,
+            xerr=errors if horizontal else None,
+            yerr=None if horizontal else errors,
         )
-    if lying:
+    if horizontal:
         ax.set_yticks(range(len(groups)), list(groups))
         ax.invert_yaxis()
         ax.margins(y=0.01)

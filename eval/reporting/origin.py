@@ -22,10 +22,10 @@ def head(results: Results) -> str:
     ]
     machines = dict.fromkeys(attempt["machine"] for attempt in attempts if attempt.get("machine"))
     when = " to ".join(dict.fromkeys((days[0], days[-1])))
-    return f"{' at '.join(told)}, {'; '.join(machines)}, {when}{_again(results)}"
+    return f"{' at '.join(told)}, {'; '.join(machines)}, {when}{_rescored_by(results)}"
 
 
-def _again(results: Results) -> str:
+def _rescored_by(results: Results) -> str:
     """Where the scores are later than the lines (`eval.rescore`)."""
     later = results.run.get("rescored")
     return f"; scores by `{later['command']}` at commit {_short(later['commit'])}" if later else ""

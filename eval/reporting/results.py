@@ -189,7 +189,7 @@ def load(folder: Path) -> Results:
 
     InvalidInputError where there are none, or they contradict each other.
     """
-    run = _run(folder)
+    run = read_run(folder)
     lines: dict[tuple[str, str], dict[str, Line]] = {}
     read: dict[tuple[str, str], str] = {}
     for line in _so_far(folder) if run["ended"] is None and holds_raw(folder) else raw_lines(folder):
@@ -235,7 +235,8 @@ def _missing(run: Mapping[str, Any], lines: Mapping[tuple[str, str], Mapping[str
     return lacks
 
 
-def _run(folder: Path) -> Mapping[str, Any]:
+def read_run(folder: Path) -> Mapping[str, Any]:
+    """The record of a run; an error says what it lacks."""
     path = folder / "run.json"
     if not path.exists():
         raise InvalidInputError(f"{folder} holds no run: there is no run.json; eval.run writes it")

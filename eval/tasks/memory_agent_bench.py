@@ -92,7 +92,7 @@ class MemoryAgentBench:
         context, questions = self._contexts[id]
         pieces = enumerate(_pieces(context))
         messages = [Message("document", text, WRITTEN + i * _STEP, source=id) for i, text in pieces]
-        source = questions[0].facts["source"] if questions else ""
+        _, _, source = id.partition("-")
         words = _SUMMARY_WORDS if source.startswith(_BOOK_SUMMARY) else 0
         return Sample(id, messages, questions, WRITTEN + len(messages) * _STEP, words)
 

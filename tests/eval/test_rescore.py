@@ -49,7 +49,7 @@ def finished(folder: Path, **changed: Any) -> Path:
     folder.mkdir()
     text = "".join(json.dumps(one) + "\n" for one in (line, failed))
     (folder / "results.jsonl").write_text(text, encoding="utf-8")
-    record = {"config": {"tasks": [SECTION]}, "commit": "abc", "sha256": "0"}
+    record = {"config": {"tasks": [SECTION]}, "commit": "abc", "sha256": "0", "machine": "", "started": "", "ended": ""}
     (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
     return folder
 
