@@ -761,12 +761,9 @@ class Memory:
         """What is wrong with the store, a sentence each; empty when every index equals its rows."""
         from nscma_torch.storage import check
 
-        relations = self.components.relations.relations
-        known = [] if self.config.curator.rule == "model" else list(relations)  # a model may keep two of any relation
-        single = [name for name in known if relations[name].cardinality == "one"]
         with self.components.database.read(ALL_USERS) as connection:
             unsound = self.components.database.problems(connection)
-            return unsound + check.problems(connection, single=single)
+            return unsound + check.problems(connection, single=self._single_relations())
 
     def export(self, *, user_id: str | None = None) -> Iterator[str]:
         """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""
@@ -775,10 +772,18 @@ class Memory:
             yield from transfer.export(connection, user)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
-        """Read an export, all of it or nothing; returns the number of rows."""
+        """Read an export, all of it or nothing; returns the number of rows.
+
+        Its users must be new to the store, and it must hold nothing that `verify` would report.
+        """
         stream = checked_stream(lines, "lines must be the lines of an export, such as an open file")
         with self.components.database.write(ALL_USERS) as connection:
-            return transfer.import_(connection, stream, progress=progress)
+            return transfer.import_(connection, stream, single=self._single_relations(), progress=progress)
+
+    def _single_relations(self) -> list[str]:
+        """The relations that hold one object at a time: none where a model decides, which may keep two of any."""
+        relations = {} if self.config.curator.rule == "model" else self.components.relations.relations
+        return [name for name, relation in relations.items() if relation.cardinality == "one"]
 
     def erase(self, *, user_id: str, memory_id: str | None = None, skill_id: str | None = None) -> EraseReceipt:
         """Delete a user, one message or one skill for real, and search the files for what went.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, Select, func, select
 
 from nscma_torch.records import OF_ONE_MESSAGE
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_records, leases
+from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_owners, check_records, leases
 from nscma_torch.storage.dialects import vector_bytes
 from nscma_torch.storage.schema import (
     episodes,
@@ -20,76 +21,77 @@ from nscma_torch.storage.schema import (
 )
 from nscma_torch.text.terms import terms
 
+_Rows = Callable[[Select[Any], Any], Any]
 
-def problems(connection: Connection, *, single: Collection[str] = ()) -> list[str]:
-    """The problems of the store, a sentence each; empty when there are none. Reads every row.
+
+def problems(
+    connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
+) -> list[str]:
+    """The problems of the store, a sentence each; empty when there are none. Reads every row of all users, or of some.
 
     `single` names the relations that hold one object at a time.
     """
-    found = _streams(connection) + _chunks(connection) + _vectors(connection) + _postings(connection)
-    found += check_hierarchies.problems(connection) + check_derived.problems(connection)
-    found += check_records.problems(connection) + leases.problems(connection)
-    return found + check_facts.problems(connection, single=single)
+
+    def rows(query: Select[Any], owner: Any) -> Any:
+        return connection.execute(query if users is None else query.where(owner.in_(users)))
+
+    found = check_owners.problems(connection, users)
+    found += [*_streams(rows), *_chunks(rows), *_vectors(connection, rows, users), *_postings(rows)]
+    found += check_hierarchies.problems(connection, users) + check_derived.problems(connection, users)
+    found += check_records.problems(connection, users) + ([] if users is not None else leases.problems(connection))
+    return found + check_facts.problems(connection, users, single=single)
 
 
-def _streams(connection: Connection) -> list[str]:
-    last = select(episodes.c.stream_id, func.max(episodes.c.position).label("last")).group_by(episodes.c.stream_id)
-    newest = last.subquery()
-    query = select(streams.c.id).join(newest, newest.c.stream_id == streams.c.id)
-    ahead = connection.execute(query.where(newest.c.last >= streams.c.next_position)).scalars()
-    return [f"stream {stream_id} holds a message beyond its next position" for stream_id in ahead]
+def _streams(rows: _Rows) -> Iterator[str]:
+    last = select(func.max(episodes.c.position)).where(episodes.c.stream_id == streams.c.id).scalar_subquery()
+    for stream_id in rows(select(streams.c.id).where(last >= streams.c.next_position), streams.c.user_id).scalars():
+        yield f"stream {stream_id} holds a message beyond its next position"
 
 
-def _chunks(connection: Connection) -> list[str]:
+def _chunks(rows: _Rows) -> Iterator[str]:
     """Chunks must be their episode's text at their offsets, and every message must have at least one."""
-    found = []
+    of_unit, of_message = unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == episodes.c.seq
     query = (
         select(units.c.id, units.c.text, units.c.start, units.c.end, episodes.c.text, units.c.status, episodes.c.status)
-        .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
-        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .join(unit_sources, of_unit)
+        .join(episodes, of_message)
         .where(units.c.kind == "chunk")
     )
-    for unit_id, text, start, end, whole, status, of_episode in connection.execute(query):
+    for unit_id, text, start, end, whole, status, of_episode in rows(query, units.c.user_id):
         if whole[start:end] != text:
-            found.append(f"chunk {unit_id} is not its message's text at {start}:{end}")
+            yield f"chunk {unit_id} is not its message's text at {start}:{end}"
         if status != of_episode and (status, of_episode) != ("archived", "active"):  # forgotten: out of search alone
-            found.append(f"chunk {unit_id} is {status}, its message {of_episode}")
-    chunked = select(unit_sources.c.episode_seq).join(units, units.c.seq == unit_sources.c.unit_seq)
-    bare = select(episodes.c.id).where(episodes.c.seq.not_in(chunked.where(units.c.kind == "chunk")))
-    found += [
-        f"message {episode_id} has no chunk: search cannot find it" for episode_id in connection.execute(bare).scalars()
-    ]
+            yield f"chunk {unit_id} is {status}, its message {of_episode}"
+    chunked = select(unit_sources.c.unit_seq).join(units, of_unit).where(of_message, units.c.kind == "chunk")
+    for episode_id in rows(select(episodes.c.id).where(~chunked.exists()), episodes.c.user_id).scalars():
+        yield f"message {episode_id} has no chunk: search cannot find it"
     orphans = select(units.c.id).where(
-        units.c.kind.in_(sorted(OF_ONE_MESSAGE)), units.c.seq.not_in(select(unit_sources.c.unit_seq))
+        units.c.kind.in_(sorted(OF_ONE_MESSAGE)), ~select(unit_sources.c.unit_seq).where(of_unit).exists()
     )
-    found += [f"unit {unit_id} comes from no message" for unit_id in connection.execute(orphans).scalars()]
-    strangers = (
-        select(units.c.id)
-        .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
-        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
-        .where(or_(units.c.user_id != episodes.c.user_id, unit_sources.c.user_id != episodes.c.user_id))
-    )
-    found += [
-        f"unit {unit_id} is of another user than its message" for unit_id in connection.execute(strangers).scalars()
-    ]
-    return found
+    for unit_id in rows(orphans, units.c.user_id).scalars():
+        yield f"unit {unit_id} comes from no message"
 
 
-def _vectors(connection: Connection) -> list[str]:
-    """All vectors come from one embedder: they are float32 and equally long."""
+def _vectors(connection: Connection, rows: _Rows, users: Collection[str] | None) -> Iterator[str]:
+    """All vectors come from one embedder: they are float32 and as long as most, or for some users as the first one."""
     size = vector_bytes(connection, vectors.c.vector)
-    sizes = connection.execute(select(size, func.count()).group_by(size).order_by(func.count().desc(), size)).all()
-    wrong = [(size, n) for size, n in sizes if size % 4 or size != sizes[0][0]]
-    return [f"{n} vectors have {size} bytes" for size, n in wrong]
+    query: Any = select(size, func.count()).group_by(size).order_by(func.count().desc(), size)
+    sizes = rows(query, vectors.c.user_id).all()
+    first = connection.execute(select(size).order_by(vectors.c.unit_seq).limit(1)).scalar()
+    usual = first if users is not None or not sizes else sizes[0][0]
+    for size, n in sizes:
+        if size % 4 or size != usual:
+            yield f"{n} vectors have {size} bytes"
 
 
-def _postings(connection: Connection) -> list[str]:
+def _postings(rows: _Rows) -> Iterator[str]:
     stored: dict[int, Counter[str]] = defaultdict(Counter)
-    for term, seq, tf in connection.execute(select(postings.c.term, postings.c.unit_seq, postings.c.tf)):
+    for term, seq, tf in rows(select(postings.c.term, postings.c.unit_seq, postings.c.tf), postings.c.user_id):
         stored[seq][term] = tf
-    found = []
-    for seq, unit_id, text, length in connection.execute(select(units.c.seq, units.c.id, units.c.text, units.c.length)):
+    query = select(units.c.seq, units.c.id, units.c.text, units.c.length)
+    for seq, unit_id, text, length in rows(query, units.c.user_id):
         expected = Counter(terms(text))
         if stored.pop(seq, Counter()) != expected or length != expected.total():
-            found.append(f"the lexical index of unit {unit_id} differs from its text")
-    return found + [f"postings of a missing unit {seq}" for seq in stored]
+            yield f"the lexical index of unit {unit_id} differs from its text"
+    for seq in stored:
+        yield f"postings of a missing unit {seq}"

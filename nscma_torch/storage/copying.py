@@ -33,7 +33,7 @@ def copy(
         target.write(ALL_USERS) as given,
         closing(transfer.export(taken, user_id)) as lines,  # before the snapshot that it reads ends
     ):
-        rows = transfer.import_(given, lines, progress=progress)
+        rows = transfer.import_(given, lines, user_id=user_id, progress=progress)
         copied = [user_id] if user_id is not None else list(taken.execute(select(users.c.user_id)).scalars())
         for user in copied:
             if digest(taken, user) != digest(given, user):

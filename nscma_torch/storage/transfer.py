@@ -8,27 +8,26 @@ one store.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import struct
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from typing import Any
 
 from sqlalchemy import Column, Connection, Table, exc, func, select, true
 
-from nscma_torch.errors import EmbedderMismatchError, InvalidInputError, MalformedInputError, NotFoundError
-from nscma_torch.storage import (
-    check_derived,
-    check_facts,
-    check_hierarchies,
-    check_records,
-    fingerprint,
-    leases,
-    summary_context,
-    unit_changes,
+from nscma_torch.errors import (
+    EmbedderMismatchError,
+    ForbiddenError,
+    InvalidInputError,
+    MalformedInputError,
+    NotFoundError,
+    ScopeError,
 )
-from nscma_torch.storage.database import next_seqs
+from nscma_torch.records import Scope
+from nscma_torch.storage import check, fingerprint, leases, summary_context, unit_changes
+from nscma_torch.storage.clock import from_micros
+from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
 from nscma_torch.storage.fact_schema import TABLES
 from nscma_torch.storage.hierarchies import new_version
@@ -73,6 +72,11 @@ _REFERENCES = {
     "source_seq": "derived_texts",
     "by_seq": "episodes",
 }  # columns that hold row numbers of another table
+_TIMES = frozenset(  # columns that hold microseconds
+    {"occurred_at", "recorded_at", "expires_at", "at", "valid_from", "valid_to", "said_at", "retired_at", "updated_at"}
+    | {"since", "until", "made_at"}
+)
+_INTEGERS = 1 << 63  # integers of both dialects end before it
 _BATCH = 1024
 
 
@@ -95,10 +99,25 @@ def export(connection: Connection, user_id: str | None = None) -> Generator[str,
                 yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
 
 
-def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
+def import_(
+    connection: Connection,
+    lines: Iterable[str],
+    *,
+    user_id: str | None = None,
+    single: Collection[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> int:
     """Read an export inside a write transaction; returns the number of rows.
 
+    Rows are of users whom the export itself declares, who must be new to the store, and refer to rows of the same user
+    alone. What `check.problems` would find is refused.
+
+    Args:
+        user_id: the one user that the export may hold; None for any.
+        single: the relations that hold one object at a time.
+
     Raises:
+        ForbiddenError: the export holds another user than `user_id`.
         MalformedInputError: a line does not parse, or does not fit the lines before it; names the line. Or there are
             fewer rows, or more, than the export says.
         EmbedderMismatchError: the export's vectors come from another embedder than this store's.
@@ -110,7 +129,7 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
     waiting: list[tuple[int, dict[str, Any]]] = []  # with their line numbers
     current: Table | None = None
     total = 0
-    imported: set[str] = set()
+    declared: set[str] = set()
 
     def write() -> None:
         if current is not None and waiting:
@@ -124,8 +143,15 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
         if table is not current or len(waiting) == _BATCH:
             write()
             current = table
+        if table is users:
+            if user_id not in (None, row["user_id"]):
+                raise ForbiddenError(f"the export holds user {row['user_id']!r}, and only {user_id!r} may be imported")
+            declared.add(row["user_id"])
+        elif row["user_id"] not in declared:
+            raise MalformedInputError(
+                f"a row of user {row['user_id']!r}, whom the export does not declare before it", line=number
+            )
         waiting.append((number, row))
-        imported.add(row["user_id"])
         total += 1
         if progress is not None:
             progress(total)
@@ -135,10 +161,10 @@ def import_(connection: Connection, lines: Iterable[str], *, progress: Callable[
             f"the export has {total} of its {announced} rows: it was cut, or put together of several; export it anew, "
             "or import several one by one"
         )
-    broken = check_hierarchies.problems(connection, imported) + check_facts.problems(connection, imported)
-    broken += check_derived.problems(connection, imported) + check_records.problems(connection, imported)
-    if broken:
-        raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
+    for some in pages(sorted(declared)):
+        broken = check.problems(connection, some, single=single)
+        if broken:
+            raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
     return total
 
 
@@ -184,8 +210,12 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
     for column in table.columns:
         try:
             row[column.name] = _value(column, row[column.name])
-        except (ValueError, RecursionError, binascii.Error) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise MalformedInputError(f"{table.name}.{column.name} {error}", line=number) from error
+    try:
+        Scope(row["user_id"], row.get("agent_id"), row.get("run_id"))
+    except ScopeError as error:
+        raise MalformedInputError(str(error), line=number) from error
     return table, row
 
 
@@ -201,6 +231,10 @@ def _value(column: Column[Any], value: Any) -> Any:
         raise ValueError(f"holds a {type(value).__name__}, not a {kind.__name__}")
     if kind is float and not math.isfinite(value):
         raise ValueError(f"is {value}")
+    if kind is int and not -_INTEGERS <= value < _INTEGERS:
+        raise ValueError("does not fit into 64 bits")
+    if column.name in _TIMES:
+        from_micros(value)
     if column.name in _JSON:
         json.loads(value)
     if kind is not bytes:

@@ -24,7 +24,10 @@ pytestmark = pytest.mark.sqlite_file("it damages the file")
         ("UPDATE episodes SET status = 'deleted' WHERE seq = 1", "is active, its message deleted"),
         ("DELETE FROM unit_sources WHERE unit_seq = 1", "has no chunk"),
         ("DELETE FROM unit_sources WHERE unit_seq = 1", "comes from no message"),
-        ("UPDATE unit_sources SET user_id = 'bob' WHERE unit_seq = 1", "is of another user"),
+        (
+            "UPDATE unit_sources SET user_id = 'bob' WHERE unit_seq = 1",
+            "unit_sources refer to episodes of another user",
+        ),
         ("DELETE FROM units WHERE seq = 2", "foreign key"),
         ("UPDATE vectors SET vector = substr(vector, 1, 7)", "vectors have 7 bytes"),
         ("UPDATE streams SET next_position = 0", "beyond its next position"),
