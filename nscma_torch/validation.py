@@ -13,6 +13,7 @@ from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, Te
 from nscma_torch.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
 from nscma_torch.text.json_messages import check_message
 from nscma_torch.text.names import name_key
+from nscma_torch.text.surrogates import refuse_surrogates
 from nscma_torch.text.timestamps import parse_timestamp
 
 T = TypeVar("T")
@@ -22,6 +23,7 @@ def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scop
     """The scope of a read, from its own arguments and those inside `filters`, and the metadata that must match."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must map names to values, got {type(filters).__name__}")
+    refuse_surrogates(filters, "filters")
     wanted = dict(filters or {})
     for name, value in ids.items():
         inside = wanted.pop(name, value)
@@ -51,9 +53,13 @@ def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of 
 
 
 def checked_text(value: str, name: str) -> str:
-    """A text that is not blank. Raises `EmptyTextError` where it is, `InvalidInputError` for anything but a string."""
+    """A text that is not blank.
+
+    Raises `EmptyTextError` if it is, `EncodingError` for half a surrogate pair, `InvalidInputError` for other types.
+    """
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be a string, got {type(value).__name__}")
+    refuse_surrogates(value, name)
     if not value.strip():
         raise EmptyTextError(f"{name} is empty; say what it is about")
     return value
@@ -104,6 +110,7 @@ def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
     if wanted is None:
         return None
     keys = (*_CHOICES, "entity", "importance")
+    refuse_surrogates(wanted, "record")
     if not isinstance(wanted, Mapping) or not wanted or not set(wanted) <= set(keys):
         raise InvalidInputError(f"record is {wanted!r}, it must map one or more of {', '.join(keys)} to values")
     chosen: dict[str, tuple[Any, ...]] = {}

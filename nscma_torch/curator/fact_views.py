@@ -14,6 +14,7 @@ from nscma_torch.storage import facts
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.text.names import name_key
 from nscma_torch.text.spelling_variants import american
+from nscma_torch.text.surrogates import refuse_surrogates
 
 BELIEVED: tuple[FactStatus, ...] = ("active", "disputed")
 EVERY: tuple[FactStatus, ...] = (*BELIEVED, "archived")
@@ -35,6 +36,7 @@ def selected(
 
     Raises InvalidInputError for an empty subject, or a relation that the schema does not have.
     """
+    refuse_surrogates((subject, topic), "a subject or topic")
     if relation is not None and relation not in schema:
         known = ", ".join(schema.relations)
         raise InvalidInputError(f"there is no relation {relation!r}; the relation file has {known}")

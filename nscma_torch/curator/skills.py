@@ -18,7 +18,7 @@ from nscma_torch.storage.database import Database
 from nscma_torch.storage.skills import Skill
 from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.query_vector import query_vector
-from nscma_torch.text.vector_checks import refuse_surrogates
+from nscma_torch.text.surrogates import refuse_surrogates
 
 
 class FoundSkill(NamedTuple):
@@ -90,7 +90,7 @@ class Skills:
         listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
         if not listed or not all(isinstance(step, str) and step.strip() for step in steps):
             raise InvalidInputError(f"the steps of skill {name!r} must be a list of texts, none of them empty")
-        refuse_surrogates((name, trigger, *steps))
+        refuse_surrogates((name, trigger, steps), "the skill")
         (new,) = self._units.units("skill", [f"{name}: {trigger}"], [skills.origin(scope, name, when)])
         return new
 

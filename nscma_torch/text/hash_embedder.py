@@ -19,7 +19,7 @@ import torch.nn.functional as F  # noqa: N812
 
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.text.terms import terms
-from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_surrogates
+from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_unencodable
 
 DIMENSION = 256
 MAX_TOKENS = 256
@@ -63,7 +63,7 @@ class HashEmbedder:
         return MAX_TOKENS
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        refuse_surrogates(texts)
+        refuse_unencodable(texts)
         return [len(_TOKEN.findall(text)) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:

@@ -21,6 +21,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.records import ROLES, Message
 from nscma_torch.text.decoding import decode
+from nscma_torch.text.surrogates import refuse_surrogates
 from nscma_torch.text.timestamps import parse_timestamp
 
 _FIELDS = frozenset({"role", "content", "timestamp", "name", "session", "metadata", "idempotency_key"})
@@ -136,19 +137,18 @@ def check_message(message: Message) -> None:
         value = getattr(message, key)
         if value is not None and not isinstance(value, str):
             raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
-        try:
-            (value or "").encode()
-        except UnicodeEncodeError as error:
-            half = error.object[error.start]
-            raise EncodingError(f"{key} holds half of a surrogate pair ({half!r}), which is not text") from error
+        refuse_surrogates(value, key)
     metadata_json(message.metadata)
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
-    """Metadata as JSON, keys in order; `InvalidInputError` where JSON cannot say it."""
+    """Metadata as JSON, keys in order.
+
+    Raises `EncodingError` for half a surrogate pair, `InvalidInputError` for anything else that JSON cannot hold.
+    """
+    refuse_surrogates(metadata, "metadata")
     try:
         text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
     return text
@@ -167,10 +167,12 @@ def _text(content: Any, tool_calls: Any) -> str:
 def _part(part: Any) -> str:
     if isinstance(part, str):
         return part
+    text = part.get("text", part.get("refusal")) if isinstance(part, dict) else None
+    if isinstance(text, str):
+        return text
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         raise InvalidInputError(f'a part of content must look like {{"type": "text", "text": "…"}}, got {_kind(part)}')
-    text = part.get("text", part.get("refusal"))
-    return text if isinstance(text, str) else f"[{part['type']}]"
+    return f"[{part['type']}]"
 
 
 def _call(call: Any) -> str:

@@ -12,7 +12,7 @@ import torch
 
 from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, SHA256, MiniLM, bundled_folder, load_tokenizer, verify
-from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_surrogates
+from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_unencodable
 
 _CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations stay in a core's cache
 
@@ -93,6 +93,6 @@ class MiniLMEmbedder:
         return self.embed(texts)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        refuse_surrogates(texts)
+        refuse_unencodable(texts)
         # One by one: encode_batch starts threads that do not survive a fork, and tokenizing is 2 % of the time.
         return [self._tokenizer.encode(text).ids for text in texts]

@@ -22,7 +22,7 @@ from nscma_torch.config import Embedder as EmbedderSection
 from nscma_torch.errors import ModelError, ModelNotFoundError
 from nscma_torch.extras import require
 from nscma_torch.text.model_folder import model_folder
-from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_surrogates
+from nscma_torch.text.vector_checks import refuse_empty, refuse_longer, refuse_not_finite, refuse_unencodable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -124,7 +124,7 @@ class SentenceTransformerEmbedder:
         return self._model.prompts.get(task) or ""
 
     def _count(self, texts: Sequence[str], task: Literal["document", "query"]) -> list[int]:
-        refuse_surrogates(texts)
+        refuse_unencodable(texts)
         if not texts:
             return []
         prompt = self._prompt(task)

@@ -6,19 +6,14 @@ from collections.abc import Sequence
 
 import torch
 
-from nscma_torch.errors import EmptyTextError, EncodingError, TextTooLongError, VectorError
+from nscma_torch.errors import EmptyTextError, TextTooLongError, VectorError
+from nscma_torch.text.surrogates import refuse_surrogates
 
 
-def refuse_surrogates(texts: Sequence[str]) -> None:
-    """Raise EncodingError where a text holds half of a surrogate pair, as JSON's "\\ud83d" alone does."""
+def refuse_unencodable(texts: Sequence[str]) -> None:
+    """Raise EncodingError if a text holds half of a surrogate pair."""
     for position, text in enumerate(texts):
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise EncodingError(
-                f"text {position} of {len(texts)} is not valid Unicode at character {error.start}; "
-                "replace the lone surrogate"
-            ) from error
+        refuse_surrogates(text, f"text {position} of {len(texts)}")
 
 
 def refuse_empty(texts: Sequence[str]) -> None:

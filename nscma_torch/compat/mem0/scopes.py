@@ -13,6 +13,7 @@ from typing import Any
 from nscma_torch.compat.mem0.exceptions import ValidationError
 from nscma_torch.errors import InvalidInputError, ScopeError
 from nscma_torch.records import Scope
+from nscma_torch.text.surrogates import refuse_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> 
     """
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must be a dict, got {type(filters).__name__}")
+    refuse_surrogates(filters, "filters")
     rest = dict(filters or {})
     named: dict[str, Any] = {}
     for name in IDS:

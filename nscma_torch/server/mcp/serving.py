@@ -12,6 +12,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult
 from pydantic import AnyUrl, BaseModel, ConfigDict, ValidationError, create_model
 
@@ -19,6 +20,7 @@ from nscma_torch.errors import InvalidInputError, NotFoundError, NscmaError
 from nscma_torch.server.mcp.desk import Desk
 from nscma_torch.server.mcp.resources import add_resources
 from nscma_torch.server.mcp.tools import Tools
+from nscma_torch.server.mcp.unreadable import AnsweringStream
 from nscma_torch.server.problems import described, log
 
 _INSTRUCTIONS = (
@@ -28,7 +30,15 @@ _INSTRUCTIONS = (
 
 
 class MemoryServer(MCPServer[Any]):
-    """`MCPServer` whose errors say what was wrong and what to do, and whose tools refuse arguments they do not have."""
+    """`MCPServer` whose errors say what was wrong and what to do, and whose tools refuse arguments they do not have.
+
+    On stdio it answers every request, also one that cannot be read.
+    """
+
+    async def run_stdio_async(self) -> None:
+        async with stdio_server() as (incoming, replies):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(AnsweringStream(incoming, replies), replies, options)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

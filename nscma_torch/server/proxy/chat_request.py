@@ -19,11 +19,12 @@ class Turn:
 
     Attributes:
         text: its texts; what recall looks for.
-        said: as it is stored: an image leaves "[image_url]".
+        said: as it is stored: an image leaves "[image_url]"; empty if it cannot be stored.
         name: who says it, where the message names somebody.
         context: the texts of all messages before it and of itself.
         digest: of all messages up to it, in hex; equal for all requests of one exchange.
         followed: whether messages follow it, as calls of tools and their results do.
+        fault: why it cannot be stored; None if it can.
         session: names the conversation: the same for all requests with the same first user turn.
     """
 
@@ -34,6 +35,7 @@ class Turn:
     digest: str
     session: str
     followed: bool = False
+    fault: InvalidInputError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,16 @@ def _is_user(message: Any) -> bool:
 def _turn(messages: Sequence[Any], first: dict[str, Any], *, followed: bool) -> Turn:
     newest = messages[-1]
     name = newest.get("name")
+    said, fault = _said(newest)
     return Turn(
         text=_text(newest),
-        said=_said(newest),
+        said=said,
         name=name if isinstance(name, str) and name.strip() else None,
         context="\n".join(_text(message) for message in messages if isinstance(message, dict)),
         digest=_digest(messages),
         session=f"chat {_digest(first.get('content'))[:16]}",
         followed=followed,
+        fault=fault,
     )
 
 
@@ -123,12 +127,12 @@ def _text(message: dict[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _said(message: dict[str, Any]) -> str:
-    """The message as the memory keeps it; empty where it keeps none."""
+def _said(message: dict[str, Any]) -> tuple[str, InvalidInputError | None]:
+    """The message as the memory stores it, or why it cannot."""
     try:
-        return parse_message({"role": "user", "content": message["content"]}).content
-    except InvalidInputError:
-        return ""
+        return parse_message({"role": "user", "content": message["content"]}).content, None
+    except InvalidInputError as error:
+        return "", error
 
 
 def _digest(value: Any) -> str:

@@ -49,7 +49,7 @@ class Keeping:
             return "late"
         except OverloadedError as error:
             log.error("an exchange was not stored: %s", error)
-            return _failed(error)
+            return failed(error)
 
     def close(self) -> None:
         """Wait until what waits is stored."""
@@ -60,10 +60,10 @@ class Keeping:
             self._store(user_id, turn, found, reply)
         except NscmaError as error:
             log.error("an exchange was not stored: %s: %s", type(error).__name__, error)
-            return _failed(error)
+            return failed(error)
         except Exception as error:  # the memory is down; the client gets its answer
             log.exception("an exchange was not stored")
-            return _failed(error)
+            return failed(error)
         return "yes"
 
     def _store(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
@@ -91,13 +91,16 @@ class Keeping:
             self._memory.add(answered, user_id=user_id, infer=False)  # it may repeat anything, so no facts
         if large:
             raise TextTooLargeError(f"its {' and '.join(large)} is larger than limits.max_message_bytes = {most:,}")
+        if turn.fault is not None:
+            raise turn.fault
 
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _failed(error: Exception) -> str:
+def failed(error: Exception) -> str:
+    """Value of the header for an exchange that is not on disk, or not all of it."""
     return f"failed; {type(error).__name__}"
 
 

@@ -18,7 +18,8 @@ from nscma_torch.server.proxy.upstream_server import headers_back
 
 log = logging.getLogger("nscma.server.proxy")
 STORES = "x-nscma-stores"
-_YES, _NO, _TOO_LARGE = "yes", "no", "failed; TextTooLargeError"
+_YES, _NO = "yes", "no"
+_TOO_LARGE, _UNREADABLE = "failed; TextTooLargeError", "failed; MalformedInputError"
 Ended = Callable[[str], Awaitable[str]]
 
 
@@ -70,6 +71,9 @@ class Relay(Response):
                 if self._reply.too_large:
                     log.warning("a reply was not stored: its answer has more than %d bytes", self._most)
                     stored = _TOO_LARGE
+                elif stored == _YES and self._reply.unreadable:
+                    log.warning("a reply was not stored: it is no chat completion, or its content is no text")
+                    stored = _UNREADABLE
         if not passing.cancelled():
             passing.result()
             await self._finish(stored, send)

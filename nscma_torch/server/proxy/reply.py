@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nscma_torch.text.surrogates import joined_pairs
+
 _STREAM = "text/event-stream"
+_REASONING = ("thinking", "reasoning")  # types of parts
 
 
 class Reply:
@@ -22,6 +25,7 @@ class Reply:
         self._size = 0
         self._rest = bytearray()
         self._said: list[str] = []
+        self._odd = False
 
     def feed(self, data: bytes) -> None:
         """The next bytes of the answer."""
@@ -47,13 +51,23 @@ class Reply:
         if self.too_large:
             return ""
         if self._stream:
-            return "".join(self._said)
-        return _text(_first(_parsed(bytes(self._rest))).get("message"))
+            return joined_pairs("".join(self._said))  # a server may cut a pair in two
+        return joined_pairs(_text(_first(_parsed(bytes(self._rest))).get("message"), "\n"))
+
+    @property
+    def unreadable(self) -> bool:
+        """True if the answer is no chat completion, or its content has a form that holds no text that can be stored."""
+        if self._stream or self.too_large:
+            return self._odd
+        choice = _first(_parsed(bytes(self._rest)))
+        return not choice or _is_odd(choice.get("message"))
 
     def _event(self, line: bytes) -> None:
         name, _, data = line.partition(b":")
         if name == b"data":
-            self._said.append(_text(_first(_parsed(data)).get("delta")))
+            delta = _first(_parsed(data)).get("delta")
+            self._odd = self._odd or _is_odd(delta)
+            self._said.append(_text(delta))
 
 
 def is_stream(kind: str) -> bool:
@@ -75,6 +89,31 @@ def _first(answer: Any) -> dict[str, Any]:
     return next((one for one in listed if isinstance(one, dict) and one.get("index", 0) == 0), {})
 
 
-def _text(message: Any) -> str:
-    content = message.get("content") if isinstance(message, dict) else None
-    return content if isinstance(content, str) else ""
+def _content(message: Any) -> Any:
+    """The content of a message or of a piece of one, else its refusal."""
+    if not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    return message.get("refusal") if content is None else content
+
+
+def _text(message: Any, between: str = "") -> str:
+    """The text of a message: a string, or the texts of a list of parts with `between` them; no reasoning."""
+    parts = [part for part in _parts(message) if not _is_reasoning(part)]
+    texts = (part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in parts)
+    return between.join(text for text in texts if isinstance(text, str))
+
+
+def _is_odd(message: Any) -> bool:
+    """True if a message has content in which no text is found."""
+    parts = [part for part in _parts(message) if part and not _is_reasoning(part)]
+    return bool(parts) and not _text(message)
+
+
+def _parts(message: Any) -> list[Any]:
+    content = _content(message)
+    return content if isinstance(content, list) else [content]
+
+
+def _is_reasoning(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in _REASONING

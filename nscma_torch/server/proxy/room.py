@@ -15,7 +15,7 @@ from nscma_torch.errors import ScopeError
 from nscma_torch.server.access import Principal, Reader
 from nscma_torch.server.proxy.chat_request import ChatRequest
 from nscma_torch.server.proxy.exchanges import OFF, Exchanges
-from nscma_torch.server.proxy.keeping import Keeping
+from nscma_torch.server.proxy.keeping import Keeping, failed
 from nscma_torch.server.proxy.recalling import Recalling
 from nscma_torch.server.proxy.relay import Ended, Relay
 from nscma_torch.server.proxy.upstream_server import UpstreamServer
@@ -112,7 +112,9 @@ class Proxy:
         ended: Ended | None = None
         if turn is not None and recall.found is not None and "write" in asker.rights:
             ended = partial(self._keeping.keep, user, turn, recall.found)
-        headers = recall.headers() | {"x-nscma-stores": "no" if ended is None else "yes"}
+        fault = None if turn is None else turn.fault
+        stores = "no" if ended is None else "yes" if fault is None else failed(fault)
+        headers = recall.headers() | {"x-nscma-stores": stores}
         sent = self._sent_on(request, CHAT, asked.with_block(recall.block))
         most = _ANSWER_FACTOR * self._house.config.limits.max_message_bytes
         return Relay(self._open, sent, headers, ended=ended, most=most)

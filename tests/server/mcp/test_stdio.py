@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from nscma_torch.memory import Memory
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp import stdio
 from nscma_torch.server.mcp.desk import Asker, Desk
 from nscma_torch.server.mcp.serving import memory_server
+from nscma_torch.server.mcp.unreadable import error_answer
 from nscma_torch.server.tokens import RIGHTS
 from nscma_torch.server.work import Work
 from tests.server.mcp.conftest import refused, run
@@ -100,10 +103,40 @@ def test_what_is_answered_survives_sigkill(
         process.stdin.write(request(6, "tools/call", name="forget", arguments=erase))
         process.stdin.flush()
         assert "right to erase" in json.loads(process.stdout.readline())["result"]["content"][0]["text"]
+        half = {"name": "remember", "arguments": {"text": "I like \ud83d tea."}}
+        process.stdin.write(b"\n" + request(7, "tools/call", **half))
+        process.stdin.flush()
+        told = json.loads(process.stdout.readline())
+        assert told["id"] == 7 and "half of a surrogate pair" in told["error"]["message"]
         process.kill()
     memory = open_memory(tmp_path / "store.db")
     assert [one.id for one in memory.get_all(user_id="ana")] == ids
     assert memory.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (r'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"a": ["\ud83d"]}}', 3, PARSE_ERROR),
+        (r'{"jsonrpc": "2.0", "id": "\ud83d", "method": "tools/list"}', None, PARSE_ERROR),
+        ('{"jsonrpc": "2.0", "id": "x", "method": 5}', "x", INVALID_REQUEST),
+        ('{"jsonrpc": "2.0", "id": 4', None, PARSE_ERROR),
+        ("[]", None, INVALID_REQUEST),
+        (r'{"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": "\ud83d"}}', "none", 0),
+        ('{"jsonrpc": "2.0", "id": 4, "result": 5}', "none", 0),
+        ("", "none", 0),
+    ],
+)
+def test_lines_that_cannot_be_read_are_answered(line: str, number: int | str | None, code: int) -> None:
+    """But for notifications, responses and blank lines, which have no answer."""
+    with pytest.raises(ValidationError) as fault:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    answer = error_answer(fault.value)
+    if number == "none":
+        assert answer is None
+    else:
+        assert answer is not None and (answer.id, answer.error.code) == (number, code)
+        answer.model_dump_json()
 
 
 def test_a_store_out_of_reach_is_told_by_every_tool(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,6 +20,7 @@ from eval.harness.fake_chat_server import Asked, Said, completion, event, fake_c
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
+from nscma_torch.server.proxy.reply import Reply
 from tests.server.proxy.conftest import CHAT, Proxied, user
 from tests.server.proxy.test_exchanges import failing
 from tests.server.proxy.test_streams import WORDS, asking, said, started
@@ -139,6 +140,62 @@ def test_what_is_too_large_is_told(proxied: MakeProxied) -> None:
     got = proxy.chat(user("My dog is Rex."))
     assert got.headers["x-nscma-stores"] == "failed; TextTooLargeError" and len(got.content) > 16 * len(large)
     assert proxy.stored()[1:] == [("user", "My cat is Miso."), ("user", "My dog is Rex.")]
+
+
+HALF = "My cat \ud83d is Miso."
+PARTS = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Noted, "}, {"text": "Miso."}]
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "kept"),
+    [
+        (HALF, "failed; EncodingError", None),
+        ([{"type": "text", "text": HALF}], "failed; EncodingError", None),
+        ([{"kind": "text"}], "failed; InvalidInputError", None),
+        ([7], "failed; InvalidInputError", None),
+        (" ", "failed; EmptyTextError", None),
+        ([{"text": "My cat is Miso."}], "yes", "My cat is Miso."),
+        (["My cat", {"type": "input_text", "text": "is Miso."}], "yes", "My cat\nis Miso."),
+    ],
+)
+def test_a_turn_is_acknowledged_if_it_is_stored(
+    content: Any, told: str, kept: str | None, proxied: MakeProxied
+) -> None:
+    proxy = proxied(lambda _: completion("Noted."))
+    body = json.dumps({"model": "m", "messages": [user(content)]})
+    assert proxy.client.post(CHAT, content=body).headers["x-nscma-stores"] == told
+    assert proxy.stored() == [*([("user", kept)] if kept else []), ("assistant", "Noted.")]
+
+
+@pytest.mark.parametrize(
+    ("message", "told", "kept"),
+    [
+        ({"content": PARTS}, "yes", "Noted, \nMiso."),
+        ({"content": None, "refusal": "I can't."}, "yes", "I can't."),
+        ({"content": [{"type": "text", "text": "Noted \ud83d"}]}, "failed; EncodingError", None),
+        ({"content": {"parts": ["Noted."]}}, "failed; MalformedInputError", None),
+        ({"content": [{"type": "image_url"}]}, "failed; MalformedInputError", None),
+        ({"content": None, "tool_calls": [{"id": "c1"}]}, "yes", None),
+        (None, "failed; MalformedInputError", None),
+    ],
+)
+def test_a_reply_is_acknowledged_if_it_is_stored(
+    message: Any, told: str, kept: str | None, proxied: MakeProxied
+) -> None:
+    choices = [] if message is None else [{"index": 0, "message": {"role": "assistant", **message}}]
+    proxy = proxied(lambda _: Said([json.dumps({"choices": choices}).encode()]))
+    assert proxy.chat(user("My cat is Miso.")).headers["x-nscma-stores"] == told
+    assert proxy.stored()[1:] == ([("assistant", kept)] if kept else [])
+
+
+def test_streams_of_parts_and_of_halves_of_a_pair_are_put_together() -> None:
+    """A server that cuts its tokens anywhere may send an emoji as two events."""
+    reply = Reply("text/event-stream", 10_000)
+    for content in (PARTS[:1], PARTS[1:], [], None, "\ud83d", "\ude00"):
+        reply.feed(event({"content": content}))
+    assert reply.text == "Noted, Miso.\U0001f600" and not reply.unreadable
+    reply.feed(event({"content": {"parts": ["x"]}}))
+    assert reply.unreadable
 
 
 def test_errors_of_the_model_s_server_store_nothing_and_say_so(proxied: MakeProxied) -> None:

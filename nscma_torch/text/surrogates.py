@@ -1,0 +1,40 @@
+"""Find half of a surrogate pair, which JSON can write ("\\ud83d") and UTF-8 cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nscma_torch.errors import EncodingError
+
+
+def refuse_surrogates(value: object, name: str) -> None:
+    """Raise `EncodingError` if a text, or any text inside mappings and lists, holds half of a surrogate pair."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            _refuse(one, name)
+        elif isinstance(one, Mapping | list | tuple | set | frozenset) and id(one) not in seen:
+            seen.add(id(one))  # a list may hold itself
+            waiting.extend(one)
+            if isinstance(one, Mapping):
+                waiting.extend(one.values())
+
+
+def joined_pairs(text: str) -> str:
+    """The text with every pair of halves that stand side by side made one character.
+
+    >>> joined_pairs("\\ud83d" + "\\ude00") == "\\U0001f600"
+    True
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _refuse(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise EncodingError(
+            f"{name} holds half of a surrogate pair ({text[error.start]!r}), which is not text, at character "
+            f"{error.start}; replace the lone surrogate"
+        ) from error
