@@ -39,7 +39,32 @@ def span(first, last):
         ("on 13/05/2023", "13/05/2023", day(2023, 5, 13)),
         ("May 2023", "May 2023", span((2023, 5, 1), (2023, 5, 31))),
         ("in 2023-02", "2023-02", span((2023, 2, 1), (2023, 2, 28))),
-        ("in early June", "June", span((2023, 6, 1), (2023, 6, 30))),
+        ("in early June", "early June", span((2023, 6, 1), (2023, 6, 10))),
+        ("mid-June", "mid-June", span((2023, 6, 11), (2023, 6, 20))),
+        ("late May 2018", "late May 2018", span((2018, 5, 21), (2018, 5, 31))),
+        ("early 2009", "early 2009", span((2009, 1, 1), (2009, 4, 30))),
+        ("at the end of 2019", "the end of 2019", span((2019, 9, 1), (2019, 12, 31))),
+        ("around 2015", "around 2015", span((2014, 1, 1), (2016, 12, 31))),
+        ("in '98", "'98", span((1998, 1, 1), (1998, 12, 31))),
+        ("between 2010 and 2012", "between 2010 and 2012", span((2010, 1, 1), (2012, 12, 31))),
+        ("in the early 2000s", "the early 2000s", span((2000, 1, 1), (2003, 12, 31))),
+        ("in the '90s", "the '90s", span((1990, 1, 1), (1999, 12, 31))),
+        ("in the late nineties", "the late nineties", span((1996, 1, 1), (1999, 12, 31))),
+        ("in Q3 2013", "Q3 2013", span((2013, 7, 1), (2013, 9, 30))),
+        ("the first quarter of 2020", "the first quarter of 2020", span((2020, 1, 1), (2020, 3, 31))),
+        ("the spring of 2011", "the spring of 2011", span((2011, 3, 1), (2011, 5, 31))),
+        ("last summer", "last summer", span((2022, 6, 1), (2022, 8, 31))),
+        ("last winter", "last winter", span((2022, 12, 1), (2023, 2, 28))),
+        ("on Easter Sunday 2014", "Easter Sunday 2014", day(2014, 4, 20)),
+        ("last Christmas", "last Christmas", day(2022, 12, 25)),
+        ("for Thanksgiving 2019", "Thanksgiving 2019", day(2019, 11, 28)),
+        ("the week of 3 May 2023", "the week of 3 May 2023", span((2023, 5, 1), (2023, 5, 7))),
+        ("on 05/06/2023", "05/06/2023", span((2023, 5, 6), (2023, 6, 5))),
+        ("on 25.12.2015", "25.12.2015", day(2015, 12, 25)),
+        ("in 05/2014", "05/2014", span((2014, 5, 1), (2014, 5, 31))),
+        ("on the 12th", "the 12th", day(2023, 5, 12)),
+        ("two years ago or so", "two years ago or so", span((2020, 1, 1), (2022, 12, 31))),
+        ("a decade ago", "a decade ago", span((2013, 1, 1), (2013, 12, 31))),
         ("since 2019", "2019", span((2019, 1, 1), (2019, 12, 31))),
         ("last May", "last May", span((2022, 5, 1), (2022, 5, 31))),
         ("next March", "next March", span((2024, 3, 1), (2024, 3, 31))),
@@ -83,6 +108,8 @@ def span(first, last):
         ("三个月前", "三个月前", span((2023, 2, 1), (2023, 2, 28))),
         ("十天后", "十天后", day(2023, 5, 27)),
         ("几天前", "几天前", span((2023, 5, 12), (2023, 5, 15))),
+        ("2015年左右", "2015年左右", span((2014, 1, 1), (2016, 12, 31))),
+        ("去年夏天", "去年夏天", span((2022, 6, 1), (2022, 8, 31))),
     ],
 )
 def test_one_mention(text, mention, days):
@@ -95,7 +122,9 @@ def test_one_mention(text, mention, days):
         "31 February",
         "12 may come",
         "I may go, they march on",
-        "05/06/2023",
+        "on the 12th floor",
+        "in his nineties",
+        "a Christmas tree",
         "version 2.3.4 costs 2023.5",
         "9000 years ago",
         "1-800-2023-05",
@@ -106,6 +135,48 @@ def test_one_mention(text, mention, days):
 )
 def test_no_mention(text):
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("I see the dentist on Monday.", date(2023, 5, 22)),
+        ("I saw the dentist on Monday.", date(2023, 5, 15)),
+        ("On Monday I'm flying to Oslo.", date(2023, 5, 22)),
+        ("My exam is on Wednesday.", date(2023, 5, 24)),
+        ("The train leaves on Tuesday.", date(2023, 5, 23)),
+        ("Dentist appointment on Tuesday", date(2023, 5, 23)),
+        ("I've booked a table for Tuesday.", date(2023, 5, 23)),
+        ("We moved the meeting to Tuesday.", date(2023, 5, 23)),
+        ("I spoke to Dr. Weber on Monday.", date(2023, 5, 15)),
+        ("I quit on Monday.", date(2023, 5, 15)),
+        ("What did I do on Monday?", date(2023, 5, 15)),
+        ("What do I have on Monday?", date(2023, 5, 22)),
+        ("I have to pay on the 12th.", date(2023, 6, 12)),
+        ("I paid on the 20th.", date(2023, 4, 20)),
+        ("We fly to Oslo in March.", date(2024, 3, 1)),
+        ("We flew to Oslo in August.", date(2022, 8, 1)),
+        ("I'm in Rome at Christmas.", date(2023, 12, 25)),
+        ("I was in Rome at Christmas.", date(2022, 12, 25)),
+        ("我周一去看牙医", date(2023, 5, 22)),
+        ("我周一去了牙医", date(2023, 5, 15)),
+        ("我约了周一看牙医", date(2023, 5, 22)),
+        ("我三月去了罗马", date(2023, 3, 1)),
+        ("我三月要去罗马", date(2024, 3, 1)),
+    ],
+)
+def test_the_tense_of_a_clause_decides_its_direction(text: str, first: date) -> None:
+    assert [mention.first_day for mention in find_dates(text, WEDNESDAY)] == [first]
+
+
+def test_each_clause_has_its_own_direction() -> None:
+    text = "We met on Friday and will meet again on Monday."
+    assert [mention for _, mention, _ in found(text)] == [date(2023, 5, 12), date(2023, 5, 22)]
+
+
+@pytest.mark.parametrize(("year", "sunday"), [(1818, (3, 22)), (2014, (4, 20)), (2038, (4, 25)), (2049, (4, 18))])
+def test_easter(year: int, sunday: tuple[int, int]) -> None:
+    assert found(f"at Easter {year}") == [(f"Easter {year}", *day(year, *sunday))]
 
 
 def test_several_mentions_in_order_without_overlap():

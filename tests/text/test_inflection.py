@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.reading.inflection import forms
+from nscma_torch.text.inflection import forms
 
 
 @pytest.mark.parametrize(

@@ -87,3 +87,16 @@ def forms(verb: str) -> dict[str, str]:
     found = dict.fromkeys(_ing(verb), "ing") | dict.fromkeys(participle, "participle")
     found |= {verb: "base", _third(verb): "third"}
     return found | dict.fromkeys(past, "past")
+
+
+@cache
+def irregular_pasts() -> frozenset[str]:
+    """Past forms of the irregular verbs that no other form shares: "went", and not "put"."""
+    past = {word for forms in _IRREGULAR.values() for word in forms[0].split(",")}
+    return frozenset(past - _IRREGULAR.keys() - {"ground", "wound"})
+
+
+@cache
+def same_in_past() -> frozenset[str]:
+    """Base forms that are past forms too: "put"."""
+    return frozenset(verb for verb, forms in _IRREGULAR.items() if verb in forms[0].split(","))
