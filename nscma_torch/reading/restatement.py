@@ -16,8 +16,8 @@ from functools import cache
 
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.reading.capitalised import COMPARED
-from nscma_torch.text.inflection import forms
 from nscma_torch.reading.nouns import plural
+from nscma_torch.text.inflection import forms
 from nscma_torch.text.number_words import TO_TWENTY
 from nscma_torch.text.terms import terms
 
