@@ -23,6 +23,7 @@ from nscma_torch.reading.fact_questions import has_topic, object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
+from nscma_torch.reading.whole_tokens import whole_tokens
 from nscma_torch.relations import Schema
 from nscma_torch.text.minilm import POSITIONS
 
@@ -191,4 +192,5 @@ def _pointed(row: Row, passages: Sequence[Passage], first: Tensor, last: Tensor)
 def _span(row: Row, passages: Sequence[Passage], first: int, last: int, share: float) -> ReadSpan:
     at = row.characters_of(first, last)
     source = passages[at.passage].text if at.of_text else passages[at.passage].speaker
-    return ReadSpan(source[at.start : at.end], at.passage, at.start, at.end, at.of_text, share)
+    start, end = whole_tokens(source, at.start, at.end)
+    return ReadSpan(source[start:end], at.passage, start, end, at.of_text, share)

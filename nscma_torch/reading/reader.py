@@ -25,6 +25,7 @@ from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Part, Passage, Piece, Row, padded_rows
 from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
+from nscma_torch.reading.whole_tokens import whole_tokens
 from nscma_torch.tensor_files import all_tensors, open_tensors
 
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
@@ -204,10 +205,9 @@ def _reading(
     spans = []
     for piece, score in _best_spans(row, places, first, final):
         source = _source(passages[piece.passage], piece)
-        piece = _whole_words(piece, source)
-        text = source[piece.start : piece.end]
+        start, end = whole_tokens(source, piece.start, piece.end)
         share = min(1.0, float(torch.tensor(score - normalizer).exp()))
-        spans.append(ReadSpan(text, piece.passage, piece.start, piece.end, piece.of_text, share))
+        spans.append(ReadSpan(source[start:end], piece.passage, start, end, piece.of_text, share))
     return ReadResult(
         tuple(spans),
         float(out.answerable.sigmoid()),
@@ -240,16 +240,6 @@ def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[t
 
 def _source(passage: Passage, piece: Piece) -> str:
     return passage.text if piece.of_text else passage.speaker
-
-
-def _whole_words(piece: Piece, source: str) -> Piece:
-    """A span with the words whole that it begins and ends in."""
-    start, end = piece.start, piece.end
-    while start > 0 and source[start].isalnum() and source[start - 1].isalnum():
-        start -= 1
-    while end < len(source) and source[end - 1].isalnum() and source[end].isalnum():
-        end += 1
-    return piece._replace(start=start, end=end)
 
 
 def _overlap(a: Piece, b: Piece) -> bool:

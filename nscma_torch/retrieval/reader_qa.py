@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -232,4 +233,4 @@ def in_order(
 
 def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> Passage:
     speaker = unit.name or (user_name if unit.role == "user" else unit.role)
-    return Passage(unit.text, speaker, unit.occurred_at, rank, context)
+    return Passage(unicodedata.normalize("NFC", unit.text), speaker, unit.occurred_at, rank, context)

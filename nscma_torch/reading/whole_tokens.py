@@ -1,0 +1,107 @@
+"""Extends the span of a value to whole tokens: "1.299,00", "+32 470 12 34 56" and "hunter2.X9!" are one value each.
+
+A network's tokens end at punctuation, and those of a decomposed letter before its accent. A token of a value is what
+stands between white space, without the marks of the sentence around it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from nscma_torch.text.scripts import CJK_CHAR
+
+_REACH = 160  # characters on either side of a span that are looked at
+_OPENERS = "([{<\"'“‘«*_`~"
+_CLOSERS = ")]}>\"'”’»*_`~.,;:!?…"
+_BREAK = r"\s—–\u2e80-\u9fff\uff00-\uffef"
+_BEFORE = re.compile(rf"[^{_BREAK}]*$")
+_AFTER = re.compile(rf"[^{_BREAK}]*")
+_JOINED = re.compile(r"[^\W_](?:[@&_]|['’](?=[A-Z])|\.(?=[a-z0-9]))[^\W_]|://")
+_COMPOUND = re.compile(r"(?<=\d)-(?=[A-Za-z]{2})|(?<=[A-Za-z]):(?!//)|=|['’]s$")  # 20-year-old, port:8080, 2024's
+_SYMBOL = re.compile(r"(?<=[A-Za-z])(?:\+{1,2}|#)(?![^\s.,;:!?)])")  # C++, F#
+_SECRET = re.compile(
+    r"\b(?:password|passphrase|passcode|passwd|pin|code|key|token|secret|login|credentials?)\b", re.IGNORECASE
+)
+_CURRENCY = re.compile(r"\s?(?:[€$£¥₹]|(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN)\b)")
+_CURRENCY_BEFORE = re.compile(r"(?:[€$£¥₹]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD))\s?$")
+_AMOUNT = re.compile(r"[+-]?[\d.,' ]*\d")
+_GROUPS = re.compile(r"\(?\+?\d+\)?(?:[ .-]\(?\d+\)?)+")
+_GROUP_BEFORE = re.compile(r"(?:(?:\+\d+|\(\+?\d+\)|\b\d+)[ .-])+$")
+_GROUP_AFTER = re.compile(r"(?:[ .-]\(?\d+\)?(?!\w))+")
+_FEWEST_DIGITS = 6  # of a number in groups that is taken whole
+
+
+def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span `text[start:end]` extended to the whole words, numbers, addresses or passwords at its ends."""
+    if start >= end:
+        return start, end
+    start, end = _words(text, start, end)
+    start, end = _token_before(text, start), _token_after(text, end)
+    if _GROUPS.fullmatch(text, start, end) and sum(map(str.isdigit, text[start:end])) >= _FEWEST_DIGITS:
+        before, after = _GROUP_BEFORE.search(text, max(0, start - _REACH), start), _GROUP_AFTER.match(text, end)
+        start, end = before.start() if before else start, after.end() if after else end
+    if _AMOUNT.fullmatch(text, start, end):
+        before, after = _CURRENCY_BEFORE.search(text, max(0, start - 4), start), _CURRENCY.match(text, end)
+        start, end = before.start() if before else start, after.end() if after else end
+    return start, end
+
+
+def _words(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the letters, digits and accents that go on at either end."""
+    while start > 0 and _goes_on(text[start]) and _goes_on(text[start - 1]):
+        start -= 1
+    while end < len(text) and _goes_on(text[end - 1]) and _goes_on(text[end]):
+        end += 1
+    symbol = _SYMBOL.match(text, end)
+    return start, symbol.end() if symbol else end
+
+
+def _goes_on(character: str) -> bool:
+    return CJK_CHAR.match(character) is None and (character.isalnum() or unicodedata.category(character)[0] == "M")
+
+
+def _token_before(text: str, start: int) -> int:
+    """Where the token that holds `text[start]` begins, if it is one of a value."""
+    first, last = _token(text, start)
+    token = text[first:last]
+    while first < start and text[first] in _OPENERS:
+        first += 1
+    if not _is_value(token):
+        return start
+    if _is_whole(text, first, token):
+        return first
+    begin = last - len(token)
+    return max([first, *(begin + cut.end() for cut in _COMPOUND.finditer(token) if begin + cut.end() <= start)])
+
+
+def _token_after(text: str, end: int) -> int:
+    """Where the token that holds `text[end - 1]` ends, if it is one of a value."""
+    first, last = _token(text, end - 1)
+    token = text[first:last]
+    if not _is_value(token):
+        return end
+    whole = _is_whole(text, first, token)
+    marks = _CLOSERS.replace("!", "").replace("?", "") if whole else _CLOSERS
+    while last > end and text[last - 1] in marks:
+        last -= 1
+    if whole:
+        return last
+    return min([last, *(first + cut.start() for cut in _COMPOUND.finditer(token) if first + cut.start() >= end)])
+
+
+def _token(text: str, at: int) -> tuple[int, int]:
+    before = _BEFORE.search(text, max(0, at - _REACH), at)
+    after = _AFTER.match(text, at, at + _REACH)
+    return before.start() if before else at, after.end() if after else at
+
+
+def _is_value(token: str) -> bool:
+    """Whether a token is one number, address or code, of which no part stands for itself."""
+    return any(map(str.isdigit, token)) or _JOINED.search(token) is not None
+
+
+def _is_whole(text: str, start: int, token: str) -> bool:
+    """Whether even marks inside a token, and "!" at its end, belong to it: an address, or a password of letters."""
+    secret = not token.isdigit() and any(map(str.isalpha, token))
+    return "://" in token or "@" in token or (secret and _SECRET.search(text, max(0, start - 60), start) is not None)
