@@ -26,6 +26,7 @@ from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import Reading
+from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.records import (
     Answer,
@@ -104,6 +105,7 @@ class PromptedTasks:
         before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
         """Statements and notes of each unit that its text bears out; see `verified_extraction`."""
+        units = [in_own_words(unit) for unit in units]
         known: list[Extraction | None] = [None] * len(units)
         if self._extract_surely is not None:
             known = self._extract_surely(units, listeners=listeners, before=before)

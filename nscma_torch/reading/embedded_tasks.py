@@ -19,10 +19,12 @@ from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.asserted_statements import ReadMessage, asserted, is_sure
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
+from nscma_torch.reading.composed_text import composed, placed
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.insights import insights
+from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.query_parts import divided, imagined
 from nscma_torch.reading.reflections import reflections, salient_questions
@@ -170,15 +172,19 @@ class EmbeddedTasks:
     def _statements(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[tuple[tuple[Statement, ...], ReadMessage | None]]:
-        """The statements of each unit, and what the trained reader makes of it."""
+        """The statements of each unit, and what the trained reader makes of it.
+
+        What a message only hands over is not read, and letters are read in their composed form.
+        """
+        written, units = units, [composed(in_own_words(unit)) for unit in units]
         chinese = [self._chinese.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
         if self._facts is None:
-            return [(own, None) for own in chinese]
+            return [(placed(own, unit.text), None) for unit, own in zip(written, chinese, strict=True)]
         turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
         return [
-            (tuple(sorted([*forms, *asserted(own, self._relations)], key=lambda one: one.start)), own)
-            for forms, own in zip(chinese, read, strict=True)
+            (placed(sorted([*forms, *asserted(own, self._relations)], key=lambda one: one.start), unit.text), own)
+            for unit, forms, own in zip(written, chinese, read, strict=True)
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:

@@ -9,7 +9,7 @@ from nscma_torch.text.sentences import Span
 _MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w)'(?=\w)){3,}'(?=[\s.,!]|$)")
 
 
-def _quotations(text: str) -> list[Span]:
+def quotations(text: str) -> list[Span]:
     """What stands between quotation marks, with them.
 
     A straight mark opens and closes in turn, but where only one can be: after a word and before a blank nothing opens
@@ -43,7 +43,7 @@ def without_speech(text: str) -> str:
     The quoted words of a name are no speech.
     """
     parts, done = [], 0
-    for span in _quotations(text):
+    for span in quotations(text):
         if not _is_speech(text[span.start : span.end]):
             continue
         end = text[span.end - 2 : span.end] if text[span.end - 2] in ".!?…。！？" else ""

@@ -1,0 +1,179 @@
+"""Separates what a speaker says from text that they only hand over: material of a task, and other people's words.
+
+"Translate to Spanish: I am allergic to nuts" says nothing about the speaker, and neither does "Tom wrote: I moved". A
+message shows such text by its structure: a head that ends with a colon, quotation marks, a code block, `>` at the
+beginning of a line, the header of a forwarded mail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nscma_torch.reading.quoted_speech import quotations
+from nscma_torch.records import Unit
+from nscma_torch.text.sentences import Span
+
+_WORK = (  # verbs whose object is a text to be worked on, and those that need to name that text
+    r"translate|proof-?read|summari[sz]e|rewrite|re-?word|rephrase|paraphrase|polish|shorten|simplify|condense"
+    r"|classify|categori[sz]e|analy[sz]e|transcribe|critique|annotate|punctuate|spell-?check|grammar-?check|parse"
+)
+_WORK_ON = (
+    r"correct|fix|edit|improve|extract|grade|label|reformat|convert|check|review|evaluate|assess|rate|interpret"
+    r"|explain|expand|clean up|repl(?:y|ies)|respond|look at|read"
+)
+_ASKED = r"(?:^|\b(?:please|kindly|pls|(?:can|could|would|will) you|you to|help me(?: to)?)\s(?:please\s)?)"
+_TASK = re.compile(rf"{_ASKED}(?:(?:{_WORK})\b|(?:{_WORK_ON})\s+\w)", re.I)
+_CREATION = re.compile(
+    r"\b(?:write|draft|generate|compose|create|give|suggest|make|find|turn|put|come up with)\b", re.I
+)
+_POINTING = re.compile(
+    r"\b(?:to|of|for|from|into|in|with|about|on)(?:\s+(?:this|that|it|the following|these|below))?$"
+    r"|\b(?:this|these|the following|(?:text|mail|email|message|sentence|paragraph)s? below)\b",
+    re.I,
+)
+_TEXT = (
+    r"(?:e-?mails?|mails?|messages?|letters?|bio|biography|blurb|texts?|posts?|reviews?|articles?|paragraphs?"
+    r"|passages?|sentences?|quotes?|quotation|lyrics|poems?|essays?|abstract|transcripts?|comments?|tweets?|dialogues?"
+    r"|songs?|script|résumé|resume|cv|statement|testimonial|excerpt|snippet|ad|advert|caption|conversation|draft"
+    r"|speech|story|voicemail|dms?|notes?|profile|description)"
+)
+_TEXT_HEAD = re.compile(
+    rf"\b(?:here(?:'s|’s| is| are)|this|these|that|the following|below|another)\s(?:[\w'’-]+\s){{0,3}}?{_TEXT}\b"
+    rf"|\b{_TEXT}\s(?:of|from|by)\b|(?:['’]s|\b(?:his|her|their))\s(?:\w+\s){{0,2}}?{_TEXT}\b",
+    re.I,
+)
+_OWN_TEXT = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+){{0,2}}?{_TEXT}\b|\bfrom\s+me\b|\babout\s+(?:me|myself|us)\b", re.I)
+_SPEECH = re.compile(
+    r"\b(?:said|says|wrote|writes|texted|texts|told|tells|messaged|emailed|e-mailed|mailed|replied|replies|answered"
+    r"|answers|asked|asks|posted|tweeted|commented|sent|announced|claims|claimed|goes|went|reads|shouted|whispered)\b",
+    re.I,
+)
+_BY_SPEAKER = re.compile(r"\b(?:I|we)\s+(?:\w+\s+)?$", re.I)
+_FIRST = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|[Oo]ur|us)\b|[我咱]")
+_COLON = re.compile(r"(?::(?=\s|[\"“‘'「])|：)[\s:：]*+")
+_HAN_TASK = re.compile(r"翻译|译成|润色|校对|改写|总结|概括|摘要|缩写|扩写|修改|纠正|改错|分类|分析|回复这|解释")
+_HAN_SPEECH = re.compile(r"(?:说|写道|写|告诉我|问|回复|回答|发来|留言|发消息)(?:[^：:。，！？]{0,6})$")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
+_FORWARDED = re.compile(
+    r"^-{2,}\s*(?:original|forwarded) message\s*-{2,}|^begin forwarded message:"
+    r"|^from:[^\n]+\n(?:(?:to|cc|date|sent|subject|reply-to):[^\n]*\n){1,6}",
+    re.I | re.M,
+)
+_POINTED = re.compile(r"\b(?:above|below|this|these|following)\b", re.I)
+_HEAD = 200  # characters before a colon that are looked at
+_SENTENCE_END = re.compile(r"[.!?。！？]\s+|\n")
+
+
+def in_own_words(unit: Unit) -> Unit:
+    """A user's message with blanks in place of what it only hands over; others as they are."""
+    text = own_words(unit.text) if unit.role == "user" else unit.text
+    return unit if text == unit.text else replace(unit, text=text)
+
+
+def own_words(text: str) -> str:
+    """The text with blanks in place of what its speaker only hands over, of the same length."""
+    masked = list(text)
+    for span in handed_over(text):
+        for at in range(span.start, span.end):
+            if not masked[at].isspace():
+                masked[at] = " "
+    return "".join(masked)
+
+
+def handed_over(text: str) -> list[Span]:
+    """The stretches of a message that are material of a task or somebody else's words; they may overlap."""
+    quotes = quotations(text)
+    found = [*_blocks(text), *_beside_a_request(text), *(one for one in quotes if _is_foreign(text, one))]
+    covered = bytearray(len(text))
+    for one in (*found, *quotes):
+        covered[one.start : one.end] = b"\1" * (one.end - one.start)
+    quote_ends = {one.start: one.end for one in quotes}
+    last_own = max((match.start() for match in _FIRST.finditer(text)), default=-1)
+    done = 0
+    for colon in _COLON.finditer(text):
+        begin = colon.end()
+        if colon.start() < done or covered[colon.start()] or begin == len(text):
+            continue
+        head = _head(text, colon.start())
+        if _is_task(head) or (_shows_text(head) and last_own >= begin):
+            done = quote_ends.get(begin, len(text))
+            found.append(Span(begin, done))
+        elif last_own >= begin and _is_report(head):
+            line = text.find("\n", begin)
+            done = len(text) if line < 0 else line
+            found += [Span(begin, done)] if _FIRST.search(text, begin, done) else []
+    return found
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Code blocks, quoted lines and forwarded mails."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    for start, close in zip(fences[::2], [*fences[1::2], len(text)], strict=False):
+        end = text.find("\n", close)
+        yield Span(start, len(text) if end < 0 else end)
+    yield from (Span(*match.span()) for match in _QUOTED_LINE.finditer(text))
+    if forwarded := _FORWARDED.search(text):
+        yield Span(forwarded.start(), len(text))
+
+
+def _beside_a_request(text: str) -> Iterator[Span]:
+    """All that stands above a last line, or below a first one, which asks to work on it."""
+    lead = len(text) - len(text.lstrip())
+    first, last = text.find("\n", lead), text.rstrip().rfind("\n") + 1
+    if last and _asks_to_work(text[last:]):
+        yield Span(0, last)
+    if first > 0 and _asks_to_work(text[lead:first]):
+        yield Span(first, len(text))
+
+
+def _asks_to_work(line: str) -> bool:
+    """Whether a line asks to work on a text beside it: "Can you summarise this article for me?"."""
+    line = line.strip()
+    return len(line) <= _HEAD and _TASK.search(line) is not None and _POINTED.search(line) is not None
+
+
+def _head(text: str, end: int) -> str:
+    """The sentence up to a colon, as far as it is looked at."""
+    near = text[max(0, end - _HEAD) : end]
+    start = max((match.end() for match in _SENTENCE_END.finditer(near)), default=0)
+    return near[start:].strip(" \t-*#>")
+
+
+def _is_task(head: str) -> bool:
+    if _HAN_TASK.search(head) or _TASK.search(head):
+        return True
+    return bool(_CREATION.search(head) and _POINTING.search(head))
+
+
+def _shows_text(head: str) -> bool:
+    """Whether a head announces a text that is not the speaker's own: "the bio of our CEO"."""
+    return bool(_TEXT_HEAD.search(head)) and not _OWN_TEXT.search(head) and not _is_said_by_speaker(head)
+
+
+def _is_report(head: str) -> bool:
+    if _HAN_SPEECH.search(head):
+        return not head.startswith(("我说", "我写", "我告诉", "我问", "我回"))
+    return bool(_SPEECH.search(head)) and not _is_said_by_speaker(head)
+
+
+def _is_said_by_speaker(head: str) -> bool:
+    """Whether "I" is the subject of the last verb of speech, or of sending."""
+    said = [match.start() for match in _SPEECH.finditer(head)]
+    return bool(said) and _BY_SPEAKER.search(head[: said[-1]]) is not None
+
+
+def _is_foreign(text: str, quote: Span) -> bool:
+    """Whether a quotation holds a first person who is not the speaker, or material of a task."""
+    words = text[quote.start + 1 : quote.end - 1].split()
+    before = _head(text, quote.start)
+    if before and _TASK.search(before) and len(words) > 1:
+        return True
+    if len(words) < 3 or not _FIRST.search(" ".join(words)):
+        return False
+    if sum(word[:1].isupper() for word in words) > len(words) / 2:
+        return False  # a title: "I Know What You Did"
+    after = text[quote.end : quote.end + 24]
+    return not (_is_said_by_speaker(before.rstrip(" ,:")) or re.match(r",?\s+I\s+(?:\w+\s)?\w+", after))

@@ -1,0 +1,81 @@
+"""Text that a message only hands over is nobody's own word."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nscma_torch.reading.own_words import own_words
+
+HANDED_OVER = """
+Translate to Spanish: ¦I am allergic to penicillin.
+Please proofread this email: ¦Dear team, I moved to Vienna. Best, Karl
+Could you rephrase: ¦we moved to Ghent last year
+Can you summarise this article for me?¦ / / I grew up in Rome.
+Make this more formal: ¦I live in Lima and my boss is Ana
+My friend texted me: ¦I got a job at Netflix!
+Here is the bio of our CEO: ¦I was born in Madrid.
+What is the tone of this message: ¦I quit my job at Intel
+Anna's cover letter: ¦I have worked at Acme since 2019.
+把下面的话翻译成英文：¦我对花生过敏。
+我朋友发消息说：¦我搬到北京了。
+"""
+OWN = """
+Update: I moved to Berlin.
+Edit: I live in Rome now.
+Remember this: I am allergic to penicillin.
+My bio: I was born in Madrid.
+About me: I live in Rome.
+I told my boss: I'm moving to Rome.
+To answer your question: I live in Rome.
+I have to fix my car: I need it for work.
+I got a message from my wife: she moved to Rome.
+My address is: 12 Main Street
+I said "I live in Rome now" and she laughed.
+I love "The Lord of the Rings" and live in Rome.
+My favourite film is "I Know What You Did Last Summer".
+我说：我搬到北京了。
+记住：我对花生过敏
+"""
+
+
+def lines(table: str) -> list[str]:
+    return [line.replace(" / ", "\n") for line in table.strip().splitlines()]
+
+
+@pytest.mark.parametrize("text", lines(HANDED_OVER))
+def test_material_of_a_task_and_reported_speech_are_blank(text: str) -> None:
+    head, _, material = text.partition("¦")
+    assert own_words(head + material).rstrip() == head.rstrip()
+    assert len(own_words(head + material)) == len(head + material)
+
+
+@pytest.mark.parametrize("text", lines(OWN))
+def test_what_a_speaker_says_of_themselves_stays(text: str) -> None:
+    assert own_words(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ('Translate "I am vegan" into French. I live in Bern.', "Translate into French. I live in Bern."),
+        ('Lea said "I live in Rome now" and left.', "Lea said and left."),
+        ("> I moved to Lyon\nThat is his note. I live in Bern.", "That is his note. I live in Bern."),
+        ("```\nowner = 'I live in Rome'\n```\nI live in Bern.", "I live in Bern."),
+        ("I live in Bern.\nFrom: Karl\nSubject: news\n\nI moved to Vienna.", "I live in Bern."),
+        ("I is at Sony.\n\nPlease fix the grammar of the above.", "Please fix the grammar of the above."),
+    ],
+)
+def test_what_stands_around_a_quotation_stays(text: str, own: str) -> None:
+    assert " ".join(own_words(text).split()) == own
+
+
+@pytest.mark.parametrize("part", ["said: ", '"I am he" ', ":\n", "> a\n", "from: a\n", "：", "'a b c' "])
+def test_the_cost_is_linear_in_the_text(part: str) -> None:
+    begin = time.process_time()
+    own_words(part * (2_000 // len(part)))
+    short = time.process_time() - begin
+    begin = time.process_time()
+    own_words(part * (8_000 // len(part)))
+    assert time.process_time() - begin < 8 * short + 0.15
