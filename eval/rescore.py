@@ -20,7 +20,6 @@ from eval.harness.contract import Reply, Sample, Task
 from eval.harness.raw_lines import RESULTS, write_results
 from eval.harness.run_record import RECORD, provenance
 from eval.harness.sample_run import digest, scores_of
-from eval.metrics.short_answers import short_text
 from eval.reporting.results import read_lines, read_run
 from nscma_torch.errors import InvalidInputError, NscmaError
 
@@ -67,7 +66,7 @@ def _rescored(line: dict[str, Any], task: Task, sample: Sample, first_lines: boo
     changed = 0
     asked = {question.id: question for question in sample.questions}
     for told in line["questions"]:
-        text = short_text(told["reply"]) if first_lines else told["reply"]
+        text = told["reply"].strip().partition("\n")[0].rstrip() if first_lines else told["reply"]
         evidence = None if told["evidence"] is None else tuple(told["evidence"])
         reply = Reply(text, told["abstained"], evidence, told["confidence"])
         scores = scores_of(task, asked[told["id"]], reply)

@@ -1,4 +1,4 @@
-"""The demo: remember the conversation, show what the gate made of it, and count right and wrong answers honestly."""
+"""The demo: remember the conversation, show the gate's decisions, and count right answers and evidence shown apart."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.padding import Padding
 from rich.progress import track
 from rich.text import Text
 
+from nscma_torch.demo.short_answers import LONGEST, Gold, Verdict, judge
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Episode
@@ -31,7 +32,7 @@ _USER = "ines"
 
 
 def run_demo(store: Path | None, config: Path | None, *, quiet: bool = False) -> dict[str, Any]:
-    """Run the demo in a store of its own, temporary unless `store` names a new file; returns what it counted."""
+    """Run the demo in a store of its own, temporary unless `store` names a new file; returns the counts."""
     if store is not None and store_path.exists(store):
         raise InvalidInputError(f"{store} exists already; name a new file for the demo, or leave --store out")
     console = Console(quiet=quiet, highlight=False)
@@ -40,16 +41,21 @@ def run_demo(store: Path | None, config: Path | None, *, quiet: bool = False) ->
         written = _remember(memory, console)
         _show_strip(memory.log(user_id=_USER), console)
         _show_reasons(memory.log(user_id=_USER), console)
-        right = _answer_all(memory, console)
+        counts = _answer_all(memory, console)
         seconds = time.perf_counter() - begin
         console.print(
-            f"\n[bold]{right['right']} of {right['questions']} right[/], {right['wrong']} wrong; "
-            f"{right['first']} already by the first passage shown. {seconds:.0f} s in all."
+            f"\n[bold]{counts['right']} of {counts['questions']} answered right[/], {counts['wrong']} wrong; "
+            f"evidence shown for {counts['evidence_shown']} of {counts['answerable']}. {seconds:.0f} s in all."
+        )
+        console.print(
+            f"An answer is right by its own words, at most {LONGEST}, or by saying that nothing is known; the passages "
+            "quoted below it count as evidence alone.",
+            style="dim",
         )
         if store is not None:
             console.print(f"The store is in {store}: nscma log --store {store} --user {_USER}")
         console.print('The same with your own file: [bold]nscma add FILE[/] and [bold]nscma ask "…"[/]')
-    return {**written, **right, "seconds": seconds}
+    return {**written, **counts, "seconds": seconds}
 
 
 @contextmanager
@@ -106,27 +112,32 @@ def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
     lines = (resources.files("nscma_torch.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line) for line in lines]
     console.print(f"\n[bold]Asking[/] {len(questions)} questions, on {format_day(_ASKED.date())}")
-    right = first = 0
+    verdicts = []
     for item in questions:
         answer = memory.ask(item["question"], user_id=_USER, now=_ASKED)
-        correct = _is_right(answer, answer.text, item["expected"])
-        right += correct
-        first += correct and _is_right(answer, answer.text.split("\n")[0], item["expected"])
-        mark = Text("✓ ", "bold green") if correct else Text("✗ ", "bold red")
-        console.print(mark + Text(item["question"], "bold"))
-        for line in answer.text.split("\n"):
-            console.print(Padding(Text(_short(line, 240), "" if correct else "dim"), (0, 0, 0, 4)))
-        if not correct:
-            wanted = " or ".join(item["expected"][:2]) or "to say that it does not know"
-            console.print(Text(f"    expected: {wanted}", "red"))
-    return {"questions": len(questions), "right": right, "wrong": len(questions) - right, "first": first}
+        verdicts.append(judge(Gold(((tuple(item["expected"]),),) if item["expected"] else ()), answer))
+        _show_answer(item, answer, verdicts[-1], console)
+    right = sum(verdict.right for verdict in verdicts)
+    return {
+        "questions": len(questions),
+        "answerable": sum(verdict.answerable for verdict in verdicts),
+        "right": right,
+        "wrong": len(questions) - right,
+        "evidence_shown": sum(verdict.evidence_shown for verdict in verdicts),
+    }
 
 
-def _is_right(answer: Answer, text: str, expected: list[str]) -> bool:
-    """An answer is right when it contains an expected string; where nothing can be known, when it says so."""
-    if not expected:
-        return answer.abstained
-    return not answer.abstained and any(item.casefold() in text.casefold() for item in expected)
+def _show_answer(item: dict[str, Any], answer: Answer, verdict: Verdict, console: Console) -> None:
+    """The question with its mark, the answer, the evidence below it, and what was expected if the answer is wrong."""
+    mark = Text("✓ ", "bold green") if verdict.right else Text("✗ ", "bold red")
+    console.print(mark + Text(item["question"], "bold"))
+    said = answer.short.count("\n") + 1
+    for place, line in enumerate(answer.text.split("\n")):
+        console.print(Padding(Text(_short(line, 240), "dim" if place >= said else ""), (0, 0, 0, 4)))
+    if not verdict.right:
+        wanted = " or ".join(item["expected"][:2]) or "to say that it does not know"
+        shown = "; the evidence shown has it" if verdict.evidence_shown else ""
+        console.print(Text(f"    expected: {wanted}{shown}", "red"))
 
 
 def _short(text: str, width: int) -> str:

@@ -72,7 +72,7 @@ def converse_for(controller: Controller, turns: int, asked: int, seed: int) -> t
     found = 0
     for statement, name in early:
         answer = controller.consider(f"Where does my {name} stand?")
-        found += statement.removesuffix(".").rpartition(" ")[2] in answer.text
+        found += statement.removesuffix(".").rpartition(" ")[2] in answer.short
     return found, len(early), most
 
 

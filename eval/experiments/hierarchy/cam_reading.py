@@ -28,7 +28,6 @@ from eval.metrics.answer_metrics import exact_match, holds, token_f1
 from eval.metrics.evidence_places import Places
 from eval.metrics.retrieval_metrics import recall_at
 from eval.metrics.rouge import rouge, rouge_recall
-from eval.metrics.short_answers import short_text
 from eval.systems.partial_tasks import WithoutFacts
 from eval.tasks.retrieval_sets import Asked, DataSet, Half, World
 from nscma_torch import Memory, load_config
@@ -84,8 +83,7 @@ def _short_answer_in(context: str, answers: Sequence[str]) -> dict[str, float]:
 
 
 def _short_answer(said: str, answers: Sequence[str]) -> dict[str, float]:
-    short = short_text(said)
-    return {"EM": exact_match(short, answers), "F1": token_f1(short, answers, closed=True)}
+    return {"EM": exact_match(said, answers), "F1": token_f1(said, answers, closed=True)}
 
 
 SUMMARIES = Measured(_summary_in, _summary)
@@ -147,7 +145,7 @@ class Store:
                         scores |= {f"{name}, {size} tokens": value for name, value in own.items()}
                     if (world.user, asked) in read:
                         answer = _answered(memory, world, asked, found, contexts[budgets[0]])
-                        scores |= _of_answer(answer, asked, measured)
+                        scores |= of_answer(answer, asked, measured)
                     yield Outcome(variant.name, world.user, asked.half, asked.category, asked.text, scores)
 
     def _asked(self) -> Iterator[tuple[World, Places, Asked]]:
@@ -173,9 +171,10 @@ class Store:
         return [self._tokens[text] for text in texts]
 
 
-def _of_answer(answer: Answer, asked: Asked, measured: Measured) -> dict[str, float]:
+def of_answer(answer: Answer, asked: Asked, measured: Measured) -> dict[str, float]:
+    """Scores of the answer without its quotations, and whether it is unsure or none."""
     silent = answer.abstained or answer.confidence < _UNSURE
-    return measured.answer("" if answer.abstained else answer.text, asked.answers) | {"silent": float(silent)}
+    return measured.answer("" if answer.abstained else answer.short, asked.answers) | {"silent": float(silent)}
 
 
 def _answered(memory: Memory, world: World, asked: Asked, found: Retrieved, context: Sequence[Hit]) -> Answer:

@@ -17,7 +17,6 @@ from statistics import median
 import torch
 
 from eval.harness.contract import Question, Sample, Task
-from eval.metrics.short_answers import short_text
 from eval.tasks.fewer_questions import FewerQuestions
 from nscma_torch import Config, Memory, load_config
 from nscma_torch.records import Answer
@@ -37,12 +36,12 @@ class Asked:
 
     @property
     def short(self) -> str:
-        """The first line of the answer; "" where it abstains."""
-        return "" if self.answer.abstained else short_text(self.answer.text)
+        """The answer without its quotations; "" if it abstains."""
+        return "" if self.answer.abstained else self.answer.short
 
     @property
-    def whole(self) -> str:
-        """All of the answer, quoted evidence included; "" where it abstains."""
+    def with_evidence(self) -> str:
+        """The answer and the evidence quoted below it; "" if it abstains."""
         return "" if self.answer.abstained else self.answer.text
 
 

@@ -4,8 +4,9 @@
         [--limit N] [--json FILE]
 
 Questions, values and scores are those of `eval/tasks/updates.py`: an answer is *right* that holds the current value and
-not the outdated one. The short answer is the first line; the whole one has quoted evidence below it, which may hold
-both. Intervals are Wilson's of 95 %. Even-indexed chats are for tuning; claims quote the odd ones.
+not the outdated one. Only the short answer is scored as an answer; *evidence shown* says how often each value stands in
+the text with the evidence quoted below it, which may hold both. Intervals are Wilson's of 95 %. Even-indexed chats are
+for tuning; claims quote the odd ones.
 
 `configs/eval/knowledge_update.toml` has the same questions and scores for the whole reply of the controller.
 """
@@ -23,13 +24,16 @@ from eval.tasks.updates import Updates
 
 
 def measures(task: Task, found: Sequence[Asked]) -> list[Measure]:
-    """Right, current value given, and outdated value given, by the short answer and by the whole; abstained."""
+    """Right, current and outdated value by the short answer; both values in the evidence shown; abstained."""
+    values = (("current value", "updated"), ("outdated value", "outdated"))
     rows = []
-    for name, texts in (("short", [one.short for one in found]), ("whole", [one.whole for one in found])):
+    for name, texts, keys in (
+        ("short", [one.short for one in found], (("right", "correct"), *values)),
+        ("evidence shown", [one.with_evidence for one in found], values),
+    ):
         scores = [task.score(one.question, Reply(text)) for one, text in zip(found, texts, strict=True)]
         rows += [
-            share(f"{name}: {said}", [score[key] == 1.0 for score in scores if key in score])
-            for said, key in (("right", "correct"), ("current value", "updated"), ("outdated value", "outdated"))
+            share(f"{name}: {said}", [score[key] == 1.0 for score in scores if key in score]) for said, key in keys
         ]
     return [*rows, share("abstained", [one.answer.abstained for one in found])]
 

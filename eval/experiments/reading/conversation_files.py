@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from eval.metrics.short_answers import Gold
+from nscma_torch.demo.short_answers import Gold
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Message
 from nscma_torch.text.timestamps import parse_timestamp

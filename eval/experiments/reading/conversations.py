@@ -3,10 +3,12 @@
     python -m eval.experiments.reading.conversations --conversations DIR|FILE... [--config FILE] [--errors] [--given]
 
 Each conversation goes into a fresh store; its first speaker then asks every question a moment after the last message.
-`conversation_files.py` beside this file tells the two forms that are read, `eval/metrics/short_answers.py` what is
-counted: *short*, *shown*, *stale* and *silent* are shares of the answerable questions, *invented* of the unanswerable
-ones. *found* is the share of the messages of evidence among the first ten hits of a search. Intervals are Wilson's, of
-95 %; they treat questions, and messages of evidence, as independent. `s/ask` is the median of processor seconds.
+`conversation_files.py` beside this file describes the two formats, `nscma_torch/demo/short_answers.py` the scores:
+*short*, *evidence shown*, *stale* and *silent* are shares of the answerable questions, *invented* of the unanswerable
+ones. An answer is right by `Answer.short` alone; *evidence shown* is how often the answer or the evidence quoted below
+it holds a right one. *found* is the share of the messages of evidence among the first ten hits of a search. Intervals
+are Wilson's, of 95 %; they treat questions, and messages of evidence, as independent. `s/ask` is the median of
+processor seconds.
 
 With `--given` each answerable question is asked once more of a store that holds its evidence alone.
 """
@@ -29,14 +31,14 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.experiments.reading.conversation_files import Conversation, Question, load
-from eval.metrics.short_answers import Verdict, judge
 from eval.reporting.shares import wilson
 from nscma_torch import Config, Memory, load_config
+from nscma_torch.demo.short_answers import Verdict, judge
 from nscma_torch.protocols import Embedder, Proxy
 
 K = 10
 LEVEL = 0.95
-SHARES = ("short", "shown", "stale", "silent", "invented")
+SHARES = ("short", "evidence_shown", "stale", "silent", "invented")
 TYPES = ("single", "current", "past", "when", "multihop", "yesno", "list", "count", "unanswerable")
 
 
@@ -129,7 +131,7 @@ def _outcome(
         given,
         answer.text,
         answer.confidence,
-        judge(question.gold, answer.text, abstained=answer.abstained),
+        judge(question.gold, answer),
         len(set(question.evidence)),
         len(found & set(question.evidence)),
         seconds,
@@ -157,7 +159,7 @@ def table(found: Sequence[Outcome], title: str) -> Table:
     columns = (*SHARES, "found")
     printed = Table(title=title, title_justify="left")
     for name in ("questions", "n", *columns, "s/ask"):
-        printed.add_column(name, justify="left" if name == "questions" else "right")
+        printed.add_column(name.replace("_", " "), justify="left" if name == "questions" else "right")
     for kind in sorted({outcome.type for outcome in found}, key=_place):
         own = [outcome for outcome in found if outcome.type == kind]
         printed.add_row(kind, *_cells(own, columns))

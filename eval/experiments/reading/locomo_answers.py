@@ -3,9 +3,9 @@
     python -m eval.experiments.reading.locomo_answers --data DIR [--half odd|even|all] [--config FILE] [--samples N]
         [--limit N] [--json FILE]
 
-*F1* is LoCoMo's (`locomo_f1`), of the first line of an answer, which is the short one; 0 where it abstains. *verbatim*
-is the share of the answers that hold the words of the gold answer one after another at any length, quoted evidence
-included, whatever case, articles and punctuation. Category 5 cannot be answered: *AUC* is how well the confidence of an
+*F1* is LoCoMo's (`locomo_f1`), of `Answer.short`; 0 if it abstains. *evidence shown* is no score of answers: the share
+of the texts in which the words of the gold answer stand in a row, quoted evidence included, whatever case, articles and
+punctuation. Category 5 cannot be answered: *AUC* is how well the confidence of an
 answer, or of an abstention, tells the others from it.
 
 Intervals are of 95 %: Wilson's of shares, of F1 a bootstrap over questions, of areas under a ROC curve Hanley and
@@ -20,15 +20,15 @@ from rich.console import Console
 
 from eval.experiments.reading.asked_tasks import Asked, ask_task, parsed, told
 from eval.metrics.answer_metrics import locomo_f1, normalized
-from eval.metrics.short_answers import says
 from eval.reporting.measures import Measure, area, average, measure_table, share
 from eval.tasks.locomo import Locomo
+from nscma_torch.demo.short_answers import says
 
 CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop"}
 
 
 def measures(found: Sequence[Asked]) -> list[Measure]:
-    """Of each category and of all that can be answered: F1, verbatim, and abstained; then the AUC."""
+    """Of each category and of all that can be answered: F1, evidence shown, and abstained; then the AUC."""
     answerable = [one for one in found if one.question.answers]
     adversarial = [one for one in found if not one.question.answers]
     rows = {f"{n} {name}": [a for a in answerable if a.question.category == n] for n, name in CATEGORIES.items()}
@@ -36,7 +36,7 @@ def measures(found: Sequence[Asked]) -> list[Measure]:
     rows = {name: own for name, own in rows.items() if own}
     return [
         *(average(f"F1, {name}", {"": [_f1(one) for one in own]}) for name, own in rows.items()),
-        *(share(f"verbatim, {name}", [_verbatim(one) for one in own]) for name, own in rows.items()),
+        *(share(f"evidence shown, {name}", [_evidence_shown(one) for one in own]) for name, own in rows.items()),
         *(
             share(f"abstained, {name}", [one.answer.abstained for one in own])
             for name, own in (*rows.items(), ("5 adversarial", adversarial))
@@ -50,9 +50,9 @@ def _f1(asked: Asked) -> float:
     return locomo_f1(asked.short, gold, int(asked.question.category))
 
 
-def _verbatim(asked: Asked) -> bool:
+def _evidence_shown(asked: Asked) -> bool:
     (gold,) = asked.question.answers
-    return says(normalized(asked.whole), normalized(gold))
+    return says(normalized(asked.with_evidence), normalized(gold))
 
 
 def main() -> None:

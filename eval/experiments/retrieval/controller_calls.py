@@ -96,12 +96,12 @@ class Outcome:
 
     @property
     def right(self) -> bool:
-        """Whether the reply holds the answer; where nobody told it, whether it says that it does not know."""
+        """Whether the reply without its quotations holds the answer, or says so if nobody told it."""
         if self.answer is None:
             return False
         if self.said.situation == "unknown":
-            return self.answer.abstained or bool(_ABSTAINS.search(self.answer.text))
-        return re.search(rf"\b{re.escape(self.said.reply)}\b", self.answer.text, re.IGNORECASE) is not None
+            return self.answer.abstained or bool(_ABSTAINS.search(self.answer.short))
+        return re.search(rf"\b{re.escape(self.said.reply)}\b", self.answer.short, re.IGNORECASE) is not None
 
 
 @dataclass(slots=True)

@@ -25,7 +25,6 @@ from rich.table import Table
 
 from eval.metrics.answer_metrics import locomo_f1
 from eval.metrics.retrieval_metrics import mean, recall_at
-from eval.metrics.short_answers import short_text
 from eval.tasks.locomo import Conversation, load
 from nscma_torch import Memory, load_config
 from nscma_torch.storage.derived_texts import DerivedText
@@ -80,7 +79,7 @@ def measured(
             recalls.append([recall_at(turns, question.evidence, k) for k in _KS])
             if answers and question.answer:
                 answer = memory.ask(question.text, user_id=USER, now=conversation.asked_at)
-                short = "" if answer.abstained else short_text(answer.text)
+                short = "" if answer.abstained else answer.short
                 scores.append(locomo_f1(short, question.answer, question.category))
     return recalls, scores
 

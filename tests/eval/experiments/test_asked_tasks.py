@@ -1,4 +1,4 @@
-"""LoCoMo's and BEAM's questions are asked of a store of each sample, and short and whole answers are scored apart."""
+"""Each sample of LoCoMo and BEAM is asked in its own store; short answers are scored apart from evidence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_a_half_is_asked_each_sample_of_a_store_of_its_own(arguments: argparse.N
     arguments.limit = 1
     found = ask_task(Homes(), arguments)
     assert [(one.sample, one.question.id) for one in found] == [("1", "q0"), ("3", "q0")]
-    assert "Lima" in found[0].whole and "Bonn" in found[1].whole and "Lima" not in found[1].whole
+    lima, bonn = (one.with_evidence for one in found)
+    assert "Lima" in lima and "Bonn" in bonn and "Lima" not in bonn
     rows = json.loads(arguments.json.read_text(encoding="utf-8"))
     assert [row["answer"] for row in rows] == [one.answer.text for one in found]
     assert "2 questions of 2 samples" in asked_tasks.told(found)
@@ -72,14 +73,14 @@ def test_fewer_samples_are_the_first_of_the_half(arguments: argparse.Namespace) 
 
 def _asked(text: str, gold: str = "", category: str = "", confidence: float = 0.9, abstained: bool = False) -> Asked:
     question = Question("q", "?", (gold,) if gold else (), category)
-    return Asked("s", question, Answer(text, abstained, confidence, (), (), Usage()), 0.1)
+    return Asked("s", question, Answer(text, abstained, confidence, (), (), Usage(), quotes=text.count("\n")), 0.1)
 
 
 def _values(measures: Sequence[Measure]) -> dict[str, tuple[float, int]]:
     return {one.name: (round(one.value, 3), one.n) for one in measures}
 
 
-def test_locomo_scores_the_first_line_and_looks_for_the_gold_words_in_all() -> None:
+def test_locomo_scores_the_short_answer_and_counts_evidence_shown_apart() -> None:
     found = [
         _asked("7 May 2023\nAna: it was on the 7th", "7 May, 2023", "2"),
         _asked("at home\nAna: with the girls' choir in Oslo", "the girls' choir", "4"),
@@ -91,9 +92,9 @@ def test_locomo_scores_the_first_line_and_looks_for_the_gold_words_in_all() -> N
         "F1, 2 temporal": (1.0, 1),
         "F1, 4 single-hop": (0.0, 2),
         "F1, 1-4": (0.333, 3),
-        "verbatim, 2 temporal": (1.0, 1),
-        "verbatim, 4 single-hop": (0.5, 2),
-        "verbatim, 1-4": (0.667, 3),
+        "evidence shown, 2 temporal": (1.0, 1),
+        "evidence shown, 4 single-hop": (0.5, 2),
+        "evidence shown, 1-4": (0.667, 3),
         "abstained, 2 temporal": (0.0, 1),
         "abstained, 4 single-hop": (0.5, 2),
         "abstained, 1-4": (0.333, 3),
@@ -111,8 +112,7 @@ def test_beam_scores_the_short_answer_apart_from_its_evidence() -> None:
         "short: right": (0.5, 4),
         "short: current value": (0.5, 4),
         "short: outdated value": (0.333, 3),
-        "whole: right": (0.0, 4),
-        "whole: current value": (0.75, 4),
-        "whole: outdated value": (0.667, 3),
+        "evidence shown: current value": (0.75, 4),
+        "evidence shown: outdated value": (0.667, 3),
         "abstained": (0.25, 4),
     }

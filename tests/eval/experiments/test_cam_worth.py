@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eval.caches.embedding_cache import CachedEmbedder
-from eval.experiments.hierarchy.cam_reading import SHORT_ANSWERS, SUMMARIES, Outcome, Store
+from eval.experiments.hierarchy.cam_reading import SHORT_ANSWERS, SUMMARIES, Outcome, Store, of_answer
 from eval.experiments.hierarchy.cam_variants import DIFFERENCES, PAPER, VARIANTS
 from eval.experiments.hierarchy.cam_worth import (
     by_store,
@@ -27,6 +27,7 @@ from eval.experiments.hierarchy.cam_worth import (
 from eval.tasks.corpus import Span
 from eval.tasks.retrieval_sets import Asked, DataSet, World, sampled
 from nscma_torch import Message, load_config
+from nscma_torch.records import Answer
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
@@ -209,4 +210,8 @@ def test_questions_without_an_answer_are_left_out() -> None:
 def test_summaries_are_scored_by_what_a_reader_could_say_and_by_what_it_says() -> None:
     assert SUMMARIES.context("red fox and dog", ["red fox"]) == {"context ROUGE-1": 1.0, "context ROUGE-2": 1.0}
     assert SUMMARIES.answer("red fox", ["red fox"])["answer ROUGE-L"] == 1.0
-    assert SHORT_ANSWERS.answer("Porto\nMarta, 1 May: built in Porto", ["Porto"]) == {"EM": 1.0, "F1": 1.0}
+    asked = Asked("?", (), "odd", "", ("Porto",))
+    quoting = Answer("Porto\nMarta, 1 May: built in Porto", False, 0.9, (), quotes=1)
+    assert of_answer(quoting, asked, SHORT_ANSWERS) == {"EM": 1.0, "F1": 1.0, "silent": 0.0}
+    wrong = Answer("Rome\nMarta, 1 May: built in Porto", False, 0.9, (), quotes=1)
+    assert of_answer(wrong, asked, SHORT_ANSWERS)["F1"] == 0.0, "evidence is not scored as an answer"

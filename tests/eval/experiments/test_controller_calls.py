@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,8 @@ def test_a_right_turn_is_told_from_a_wrong_one(dialogues: list[Dialogue]) -> Non
     assert asked.fact is not None
     assert Outcome(asked, answered(f"It is {asked.reply}.", asked.fact.tool)).right
     assert not Outcome(asked, answered(f"It is {asked.reply}x.", asked.fact.tool)).right
+    quoting = replace(answered(f"Nowhere\nuser: It is {asked.reply}.", asked.fact.tool), quotes=1)
+    assert not Outcome(asked, quoting).right, "quotations are not scored as answers"
     assert Outcome(asked, answered("", asked.fact.tool, "memorize")).first_right
     assert not Outcome(asked, answered(asked.reply)).first_right
     assert Outcome(said["told"], answered("Noted.")).first_right

@@ -17,9 +17,10 @@ from eval.experiments.reading import conversations
 from eval.experiments.reading.conversation_files import Conversation, is_assistant, load
 from eval.experiments.reading.conversations import Models, Outcome, outcomes, shares, table
 from eval.harness.fakes import IndifferentProxy
-from eval.metrics.short_answers import Gold, judge
 from nscma_torch import load_config
+from nscma_torch.demo.short_answers import Gold, judge
 from nscma_torch.errors import InvalidInputError
+from nscma_torch.records import Answer
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 _DIALOGUES = """== shop | support
@@ -143,7 +144,7 @@ def test_every_question_is_asked_of_the_whole_conversation(folder: Path) -> None
     lives, band, cat = _ask(folder, given=False)
     assert lives.verdict.short and lives.answer.startswith("Oslo")
     assert (lives.evidence, lives.found, cat.evidence) == (1, 1, 0)
-    assert band.verdict.shown and band.gold == "Joe + Ella or joe + the band Ella"
+    assert band.verdict.evidence_shown and band.gold == "Joe + Ella or joe + the band Ella"
     assert not cat.verdict.answerable
     assert all(one.seconds > 0 and not one.given for one in (lives, band, cat))
 
@@ -153,11 +154,11 @@ def test_given_evidence_stands_alone_in_its_store(folder: Path) -> None:
     (folder / "questions-07.json").write_text(json.dumps(questions))
     lives, band = _ask(folder, given=True)
     assert lives.verdict.stale and "Oslo" not in lives.answer  # the message about Oslo is not in this store
-    assert band.verdict.shown and band.given
+    assert band.verdict.evidence_shown and band.given
 
 
 def _outcome(gold: Gold, text: str, *, abstained: bool = False, evidence: int = 0, found: int = 0) -> Outcome:
-    verdict = judge(gold, text, abstained=abstained)
+    verdict = judge(gold, Answer(text, abstained, 0.5, ()))
     kind = "single" if gold.answers else "unanswerable"
     return Outcome("one", kind, "?", str(gold), False, text, 0.5, verdict, evidence, found, 0.25)
 
@@ -178,7 +179,7 @@ def test_shares_are_over_what_each_score_can_be_told_of() -> None:
     third = pytest.approx(1 / 3)
     assert {name: (share.share, share.n) for name, share in told.items()} == {
         "short": (third, 3),
-        "shown": (third, 3),
+        "evidence_shown": (third, 3),
         "stale": (third, 3),
         "silent": (third, 3),
         "invented": (0.5, 2),

@@ -71,7 +71,7 @@ def test_figure_1(
     assert (was.valid_from, was.valid_to, now.valid_from, now.valid_to) == (day(1), day(60), day(60), None)
     assert log(memory)[-1].action == "UPDATE" and old in log(memory)[-1].reason
     answer = memory.ask(question, user_id="ada", now=day(61))
-    assert new in answer.text and [fact.object for fact in answer.facts] == [new]
+    assert new in answer.short and [fact.object for fact in answer.facts] == [new]
     assert memory.get(answer.evidence[0].hit.id, user_id="ada").text == said[1]  # type: ignore[union-attr]
     before = memory.ask(then, user_id="ada", now=day(61), follows=answer)
     assert old in before.text and [fact.object for fact in before.facts] == [old]

@@ -1,0 +1,120 @@
+"""Score an answer in a few words by the accepted wordings of a gold answer: right, stale, silent or invented.
+
+Only `Answer.short` is scored as the answer; the evidence quoted below it is counted apart. A wording must stand as
+whole words, ignoring case and the kind of apostrophe; a number is not found inside a longer number, date or time ("6"
+in "6.50", "14" in "2026-01-14"). In scripts without spaces each character counts as a word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from nscma_torch.records import Answer
+from nscma_torch.text.scripts import UNSPACED
+
+LONGEST = 15  # words of a short text that counts as short
+_FIRST_WORD = re.compile(r"\W*(\w+)")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+_LETTER = rf"[^\W{UNSPACED}]"  # of a script with spaces between words
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Accepted answers to a question.
+
+    Attributes:
+        answers: any of them is right; each is its members, all of which are needed, and each member is its accepted
+            wordings. Empty if the conversation does not answer the question.
+        stale: outdated or confusable values.
+        yes_no: whether "yes" and "no" are looked for as the first word alone.
+    """
+
+    answers: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    stale: tuple[str, ...] = ()
+    yes_no: bool = False
+
+    def __str__(self) -> str:
+        said = (" + ".join(" / ".join(wordings) for wordings in members) for members in self.answers)
+        return " or ".join(said) or "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome of one question; all but `invented` are False for an unanswerable question.
+
+    Attributes:
+        short: a right answer in at most `LONGEST` words.
+        evidence_shown: a right answer anywhere in the text, at any length, quoted evidence included. This measures the
+            evidence, not the answer.
+        stale: a stale value, and no right answer, in at most `LONGEST` words.
+        silent: abstained from an answerable question.
+        invented: did not abstain from an unanswerable one.
+    """
+
+    answerable: bool
+    short: bool
+    evidence_shown: bool
+    stale: bool
+    silent: bool
+    invented: bool
+
+    @property
+    def right(self) -> bool:
+        """Answered rightly in short, or abstained from an unanswerable question."""
+        return self.short if self.answerable else not self.invented
+
+    def __str__(self) -> str:
+        for name in ("short", "stale", "silent", "invented", "evidence_shown"):
+            if getattr(self, name):
+                return name.replace("_", " ")
+        return "wrong" if self.answerable else "abstained"
+
+
+def judge(gold: Gold, answer: Answer) -> Verdict:
+    """Score an answer. An abstention is never short or stale, but its text may show the evidence."""
+    if not gold.answers:
+        return Verdict(False, False, False, False, False, invented=not answer.abstained)
+    short = answer.short
+    given = not answer.abstained and len(_WORD.findall(short)) <= LONGEST
+    right = _right(gold, short)
+    stale = any(_names(short, value, yes_no=gold.yes_no) for value in gold.stale)
+    shown = _right(gold, answer.text)
+    return Verdict(True, given and right, shown, given and stale and not right, answer.abstained, False)
+
+
+def says(text: str, wording: str) -> bool:
+    """Whether the wording stands in the text as whole words."""
+    plain = _plain(wording)
+    if not plain:
+        return False
+    before, after = rf"(?<!{_LETTER})", rf"(?!{_LETTER})"
+    if plain[0].isdigit():
+        before += r"(?<!\d[.,:/-])"
+    elif re.match(f"[{UNSPACED}]", plain):
+        before = ""
+    if plain[-1].isdigit():
+        after = r"(?![.,:/-]?\d)" + after
+    elif re.match(f"[{UNSPACED}]", plain[-1]):
+        after = ""
+    return re.search(before + re.escape(plain) + after, _plain(text)) is not None
+
+
+def _right(gold: Gold, text: str) -> bool:
+    return any(
+        all(any(_names(text, wording, yes_no=gold.yes_no) for wording in wordings) for wordings in members)
+        for members in gold.answers
+    )
+
+
+def _names(text: str, wording: str, *, yes_no: bool) -> bool:
+    if yes_no and _plain(wording) in ("yes", "no"):
+        first = _FIRST_WORD.match(_plain(text))
+        return first is not None and first[1] == _plain(wording)
+    return says(text, wording)
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
+    return " ".join(folded.split())
