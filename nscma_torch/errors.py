@@ -27,7 +27,7 @@ NscmaError
 │   ├── StoreAccessError             the file or its folder cannot be read or written
 │   ├── StoreClosedError             the memory was closed before it was used
 │   ├── StoreFullError               no space left; nothing was written
-│   ├── StoreBusyError               another process held the store for too long
+│   ├── StoreBusyError               another process, or somebody else's work, held the store for too long
 │   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
 │   └── StateMismatchError           recurrent state of another proxy model
 ├── JobError                         a background job failed; its input is kept

@@ -46,6 +46,7 @@ from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seqs
 from nscma_torch.storage.packed_vectors import refuse_infinite
 from nscma_torch.storage.streams import Stream
+from nscma_torch.storage.turn_queue import TurnQueues
 
 _BESIDE = 1024  # characters from which on embedding gets a thread of its own: below, starting one costs more time
 
@@ -77,6 +78,7 @@ class Writer:
         self._embed_deferred = embed_deferred
         self._served = served
         self._windows = Windows()
+        self._turns = TurnQueues()  # by stream: threads of this process would only weigh its messages again
 
     def add(
         self,
@@ -104,7 +106,8 @@ class Writer:
             run = list(group)
             heard = _Heard(progress, sum(len(message.content.encode()) for message in run))
             batch = _Batch(run, scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check, heard)
-            added += self._add_batch(batch)
+            with self._turns.of((scope, source)):
+                added += self._add_batch(batch)
             heard(1.0)
         return added
 

@@ -22,6 +22,7 @@ from nscma_torch.errors import ForbiddenError, NscmaError, ScopeError, TokenErro
 from nscma_torch.records import Scope
 from nscma_torch.server.problems import problem
 from nscma_torch.server.tokens import RIGHTS, Right, Tokens
+from nscma_torch.server.work import ASKED, LOCAL
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
 
@@ -43,13 +44,19 @@ class Principal:
     default: str | None = None
 
     def user(self, *named: str | None) -> str:
-        """The user that is meant, out of all places where the request may name one.
+        """The user that is meant, out of all places where the request may name one; its work counts as this user's.
 
         Raises:
             ForbiddenError: another user than the token's is named.
             ScopeError: the token is for any user, and the request names none, or two.
         """
-        found = {name for name in named if name is not None}
+        found = self._meant({name for name in named if name is not None})
+        asked = ASKED.get()
+        if asked is not None:
+            asked.user = found
+        return found
+
+    def _meant(self, found: set[str]) -> str:
         if self.user_id is not None:
             if found - {self.user_id}:
                 raise ForbiddenError("the token is for another user than the request names; leave user_id out")
@@ -92,7 +99,7 @@ class Access:
         if not self._tokens.required:
             if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
                 raise ForbiddenError("without tokens only this machine is served; make one with `nscma token add`")
-            return Principal(None, frozenset(RIGHTS), "local", self._default)
+            return Principal(None, frozenset(RIGHTS), LOCAL, self._default)
         given = presented(headers)
         if given is None:
             raise TokenError("a token is needed: send the header 'Authorization: Bearer …' (`nscma token add`)")

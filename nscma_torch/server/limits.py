@@ -18,6 +18,7 @@ from nscma_torch.config import Server
 from nscma_torch.errors import AccessError, TokenError
 from nscma_torch.server.access import principal_of
 from nscma_torch.server.problems import BodyError, TooManyRequestsError, problem
+from nscma_torch.server.work import ASKED, LOCAL, Asked
 
 _MOST_BUCKETS = 10_000
 
@@ -69,8 +70,10 @@ class Limits:
             await problem(error)(scope, receive, send)
             return
         self._running[key] += 1
+        asked = Asked(key)
+        ASKED.set(asked)
         try:
-            body = _Body(self._limits, scope, receive, send, any_size=scope["path"] in self._streams)
+            body = _Body(self._limits, scope, receive, send, asked, any_size=scope["path"] in self._streams)
             await self._app(scope, body.receive, body.send)
         finally:
             self._running[key] -= 1
@@ -87,7 +90,7 @@ class Limits:
         length = Headers(scope=scope).get("content-length", "")
         if length.isdigit() and int(length) > self._limits.max_body and scope["path"] not in self._streams:
             return _too_large(self._limits)
-        if key == "local":
+        if key == LOCAL:
             return None
         if self._running[key] >= self._limits.per_token:
             return TooManyRequestsError(f"the token has {self._limits.per_token} requests at work; wait for one to end")
@@ -103,11 +106,14 @@ class Limits:
 class _Body:
     """The body of a request as it comes in, up to the limits; its error is answered whatever the application says."""
 
-    def __init__(self, limits: Server, scope: Scope, receive: Receive, send: Send, *, any_size: bool) -> None:
+    def __init__(
+        self, limits: Server, scope: Scope, receive: Receive, send: Send, asked: Asked, *, any_size: bool
+    ) -> None:
         self._limits = limits
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._asked = asked
         self._any_size = any_size
         self._size = 0
         self._due: float | None = None  # the time until which a body must be there, once it is read
@@ -135,6 +141,8 @@ class _Body:
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
+            if not self._any_size:  # a stream is stored in short batches
+                self._asked.size = self._size
             if self._size > self._limits.max_body and not self._any_size:
                 self._error = _too_large(self._limits)
                 raise self._error

@@ -1,6 +1,7 @@
 """The paths of mem0's server over the same memory: /memories, /search, /reset. See `nscma_torch.compat.mem0`.
 
-The user comes from the token, as everywhere; /configure is not offered.
+The user comes from the token, as everywhere; a request for any user needs no `user_id` beside a memory's id.
+/configure is not offered.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Listed(OfRun):
     """The memories of a scope."""
 
     top_k: TopK = searching.TOP_K
+    limit: TopK | None = Field(None, description="an older name of top_k")
     show_expired: bool = False
 
 
@@ -107,6 +109,7 @@ class Searched(Filtered):
 
     query: str
     top_k: TopK = searching.TOP_K
+    limit: TopK | None = Field(None, description="an older name of top_k")
     threshold: float | None = searching.THRESHOLD
     rerank: bool = False
     explain: bool = False
@@ -142,7 +145,7 @@ async def add(body: Created, asker: Writer, here: Here) -> Response:
 async def get_all(asked: Annotated[Listed, Query()], asker: Reader, here: Here) -> Response:
     """The memories of a scope, in the order they came."""
     ids = _ids(asked, asker)
-    options = asked.model_dump(include={"top_k", "show_expired"})
+    options = asked.model_dump(include={"top_k", "limit", "show_expired"})
     return await here.work.json(_JSON, operations.get_all, here.memory, ids=ids, **options)
 
 
@@ -155,14 +158,14 @@ async def delete_all(asked: Annotated[OfRun, Query()], asker: Writer, here: Here
 @router.get("/memories/{memory_id}", operation_id="mem0_get", response_model=Item | None)
 async def get(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
     """A memory by its id, or null."""
-    user = asked.user(asker)
+    user = _owner(asker, asked.user_id)
     return await here.work.json(_JSON | None, operations.get, here.memory, memory_id, user_id=user)
 
 
 @router.put("/memories/{memory_id}", operation_id="mem0_update", response_model=Said)
 async def update(memory_id: str, body: Updated, asker: Writer, here: Here) -> Response:
     """Change a memory's text, keys of its metadata, or its expiration date."""
-    user, text = asker.user(body.user_id), body.data if body.text is None else body.text
+    user, text = _owner(asker, body.user_id), body.data if body.text is None else body.text
     options: _JSON = body.model_dump(include={"metadata", "expiration_date"}, exclude_unset=True)
     return await here.work.json(_JSON, operations.update, here.memory, memory_id, text, user_id=user, **options)
 
@@ -170,14 +173,14 @@ async def update(memory_id: str, body: Updated, asker: Writer, here: Here) -> Re
 @router.delete("/memories/{memory_id}", operation_id="mem0_delete", response_model=Said)
 async def delete(memory_id: str, asked: Annotated[OfUser, Query()], asker: Writer, here: Here) -> Response:
     """Hide a memory."""
-    user = asked.user(asker)
+    user = _owner(asker, asked.user_id)
     return await here.work.json(_JSON, operations.delete, here.memory, memory_id, user_id=user)
 
 
 @router.get("/memories/{memory_id}/history", operation_id="mem0_history", response_model=list[Change])
 async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
     """What happened to a memory, oldest first."""
-    user = asked.user(asker)
+    user = _owner(asker, asked.user_id)
     return await here.work.json(list[_JSON], operations.history_events, here.memory, memory_id, user_id=user)
 
 
@@ -195,6 +198,11 @@ async def reset(asker: Eraser, here: Here) -> Said:
     asker.any_user()
     await here.slow.run(here.memory.reset)
     return Said(message="All memories reset")
+
+
+def _owner(asker: Principal, named: str | None) -> str | None:
+    """The user who bounds a lookup by id; None, as in mem0, if the request may be about any user and names none."""
+    return None if asker.user_id is None and named is None else asker.user(named)
 
 
 def _ids(asked: OfRun, asker: Principal) -> dict[str, Any]:

@@ -1,11 +1,22 @@
-"""Calls of the memory in threads of their own, never on the event loop; so many at once, and so many that wait."""
+"""Calls of the memory in threads of their own, never on the event loop, shared fairly among tokens and users.
+
+Calls that wait begin in the order of start-time fair queueing (Goyal et al. 1996): the token, then the user, that has
+used the least time goes first. A user may begin another call only while more threads are free than the user has at work
+(dynamic thresholds, Choudhury and Hahne 1998), so that one alone never has more than half of them; the queue is shared
+by the same rule. Long calls together have at most half of the threads.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,41 +27,67 @@ from nscma_torch.errors import OverloadedError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+LOCAL = "local"  # the token of requests without one, which are all from this machine
+_LONG = 1 << 14  # bytes of a request, from which on its calls count as long
+
+
+@dataclass(slots=True)
+class Asked:
+    """The request that a call works for: the token it came with, the user it is about, and its bytes."""
+
+    token: str = LOCAL
+    user: str = ""
+    size: int = 0
+
+
+ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+
+
+@dataclass(eq=False, slots=True)
+class _Call:
+    run: Callable[[], Any]
+    token: str
+    user: tuple[str, str]
+    long: bool
+    future: Future[Any] = field(default_factory=Future)
 
 
 class Work:
-    """A pool of threads with a bounded queue.
+    """A pool of threads with a bounded, fair queue.
 
     Args:
         threads: calls that run at once.
         waiting: calls that may wait; one more raises `OverloadedError`.
-
-    Attributes:
-        pending: calls that run or wait.
+        in_order: run the calls of one user one after the other, in the order in which they came.
     """
 
-    def __init__(self, threads: int, waiting: int) -> None:
-        self._most = threads + waiting
+    def __init__(self, threads: int, waiting: int, *, in_order: bool = False) -> None:
+        self._threads = threads
+        self._most_waiting = waiting
+        self._in_order = in_order
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nscma call")
-        self.pending = 0
+        self._changed = threading.Condition()
+        self._waiting: list[_Call] = []
+        self._running: list[_Call] = []
+        self._used = _Used()
+
+    @property
+    def pending(self) -> int:
+        """Calls that run or wait."""
+        return len(self._running) + len(self._waiting)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the call returns. It is run to its end even where nobody waits for it any more.
+        """What the call returns. It is run to its end even if nobody waits for it any more.
 
-        Raises `OverloadedError` where too many wait already.
+        Raises `OverloadedError` if too many wait already.
         """
-        if self.pending >= self._most:
-            raise OverloadedError("the server is at the limit of its work; try again in a moment")
         context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._pool, partial(context.run, partial(call, *args, **kwargs)))
-        self.pending += 1
-        future.add_done_callback(self._done)
-        return await asyncio.shield(future)
+        future = self._submit(partial(context.run, partial(call, *args, **kwargs)))
+        return await asyncio.shield(asyncio.wrap_future(future))
 
     def begin(self, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run a call whose outcome nobody waits for."""
-        self._pool.submit(call, *args, **kwargs)
+        self._submit(partial(call, *args, **kwargs))
 
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
         """What the call returns as an answer in JSON, written in the same thread: lists can be long.
@@ -63,14 +100,103 @@ class Work:
 
         return Response(await self.run(written), media_type="application/json")
 
-    def _done(self, future: asyncio.Future[T]) -> None:
-        self.pending -= 1
-        if not future.cancelled():
-            future.exception()  # nobody may be there to hear it
-
     def close(self) -> None:
         """Wait for what runs and what waits."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.pending)
         self._pool.shutdown(wait=True)
+
+    def _submit(self, run: Callable[[], T]) -> Future[T]:
+        asked = ASKED.get() or Asked()
+        call = _Call(run, asked.token, (asked.token, asked.user), asked.size >= _LONG)
+        with self._changed:
+            self._waiting.append(call)
+            self._begin_next()
+            if call in self._waiting and not self._may_wait(call):
+                self._waiting.remove(call)
+                raise OverloadedError("the server is at the limit of its work; try again in a moment")
+        return call.future
+
+    def _may_wait(self, call: _Call) -> bool:
+        others = [one for one in self._waiting if one is not call]
+        left = self._most_waiting - len(others)
+        if call.token != LOCAL and sum(one.token == call.token for one in others) >= _most(self._most_waiting):
+            return False
+        return sum(one.user == call.user for one in others) < left
+
+    def _begin_next(self) -> None:
+        """Begin waiting calls, fairest first, for as long as one may."""
+        while ready := self._ready():
+            call = min(ready, key=self._used.begin)  # of equal ones the first that came
+            self._waiting.remove(call)
+            self._running.append(call)
+            self._used.begun(call)
+            self._pool.submit(self._run, call)
+
+    def _ready(self) -> list[_Call]:
+        """Waiting calls that may begin."""
+        free = self._threads - len(self._running)
+        if not (free and self._waiting):
+            return []
+        users, tokens = Counter(one.user for one in self._running), Counter(one.token for one in self._running)
+        most_own, most_of_token = 1 if self._in_order else free, _most(self._threads)
+        long = sum(one.long for one in self._running) < max(self._threads // 2, 1)
+        waiting: Iterable[_Call] = self._waiting
+        if self._in_order:
+            waiting = {one.user: one for one in reversed(self._waiting)}.values()  # the first of each user
+        return [
+            one
+            for one in waiting
+            if users[one.user] < most_own
+            and (one.token == LOCAL or tokens[one.token] < most_of_token)
+            and (long or not one.long)
+        ]
+
+    def _run(self, call: _Call) -> None:
+        began = time.monotonic()
+        try:
+            call.future.set_result(call.run())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the call gets it
+            call.future.set_exception(error)
+        finally:
+            with self._changed:
+                self._running.remove(call)
+                self._used.ended(call, time.monotonic() - began)
+                self._begin_next()
+                if not self._waiting:
+                    self._used = _Used()
+                self._changed.notify_all()
+
+
+class _Used:
+    """Virtual times of tokens and users: when their next call is due, in seconds of work."""
+
+    def __init__(self) -> None:
+        self._now = (0.0, 0.0)
+        self._tokens: dict[Any, float] = {}
+        self._users: dict[Any, float] = {}
+
+    def begin(self, call: _Call) -> tuple[float, float]:
+        """When a call is due: at once for a user of whom nothing was done lately."""
+        token, user = self._now
+        return max(token, self._tokens.get(call.token, 0.0)), max(user, self._users.get(call.user, 0.0))
+
+    def begun(self, call: _Call) -> None:
+        """Move on to the call that begins."""
+        self._now = self.begin(call)
+
+    def ended(self, call: _Call, seconds: float) -> None:
+        """Charge a call to its token and user."""
+        token, user = self.begin(call)
+        self._tokens[call.token], self._users[call.user] = token + seconds, user + seconds
+        for used, now in ((self._tokens, self._now[0]), (self._users, self._now[1])):
+            for name in [name for name, at in used.items() if at <= now]:
+                del used[name]
+
+
+def _most(threads: int) -> int:
+    """Threads that one token may have: a quarter, or one, is left to others."""
+    return max(threads - max(threads // 4, 1), 1)
 
 
 @cache

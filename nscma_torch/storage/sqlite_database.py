@@ -36,7 +36,8 @@ class SqliteDatabase(Database):
 
     Args:
         path: the file; created, with its schema, when it is not there.
-        busy_timeout: seconds to wait for another process's write.
+        busy_timeout: seconds to wait for another process's write. Threads of this process wait for their turn as long
+            as it takes.
         max_pages: largest size in pages of 4096 bytes, 0 for no limit.
 
     Raises:
@@ -131,12 +132,28 @@ class SqliteDatabase(Database):
 
         Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
         """
-        with self._translated(), self._engine.connect() as connection, self._waiting(connection, wait):
+        with (
+            self._turn(wait) as left,
+            self._translated(),
+            self._engine.connect() as connection,
+            self._waiting(connection, left),
+        ):
             connection = connection.execution_options(nscma_write=True)
             with connection.begin():
                 connections.check_in_place(self.path, self._file)
                 yield connection
             connections.check_in_place(self.path, self._file)
+
+    @contextmanager
+    def _turn(self, wait: float | None = None) -> Iterator[float | None]:
+        """Keep other threads of this process from writing; gives what is left of the seconds to wait."""
+        began, writers = time.monotonic(), connections.WRITERS.of(self._file)
+        if not writers.acquire(wait):
+            raise StoreBusyError(f"another thread of this process still writes to {self.path}; try again")
+        try:
+            yield None if wait is None else max(wait - (time.monotonic() - began), 0.0)
+        finally:
+            writers.release()
 
     @contextmanager
     def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
@@ -167,7 +184,7 @@ class SqliteDatabase(Database):
 
     def rewrite(self) -> None:
         """Rewrite the file without its free pages, and empty the -wal file."""
-        with self.driver() as connection:
+        with self._turn(), self.driver() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("VACUUM")
             ((held, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

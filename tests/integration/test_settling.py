@@ -187,7 +187,7 @@ def test_a_store_that_another_process_is_writing_to(open_memory: Open) -> None:
         begin = time.monotonic()
         answer = home(memory)
     assert time.monotonic() - begin < 5, "not the 30 s of store.busy_timeout"
-    assert "Rome" in answer.text and "held by another process" in answer.notes[1]
+    assert "Rome" in answer.text and "another thread of this process" in answer.notes[1]
 
 
 def test_a_store_that_can_only_be_read_still_answers(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,3 +50,30 @@ def test_blanks_reach_nobody_else(served: Callable[..., Served]) -> None:
     ):
         assert got.status_code == 422 and "blank" in got.json()["detail"] and "xylophone" not in got.text
     assert server.memory.stats().messages == 1 and len(server.memory.get_all(user_id="ana")) == 1
+
+
+def test_an_id_is_enough_if_the_request_may_be_about_any_user(served: Callable[..., Served]) -> None:
+    server = served(user="default")
+    (added,) = server.client.post("/memories", json={"messages": "I love pizza.", "user_id": "al"}).json()["results"]
+    path = f"/memories/{added['id']}"
+    assert server.client.get(path).json()["memory"] == "I love pizza."
+    assert server.client.put(path, json={"text": "I love pasta."}).is_success
+    own, app, other = server.token("al"), server.token(None), server.token("eve")
+    for headers in (own, app):
+        assert server.client.get(path, headers=headers).json()["memory"] == "I love pasta."
+        assert server.client.get(f"{path}/history", headers=headers).json()
+    assert server.client.get(path, headers=other).json() is None
+    assert server.client.delete(path, headers=other).status_code == 404
+    assert server.client.get(path, params={"user_id": "eve"}, headers=app).json() is None
+    assert server.client.delete(path, headers=app).is_success
+
+
+def test_arguments_as_mem0s_guides_use_them(served: Callable[..., Served]) -> None:
+    client = served().client
+    for text in ("I love pizza.", "I love pasta.", "The gutter leaks."):
+        client.post("/memories", json={"messages": text, "user_id": "al"})
+    assert len(client.get("/memories", params={"user_id": "al", "limit": 2}).json()["results"]) == 2
+    asked = {"query": "pizza", "user_id": "al"}
+    assert len(client.post("/search", json={**asked, "threshold": None}).json()["results"]) == 3
+    (found,) = client.post("/search", json={**asked, "threshold": None, "limit": 1}).json()["results"]
+    assert found["memory"] == "I love pizza." and "rerank_score" not in found

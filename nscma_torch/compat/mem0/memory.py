@@ -83,6 +83,7 @@ class Memory:
         explain: bool = False,
         reference_date: Any = None,
         show_expired: bool = False,
+        limit: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
@@ -94,6 +95,7 @@ class Memory:
             filters=filters,
             ids=ids_of(user_id, agent_id, run_id),
             top_k=top_k,
+            limit=limit,
             threshold=threshold,
             rerank=rerank,
             explain=explain,
@@ -111,13 +113,16 @@ class Memory:
         filters: Mapping[str, Any] | None = None,
         top_k: int = TOP_K,
         show_expired: bool = False,
+        limit: int | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:
         """Memories that fit the filters, in the order in which they came; ids may also stand in `filters`."""
         ids = ids_of(user_id, agent_id, run_id)
-        return operations.get_all(self.nscma, filters=filters, ids=ids, top_k=top_k, show_expired=show_expired)
+        return operations.get_all(
+            self.nscma, filters=filters, ids=ids, top_k=top_k, limit=limit, show_expired=show_expired
+        )
 
     def update(
         self,

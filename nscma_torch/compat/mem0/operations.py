@@ -108,10 +108,11 @@ def get_all(
     filters: Mapping[str, Any] | None = None,
     ids: Mapping[str, Any] | None = None,
     top_k: int = TOP_K,
+    limit: int | None = None,
     show_expired: bool = False,
 ) -> dict[str, Any]:
-    """Memories that fit the filters, in the order in which they came."""
-    most = checked_top_k(top_k)
+    """Memories that fit the filters, in the order in which they came; `limit` is an older name of `top_k`."""
+    most = checked_top_k(top_k, limit)
     scope, rest = scope_to_read(filters, ids or {})
     fits, updates = condition_of(rest), updates_of(memory, scope.user_id)
     if most == 0:

@@ -27,6 +27,7 @@ def search(
     filters: Mapping[str, Any] | None = None,
     ids: Mapping[str, Any] | None = None,
     top_k: int = TOP_K,
+    limit: int | None = None,
     threshold: float | None = THRESHOLD,
     rerank: bool = False,
     explain: bool = False,
@@ -35,11 +36,12 @@ def search(
 ) -> dict[str, Any]:
     """The memories that fit a query best, best first, each with its score in [0, 1].
 
-    `threshold` bounds how near a memory must be, by meaning or by words (`items.relevance`); it is no bound of the
-    score, which is relative to the best. `reference_date`: as the memory was at the end of that day, or at that moment.
+    `limit` is an older name of `top_k`. With `rerank` each has its `rerank_score`, too. `threshold`, None for none,
+    bounds how near a memory must be, by meaning or by words (`items.relevance`); it is no bound of the score, which is
+    relative to the best. `reference_date`: as the memory was at the end of that day, or at that moment.
     """
-    least = THRESHOLD if threshold is None else checked_threshold(threshold)
-    most = checked_top_k(top_k)
+    least = None if threshold is None else checked_threshold(threshold)
+    most = checked_top_k(top_k, limit)
     if not isinstance(query, str) or not query.strip():
         raise InvalidInputError("Invalid query: must be a non-empty string, and not only white space.")
     scope, rest = scope_to_read(filters, ids or {})
@@ -79,12 +81,16 @@ def search(
             continue
         score = min(max(hit.score / best, 0.0), 1.0)
         item = item_of(fields_of(episode, updates)) | {"score": score}
-        results.append(item | ({"score_details": score_details(hit, score, best, least)} if explain else {}))
+        if rerank:
+            item["rerank_score"] = hit.parts.get("relevance", hit.score)
+        results.append(item | ({"score_details": score_details(hit, score, best, least or 0.0)} if explain else {}))
     return {"results": results}
 
 
-def _is_near(hit: Hit, least: float) -> bool:
+def _is_near(hit: Hit, least: float | None) -> bool:
     """Whether a hit is near enough; one that a strategy reached by another way than the lanes is, by its score."""
+    if least is None:
+        return True
     return max(relevance(hit)) >= least if "vector_score" in hit.parts else hit.score >= least
 
 
@@ -98,8 +104,13 @@ def _reference(value: Any) -> datetime:
     return moment + timedelta(days=1, microseconds=-1) if whole else moment
 
 
-def checked_top_k(top_k: int) -> int:
-    """A number of results. Raises `InvalidInputError` for anything but an integer of at least 0."""
+def checked_top_k(top_k: int, limit: int | None = None) -> int:
+    """A number of results; `limit` counts if `top_k` is left at its default.
+
+    Raises `InvalidInputError` for anything but an integer of at least 0.
+    """
+    if limit is not None and top_k == TOP_K:
+        top_k = limit
     if not isinstance(top_k, int) or isinstance(top_k, bool):
         raise InvalidInputError("top_k must be a valid integer")
     if top_k < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from nscma_torch.config import Upstream
@@ -15,16 +16,17 @@ from nscma_torch.records import Message
 from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.recalling import EXCHANGE, Choice, Found, Recalling
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import ASKED, Asked, Work
 from nscma_torch.storage.turns import ECHO, EVIDENCE
 from nscma_torch.text.terms import terms
 
 log = logging.getLogger("nscma.server.proxy")
+_THREADS = 4  # at most half of them store long turns
 _REPEATED = 0.8  # share of a reply's terms in the turn and the block, from which on it holds nothing new
 
 
 class Keeping:
-    """Stores exchanges, one after the other in a thread of its own, as a store has one writer.
+    """Stores exchanges in threads of its own, those of one user in the order in which they ended.
 
     A turn is stored once, however many requests its exchange has.
     """
@@ -32,7 +34,7 @@ class Keeping:
     def __init__(self, memory: Memory, recalling: Recalling, settings: Upstream) -> None:
         self._memory = memory
         self._recalling = recalling
-        self._work = Work(1, settings.exchanges)
+        self._work = Work(_THREADS, settings.exchanges, in_order=True)
         self._settings = settings
 
     async def keep(self, user_id: str, turn: Turn, found: Found, reply: str) -> str:
@@ -42,6 +44,7 @@ class Keeping:
         the client gets its answer, and the log says.
         """
         try:
+            ASKED.set(replace(ASKED.get() or Asked(), user=user_id, size=_size(turn.said) + _size(reply)))
             storing = self._work.run(self._kept, user_id, turn, found, reply)
             return await asyncio.wait_for(storing, self._settings.commit)
         except TimeoutError:

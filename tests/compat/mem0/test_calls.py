@@ -226,6 +226,10 @@ def test_threshold_and_explain(m):
 def test_rerank(m):
     added(m, "I love basketball."), added(m, "The tax office closes at noon.")
     assert texts(m.search("Which sport do I love?", filters=ALEX, rerank=True))[0] == "I love basketball."
+    first, second = m.search("Which sport do I love?", filters=ALEX, threshold=None, rerank=True)["results"]
+    assert first["rerank_score"] > second["rerank_score"]
+    assert len(m.search("sport", filters=ALEX, threshold=None, limit=1)["results"]) == 1
+    assert len(m.get_all(filters=ALEX, limit=1)["results"]) == 1
 
 
 def test_expiration(m):

@@ -1,0 +1,79 @@
+"""First come, first served among the threads of this process: a lock that hands itself to whoever waits longest."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Hashable
+from weakref import WeakSet, WeakValueDictionary
+
+
+class TurnQueue:
+    """A lock whose waiting threads get it in the order in which they asked; `threading.Lock` promises no order."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Event] = deque()
+        self._holder: int | None = None
+
+    def acquire(self, seconds: float | None = None) -> bool:
+        """Wait for the turn, at most `seconds`; False if it did not come."""
+        turn = threading.Event()
+        with self._lock:
+            if self._holder is None:
+                self._holder = threading.get_ident()
+                return True
+            assert seconds is not None or self._holder != threading.get_ident(), "a thread would wait for itself"
+            self._waiting.append(turn)
+        if not turn.wait(seconds):
+            with self._lock:
+                if not turn.is_set():
+                    self._waiting.remove(turn)
+                    return False
+        self._holder = threading.get_ident()
+        return True
+
+    def release(self) -> None:
+        """Hand the turn to the thread that has waited longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._holder = None
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class TurnQueues:
+    """One `TurnQueue` per key, for as long as somebody uses it. A forked child starts with none."""
+
+    def __init__(self) -> None:
+        self.forget()
+        _every.add(self)
+
+    def of(self, key: Hashable) -> TurnQueue:
+        """The queue of a key; keep it until its turn is released."""
+        with self._lock:
+            return self._queues.setdefault(key, TurnQueue())
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._lock = threading.Lock()
+        self._queues: WeakValueDictionary[Hashable, TurnQueue] = WeakValueDictionary()
+
+
+_every: WeakSet[TurnQueues] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for queues in list(_every):
+        queues.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
