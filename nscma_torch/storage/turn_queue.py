@@ -6,7 +6,13 @@ import os
 import threading
 from collections import deque
 from collections.abc import Hashable
+from typing import NamedTuple
 from weakref import WeakSet, WeakValueDictionary
+
+
+class _Waiter(NamedTuple):
+    thread: int
+    turn: threading.Event
 
 
 class TurnQueue:
@@ -14,33 +20,34 @@ class TurnQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[threading.Event] = deque()
-        self._holder: int | None = None
+        self._waiting: deque[_Waiter] = deque()
+        self._holder: int | None = None  # a thread
 
     def acquire(self, seconds: float | None = None) -> bool:
         """Wait for the turn, at most `seconds`; False if it did not come."""
-        turn = threading.Event()
+        own = _Waiter(threading.get_ident(), threading.Event())
         with self._lock:
             if self._holder is None:
-                self._holder = threading.get_ident()
+                self._holder = own.thread
                 return True
-            assert seconds is not None or self._holder != threading.get_ident(), "a thread would wait for itself"
-            self._waiting.append(turn)
-        if not turn.wait(seconds):
-            with self._lock:
-                if not turn.is_set():
-                    self._waiting.remove(turn)
-                    return False
-        self._holder = threading.get_ident()
-        return True
+            assert seconds is not None or self._holder != own.thread, "a thread would wait for itself"
+            self._waiting.append(own)
+        if own.turn.wait(seconds):
+            return True
+        with self._lock:
+            if own.turn.is_set():
+                return True
+            self._waiting.remove(own)
+        return False
 
     def release(self) -> None:
         """Hand the turn to the thread that has waited longest."""
         with self._lock:
+            self._holder = None
             if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._holder = None
+                first = self._waiting.popleft()
+                self._holder = first.thread
+                first.turn.set()
 
     def __enter__(self) -> None:
         self.acquire()
