@@ -14,7 +14,7 @@ FLOORS = (  # top to bottom
     ("cli",),
     ("server", "integrations"),
     ("compat",),
-    ("demo", "controller", "doctor", "bulk"),
+    ("demo", "controller", "doctor", "bulk", "file_revisions"),
     ("aio",),
     ("memory",),
     ("answering",),

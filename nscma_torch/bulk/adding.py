@@ -162,7 +162,7 @@ def _checked(
 
 def _rows(files: Sequence[Checked], config: Config, now: datetime, user_id: str | None) -> Iterator[Row]:
     for file in files:
-        yield from read_rows(file.path, file.digest, config.limits, now, user_id=user_id)
+        yield from read_rows(file.path, config.limits, now, user_id=user_id)
 
 
 def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progress) -> int:

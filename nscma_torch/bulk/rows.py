@@ -1,13 +1,12 @@
 """Messages of many users out of JSON lines and Parquet.
 
 A row is `{"user_id", "role", "content", "agent_id"?, "run_id"?, "id"?, "session"?, "source"?, "name"?, "timestamp"?,
-"metadata"?}`. `id` is the message's idempotency key, which is its user's own; without one it is made of the file's
-SHA-256 and the row's number, as `text.file_readers` makes it. All other keys are kept as metadata.
+"metadata"?}`. `id` is the message's idempotency key, which is its user's own; without one it is made as
+`text.file_keys` makes it, so that a file can grow. All other keys are kept as metadata.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError
 from nscma_torch.extras import require
 from nscma_torch.records import Message, Scope
-from nscma_torch.text.file_readers import file_key
+from nscma_torch.text.file_keys import FileKeys, place_of
 from nscma_torch.text.json_messages import json_line_values, label, parse_message
 from nscma_torch.validation import checked_message
 
@@ -39,10 +38,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A file every row of which can be stored: its SHA-256 and how many rows it has."""
+    """A file every row of which can be stored, and how many rows it has."""
 
     path: Path
-    digest: str
     rows: int
 
 
@@ -82,34 +80,34 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Checked:
     """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
-    try:
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
-    rows = sum(1 for _ in read_rows(path, digest, limits, now, user_id=user_id))
+    rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
         raise EmptyTextError(f"{path} is empty: there is no message in it")
-    return Checked(path, digest, rows)
+    return Checked(path, rows)
 
 
-def read_rows(path: Path, digest: str, limits: Limits, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
+def read_rows(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
     """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"
+    keys: dict[str, FileKeys] = {}  # by user
+    place = place_of(path)
     try:
         for number, value in _line_values(path, limits) if lines else _parquet_values(path):
             try:
-                row = _row(value, user_id, file_key(digest, number))
+                row = _row(value, user_id)
                 checked_message(row.message, limits, now)
             except InvalidInputError as error:
                 raise type(error)(f"{unit} {number}: {error}") from error
+            if row.message.idempotency_key is None:
+                own = keys.setdefault(row.scope.user_id, FileKeys(place))
+                row = replace(row, message=replace(row.message, idempotency_key=own.key(row.message)))
             yield row
     except InvalidInputError as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _row(value: object, user_id: str | None, key: str) -> Row:
+def _row(value: object, user_id: str | None) -> Row:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"a row must be an object such as {_EXAMPLE}")
     fields = dict(value)
@@ -121,12 +119,16 @@ def _row(value: object, user_id: str | None, key: str) -> Row:
     if isinstance(fields.get("metadata"), str):  # of a Parquet file
         fields["metadata"] = _parsed(fields["metadata"])
     message = parse_message(fields)
-    key = own or message.idempotency_key or key
+    key = own or message.idempotency_key
     return Row(Scope(user or user_id or "", agent, run), replace(message, source=source, idempotency_key=key))
 
 
 def _line_values(path: Path, limits: Limits) -> Iterator[tuple[int, Any]]:
-    with path.open("rb") as stream:
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read it: {error.strerror}") from error
+    with stream:
         yield from json_line_values(stream, limits.max_message_bytes)
 
 

@@ -12,11 +12,11 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import dropped, flush
-from nscma_torch.cli.output import at, plain, print_json, say
+from nscma_torch.cli.output import at, opened, plain, print_json, say
 from nscma_torch.cli.progress import progress
 from nscma_torch.cli.through_server import done, server_of
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.storage.store_path import is_of, name_of
+from nscma_torch.storage.store_path import exists, is_of, name_of
 
 if TYPE_CHECKING:
     from nscma_torch.records import Added, Message
@@ -45,7 +45,10 @@ def add(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Remember messages or documents. The same file twice is a no-op, so an interrupted add can simply be run again."""
+    """Remember messages or documents. A file that was added before adds what is new; edited parts replace the old ones.
+
+    The same file twice is a no-op, so an interrupted add can simply be run again.
+    """
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
     from nscma_torch.cli.json_objects import added_counts, added_object
@@ -59,6 +62,7 @@ def add(
     stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
     first = list(islice(stream, 1))  # what cannot be read makes no store
     waiting = Waiting(chain(first, stream))
+    updated, hidden = _revised(sources, format, limit, user, store, config)
     results: list[Added] = []
     indexed = 0
 
@@ -83,15 +87,30 @@ def add(
 
     done(store_all, server, store, config, token=token, must_exist=False)
     if json:
-        print_json(added_object(results))
+        print_json(added_object(results, updated=updated, hidden=hidden))
         return
-    counts = added_counts(results)
-    known = f", {counts['known']} known already" if counts["known"] else ""
+    counts = added_counts(results, updated=updated, hidden=hidden)
+    names = (("known", "known already"), ("updated", "updated"), ("hidden", "hidden, as their files lost them"))
+    known = "".join(f", {counts[name]} {told}" for name, told in names if counts[name])
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     noun = "message" if counts["added"] == 1 else "messages"
     say(f"added {counts['added']} {noun} to {plain(name_of(store))}: {decided}{known}")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
+
+
+def _revised(
+    sources: Sequence[Path | BinaryIO], format: str | None, limit: int, user: str, store: str, config: Path | None
+) -> tuple[int, int]:
+    """Bring what is stored of these files up to date; returns how many messages were updated and hidden."""
+    files = [source for source in sources if isinstance(source, Path) and source.is_file()]
+    if not files or not exists(store):
+        return 0, 0
+    from nscma_torch.file_revisions import revise
+
+    with opened(store, config) as memory:
+        revised = [revise(memory, path, lambda path: _messages_of(path, format, limit), user_id=user) for path in files]
+    return sum(len(one.updated) for one in revised), sum(len(one.hidden) for one in revised)
 
 
 def _most_bytes(config: Path | None) -> int:

@@ -79,18 +79,20 @@ def episode_object(episode: Episode) -> dict[str, Any]:
     return fields
 
 
-def added_object(results: list[Added]) -> dict[str, Any]:
+def added_object(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, Any]:
     """Counts of an add, and each message's id with its decision."""
-    return {**added_counts(results), "results": jsonable(results)}
+    return {**added_counts(results, updated=updated, hidden=hidden), "results": jsonable(results)}
 
 
-def added_counts(results: list[Added]) -> dict[str, int]:
-    """How many were added, written, deferred (neither without the gate), and known already."""
+def added_counts(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, int]:
+    """How many were added, written, deferred (neither without the gate), known already, changed and hidden."""
     new = [item for item in results if item.event == "ADD"]
     written = sum(item.decision is not None and item.decision.write for item in new)
     return {
         "added": len(new),
         "written": written,
         "deferred": sum(item.decision is not None and not item.decision.write for item in new),
-        "known": len(results) - len(new),
+        "known": len(results) - len(new) - updated,
+        "updated": updated,
+        "hidden": hidden,
     }

@@ -117,18 +117,20 @@ class Editor:
             jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
         read_again_after(connection, user_id, [seq], self._reach)
 
-    def delete(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
+    def delete(self, user_id: str, episode_ids: list[str], *, at: datetime, reason: str | None = None) -> int:
         """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
 
         Replies that may repeat them are hidden too. All or none: an unknown id changes nothing.
         """
-        return self._set_status(user_id, episode_ids, "deleted", "DELETE", at)
+        return self._set_status(user_id, episode_ids, "deleted", "DELETE", at, reason)
 
     def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
         """Bring deleted episodes back, with the replies that rest on nothing hidden. Returns how many were deleted."""
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
-    def _set_status(self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime) -> int:
+    def _set_status(
+        self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime, reason: str | None = None
+    ) -> int:
         with self._database.write(user_id) as connection:
             asked = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
             replies = turns.quoting(connection, user_id, episode_ids)
@@ -147,7 +149,7 @@ class Editor:
             read_again_after(connection, user_id, changing.keys(), self._reach)
             for seq in changing:
                 episodes.set_columns(connection, seq, status=status)
-                history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at))
+                history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at), reason=reason)
             statements.mark(connection, changing)
             said = statements.of_episodes(connection, changing)
             fact_units.follow(connection, [one for own in said.values() for one in own])

@@ -27,6 +27,7 @@ from nscma_torch.storage.schema import (
     unit_sources,
     units,
 )
+from nscma_torch.text.file_keys import without_place
 
 _COLUMNS: dict[Table, tuple[str, ...]] = {
     streams: ("id", "user_id", "agent_id", "run_id", "source", "next_position"),
@@ -67,6 +68,8 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
             query = query.where(table.c.user_id == user_id)
         for row in connection.execute(query.execution_options(yield_per=1024)):
             values = row._asdict()
+            if values.get("idempotency_key"):
+                values["idempotency_key"] = without_place(values["idempotency_key"])
             if values.get("decision"):
                 values["decision"] = json.loads(values["decision"])
             sha.update(_canonical(table.name, *values.values()))

@@ -1,12 +1,11 @@
 """Messages out of files: OpenAI-style JSON and JSON lines, Markdown, plain text.
 
-A file is gone through twice: once to take its SHA-256 and to check every message, then to hand the messages out. So a
-bad line is reported before the first message is yielded, and nothing of a bad file reaches a store.
+A file is gone through twice: once to check every message, then to hand the messages out. So a bad line is reported
+before the first message is yielded, and nothing of a bad file reaches a store.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -20,6 +19,7 @@ from nscma_torch.errors import EmptyTextError, InvalidInputError, TextTooLargeEr
 from nscma_torch.records import Message
 from nscma_torch.text.decoding import UTF8_BOM, decode
 from nscma_torch.text.documents import markdown_messages, text_messages
+from nscma_torch.text.file_keys import FileKeys, place_of
 from nscma_torch.text.json_messages import json_line_messages, json_messages
 
 Format = Literal["json", "jsonl", "markdown", "text"]
@@ -39,11 +39,6 @@ _MARKDOWN_SIGN = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|```|~~~)", re.MULTILINE)
 _WHOLE_TEXT_READERS = {"json": json_messages, "markdown": markdown_messages, "text": text_messages}
 
 
-def file_key(digest: str, index: int) -> str:
-    """Idempotency key of message number `index` (line, element or section, from 1) of the file with that SHA-256."""
-    return f"{digest}:{index}"
-
-
 def read_messages(
     source: Path | BinaryIO,
     *,
@@ -51,7 +46,7 @@ def read_messages(
     max_message_bytes: int | None = None,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
-    """Messages of a file or an open binary stream, each with an idempotency key made of file hash and position.
+    """Messages of a file or an open binary stream, each with its idempotency key of `file_keys`.
 
     `format` is json, jsonl, markdown or text; by default the suffix decides, and where there is none the beginning of
     the content. A file of another suffix is refused: a table or a program is no prose. A document's name
@@ -72,7 +67,7 @@ def read_messages(
         max_message_bytes = Limits().max_message_bytes
     if isinstance(source, Path):
         path = source
-        return _checked(lambda: _open(path), kind or _by_suffix(path), path.name, max_message_bytes, max_file_bytes)
+        return _checked(lambda: _open(path), kind or _by_suffix(path), path, max_message_bytes, max_file_bytes)
     data = _read_whole(source, max_file_bytes)
     return _checked(lambda: io.BytesIO(data), kind, None, max_message_bytes, max_file_bytes)
 
@@ -91,25 +86,24 @@ def _by_suffix(path: Path) -> Format | None:
 def _checked(
     opened: Callable[[], BinaryIO],
     kind: Format | None,
-    name: str | None,
+    path: Path | None,
     max_message_bytes: int,
     max_file_bytes: int,
 ) -> Iterator[Message]:
+    name = None if path is None else path.name
     with opened() as stream:
         kind = kind or _sniffed(stream)
         stream.seek(0)
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         numbered = partial(_numbered, kind=kind, max_message_bytes=max_message_bytes, max_file_bytes=max_file_bytes)
         if not sum(1 for _ in numbered(stream)):
             raise EmptyTextError(f"{name or 'the input'} is empty: there is no message in it")
 
     def messages() -> Iterator[Message]:
+        keys = FileKeys(None if path is None else place_of(path))
         with opened() as stream:
-            for index, message in numbered(stream):
+            for _, message in numbered(stream):
                 source = name if message.role == "document" and kind in ("markdown", "text") else None
-                yield replace(
-                    message, source=source, idempotency_key=message.idempotency_key or file_key(digest, index)
-                )
+                yield replace(message, source=source, idempotency_key=message.idempotency_key or keys.key(message))
 
     return messages()
 

@@ -13,13 +13,14 @@ from nscma_torch.bulk.rows import Row, check_file, files_of, read_rows
 from nscma_torch.config import Limits
 from nscma_torch.errors import InvalidInputError, TimestampError
 from nscma_torch.records import Scope
+from nscma_torch.text.file_keys import place_in, place_of
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def rows_in(path: Path, **given: Any) -> list[Row]:
     checked = check_file(path, Limits(), NOW, **given)
-    rows = list(read_rows(path, checked.digest, Limits(), NOW, **given))
+    rows = list(read_rows(path, Limits(), NOW, **given))
     assert len(rows) == checked.rows
     return rows
 
@@ -41,13 +42,21 @@ def test_a_row_says_whose_it_is(tmp_path: Path) -> None:
     assert message.timestamp == datetime(2026, 5, 1, 10, tzinfo=UTC) and message.metadata == {"x": 1, "mood": "ok"}
 
 
+def test_a_row_keeps_its_key_where_its_file_has_grown(tmp_path: Path) -> None:
+    """And two equal rows of one user have two."""
+    said = [{"user_id": user, "role": "user", "content": "ok"} for user in ("ana", "bob", "ana")]
+    path = tmp_path / "rows.jsonl"
+    before = [row.message.idempotency_key for row in rows_in(lines(path, *said))]
+    after = [row.message.idempotency_key for row in rows_in(lines(path, {**said[0], "content": "Hello."}, *said))]
+    assert after[1:] == before and len({(row["user_id"], key) for row, key in zip(said, before, strict=True)}) == 3
+
+
 def test_a_row_without_an_id_has_the_key_of_the_file_readers(tmp_path: Path) -> None:
     from nscma_torch.text.file_readers import read_messages
 
     said = {"role": "user", "content": "Hello."}
-    path = lines(tmp_path / "rows.jsonl", said, "", {**said, "user_id": "bob"})
+    path = lines(tmp_path / "rows.jsonl", said, "", said)
     rows = rows_in(path, user_id="ana")
-    assert [row.scope.user_id for row in rows] == ["ana", "bob"]
     keys = [message.idempotency_key for message in read_messages(path)]
     assert [row.message.idempotency_key for row in rows] == keys
 
@@ -106,8 +115,8 @@ def test_parquet(tmp_path: Path) -> None:
     assert (one.scope.user_id, two.scope.user_id, three.scope.user_id) == ("ana", "bob", "cleo")
     assert one.message.timestamp == said.replace(tzinfo=UTC)
     assert (one.message.metadata, two.message.metadata, three.message.metadata) == ({"x": 1}, {}, {"x": 2, "y": "z"})
-    digest = check_file(path, Limits(), NOW, user_id="cleo").digest
-    assert [row.message.idempotency_key for row in (one, two, three)] == ["k1", f"{digest}:2", f"{digest}:3"]
+    keys = [row.message.idempotency_key for row in (one, two, three)]
+    assert keys[0] == "k1" and [place_in(key) for key in keys[1:]] == [place_of(path)] * 2
     with pytest.raises(InvalidInputError, match=r'rows\.parquet: row 3: no "user_id"'):
         check_file(path, Limits(), NOW)
     with pytest.raises(TimestampError, match=r"rows\.parquet: row 1: "):
