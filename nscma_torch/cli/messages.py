@@ -121,7 +121,11 @@ def erase(
     if receipt.found is None:
         say("the tables were vacuumed; the server's write-ahead log, replicas and backups were not searched")
         return
-    found = "none found" if receipt.found == 0 else f"[bold red]{receipt.found} fragments still found[/]"
+    found = (
+        "none found, except what others said too"
+        if receipt.found == 0
+        else f"[bold red]{receipt.found} fragments still found[/]"
+    )
     say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:
         say("another process has the store open: they go when it closes it")

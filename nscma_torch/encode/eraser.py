@@ -98,6 +98,7 @@ class Eraser:
                 erased = Erased({}, [], [], [])
             else:
                 erased = erase.delete_skill(connection, user_id, skill_id)
+                erase.delete_empty_scopes(connection, user_id)
                 erase.promise_rewrite(connection)
                 unit_changes.void(connection, user_id)
                 streams.touch_user(connection, user_id, changed=True)
@@ -143,9 +144,7 @@ class Eraser:
         rows = Counter[str]()
         for each in erased:
             rows.update(each.rows)
-        rebuilt = dict.fromkeys(
-            [*(one.stream.id for one in remaining), *(key for each in erased for key in each.rebuilt)]
-        )
+        rebuilt = dict.fromkeys(key for each in erased for key in each.rebuilt)
         texts = [text for each in erased for text in each.texts]
         ids = [one for each in erased for one in each.ids]
         return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts, ids)
@@ -201,7 +200,9 @@ class Eraser:
         erase.promise_rewrite(connection)
         unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
         streams.touch_user(connection, user_id, changed=True)
-        for stream in remaining:
+        emptied = erase.delete_empty_scopes(connection, user_id)
+        left = [stream for stream in remaining if streams.is_stored(connection, stream.stream.id)]
+        for stream in left:
             done = weighed[stream.stream.id]
             for (seq, text, stored), seen in zip(stream.rows, done.observations, strict=True):
                 if seq > stream.first:
@@ -217,7 +218,7 @@ class Eraser:
                 proxy_state=done.past.proxy_state,
                 gate_state=done.past.gate_state.to_bytes().decode(),
             )
-        return erased
+        return [Erased(emptied, [], [], [one.stream.id for one in left]), *erased]
 
     def _receipt(
         self,

@@ -1,14 +1,14 @@
 """Real deletion: the rows go, the file is rewritten without them, and the bytes of what went are searched for.
 
 `secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search
-looks at every file of the store, as another process reads it, for fragments of each erased text that no remaining text
-shares.
+looks at every file of the store, as another process reads it, for fragments of each erased text and name (of a
+document, agent, run, session or speaker) that nothing that remains shares.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from nscma_torch.storage import (
 )
 from nscma_torch.storage import jobs as queue
 from nscma_torch.storage.database import ALL_USERS, NO_USER, Database, get_meta, pages, set_meta
+from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.schema import (
     drafts,
     episodes,
@@ -52,6 +53,8 @@ from nscma_torch.storage.schema import units as units_table
 _REWRITE = "rewrite"  # in the table meta
 _FRAGMENT = 16  # bytes; short enough to lie inside one page, long enough not to occur by chance
 _STRIDE = 8
+_SEARCHES = 3  # of the files, each for what the one before found
+_NAMES = ("name", "session", "agent_id", "run_id", "idempotency_key")
 _OF_EPISODE = (recalls, jobs, history)
 _OF_HIERARCHY = (drafts, node_units, links, personas, nodes, hierarchies_table)
 _OF_UNIT = (postings, vectors, unit_sources)
@@ -113,21 +116,44 @@ def delete_skill(connection: Connection, user_id: str, skill_id: str) -> Erased:
     return Erased(skills.remove(connection, skill_id), texts, [skill_id], [])
 
 
+def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
+    """Delete a user's streams without a message, and what is kept for agents without one; returns rows by table.
+
+    Their rows name documents, runs and agents. The facts of an agent stay while a skill or a derived text is in them.
+    """
+    said = select(episodes.c.seq).where(episodes.c.stream_id == streams.c.id).exists()
+    empty = select(streams.c.id).where(streams.c.user_id == user_id, ~said)
+    counts = Counter({drafts.name: connection.execute(delete(drafts).where(drafts.c.hierarchy_id.in_(empty))).rowcount})
+    counts[streams.name] = connection.execute(delete(streams).where(streams.c.id.in_(empty))).rowcount
+    speaking = select(streams.c.agent_id).where(streams.c.user_id == user_id, streams.c.agent_id.is_not(None))
+    for table in (hierarchies_table, fact_namespaces):
+        named = (table.c.user_id == user_id, table.c.agent_id.is_not(None), table.c.agent_id.not_in(speaking))
+        for key in connection.execute(select(table.c.id).where(*named)).scalars().all():
+            if table is hierarchies_table:
+                hierarchies.reset(connection, key)
+            elif not erase_facts.delete_namespace(connection, key):
+                continue
+            connection.execute(delete(jobs).where(jobs.c.lane == key))
+            counts[table.name] += 1
+    return dict(counts)
+
+
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata, history, units, drafts and facts; chunks quote the log."""
+    """Every text kept of a user: log, metadata, names, history, units, drafts and facts; chunks quote the log."""
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
+    found += [user_id, *_names(connection, episodes.c.user_id == user_id)]
     found += memory_records.names(connection, user_id=user_id)
     return found + list(erase_facts.texts(connection, user_id))
 
 
 def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
-    """Every text kept of an episode, but for its facts: log, metadata, history, units and summaries that saw it."""
+    """Every text kept of an episode, but for its facts: log, metadata, names, history, units, summaries that saw it."""
     over = hierarchies.above(connection, own)
     derived = derived_texts.resting_texts(connection, episode_seq)
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
     named = memory_records.names(connection, episode_seq=episode_seq)
-    found = [*derived, *named, *_texts(connection, of_log, of_history, false(), false())]
+    found = [*derived, *named, *_texts(connection, of_log, of_history, false(), false()), *_names(connection, of_log)]
     for some in pages([*own, *over]):
         found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
     return found
@@ -149,6 +175,25 @@ def _texts(
     written = units_table.c.kind != "chunk"
     yield from connection.execute(select(units_table.c.text).where(written, of_units)).scalars()
     yield from connection.execute(select(drafts.c.text).where(of_drafts)).scalars()
+
+
+def _names(connection: Connection, of_log: ColumnElement[bool]) -> list[str]:
+    """Names that messages carry: of the document, agent, run, session and speaker, and their idempotency keys."""
+    found: set[str] = set()
+    for column in (*(episodes.c[name] for name in _NAMES), streams.c.source):
+        query = select(column).join_from(episodes, streams, streams.c.id == episodes.c.stream_id).distinct()
+        found.update(connection.execute(query.where(of_log, column.is_not(None))).scalars())
+    return sorted(found)
+
+
+def _remaining_texts(connection: Connection) -> Iterator[str]:
+    """Every text and name that the store still holds, terms of the lexical index and ids of messages included."""
+    yield from _texts(connection, true(), true(), true(), true())
+    yield from _names(connection, true())
+    yield from memory_records.names(connection)
+    yield from erase_facts.texts(connection)
+    for column in (postings.c.term, episodes.c.id, users.c.user_id, fact_namespaces.c.agent_id):
+        yield from connection.execute(select(column).where(column.is_not(None)).distinct()).scalars()
 
 
 def promise_rewrite(connection: Connection) -> None:
@@ -208,24 +253,29 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     Where a server keeps the files there are none to search, and None is returned for the number.
 
     Fragments that a remaining text shares ("I went to the …") prove nothing and are left out, and so are the ids of
-    messages that stay, which metadata may name; nothing shares an erased id.
+    messages that stay, which metadata may name; nothing shares an erased id. Others may write meanwhile: what they
+    added is in the rows that are read after the files, and what they deleted is gone after another rewrite.
     """
     files = database.files()
     if not files:
         return files, None
-    wanted = fragments(erased)
-    with database.read(ALL_USERS) as connection:
-        texts = (
-            *_texts(connection, true(), true(), true(), true()),
-            *memory_records.names(connection),
-            *erase_facts.texts(connection),
-        )
-        stay = connection.execute(select(episodes.c.id)).scalars().all()
-    kept = "\n".join((*texts, *stay)).encode()
-    wanted -= search(kept, wanted)
-    wanted |= fragments(ids)
+    own = fragments(ids)
+    wanted = fragments(erased) | own
+    for left in reversed(range(_SEARCHES)):
+        wanted = _in_files(files, wanted)
+        if wanted - own:
+            with database.read(ALL_USERS) as connection:
+                kept = "\n".join(_remaining_texts(connection)).encode()
+            wanted -= search(kept, wanted) - own
+        if not wanted or not left:
+            break
+        rewrite(database)
+    return files, len(wanted)
+
+
+def _in_files(files: Sequence[Path], wanted: set[bytes]) -> set[bytes]:
     found = set[bytes]()
     for path in files:
         for block in raw_bytes.blocks(path, overlap=_FRAGMENT - 1):
             found |= search(block, wanted)
-    return files, len(found)
+    return found

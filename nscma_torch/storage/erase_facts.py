@@ -16,10 +16,12 @@ from nscma_torch.storage import entities as entity_rows
 from nscma_torch.storage import statement_groups
 from nscma_torch.storage import statements as statement_rows
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.derived_schema import derivations, derived_omissions, derived_texts
 from nscma_torch.storage.fact_schema import (
     TABLES,
     decisions,
     entities,
+    fact_namespaces,
     fact_sources,
     facts,
     profile,
@@ -58,6 +60,20 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
         for table in reversed(TABLES)
     }
+
+
+def delete_namespace(connection: Connection, namespace: str) -> bool:
+    """Delete a namespace that no statement, skill or derived text is in; says whether it did."""
+    for table in (statements, skills, derived_texts):
+        if connection.execute(select(table.c.seq).where(table.c.namespace == namespace).limit(1)).first():
+            return False
+    of_facts = fact_sources.c.fact_seq.in_(select(_F.seq).where(_F.namespace == namespace))
+    connection.execute(delete(fact_sources).where(of_facts))
+    for table in (derived_omissions, derivations, *reversed(TABLES)):
+        if "namespace" in table.c:
+            connection.execute(delete(table).where(table.c.namespace == namespace))
+    connection.execute(delete(fact_namespaces).where(fact_namespaces.c.id == namespace))
+    return True
 
 
 @dataclass(slots=True)

@@ -71,6 +71,11 @@ def _from_row(row: object) -> Stream:
     return Stream(scope=scope, **fields)
 
 
+def is_stored(connection: Connection, stream_id: str) -> bool:
+    """Whether there is a stream of this id."""
+    return connection.execute(_VERSION, {"stream_id": stream_id}).first() is not None
+
+
 def unmoved(connection: Connection, stream: Stream) -> bool:
     """Whether the stream is still as it was read: the compare of compare-and-set, inside a write transaction."""
     current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
@@ -89,7 +94,7 @@ def save(
     """Set what a stream carries. Call `touch_user` first: streams refer to users."""
     values = {
         "next_position": next_position,
-        "version": stream.version + 1,
+        "version": stream.version + 1 if stream.version else first_version(connection)["generation"],
         "proxy_fingerprint": proxy_fingerprint,
         "proxy_state": proxy_state,
         "gate_state": gate_state,
@@ -121,7 +126,10 @@ def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -
 
 
 def first_version(connection: Connection) -> dict[str, int]:
-    """The epoch and the generation that a new user begins with: above all that one who was erased has had."""
+    """The epoch and the generation that a new user begins with: above all that one who was erased has had.
+
+    A new stream takes its version from the same numbers, for the same reason.
+    """
     epoch = new_epoch(connection)
     return {"epoch": epoch, "generation": epoch << 32}
 

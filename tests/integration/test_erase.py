@@ -21,6 +21,7 @@ from nscma_torch.storage import (
     decisions,
     digest_facts,
     entities,
+    erase,
     facts,
     namespaces,
     profiles,
@@ -28,7 +29,7 @@ from nscma_torch.storage import (
     streams,
     unit_changes,
 )
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.storage.database import ALL_USERS, set_meta
 from nscma_torch.storage.decisions import NewDecision
 from tests.storage.telling import curate, lives, marked, micros, tell
 
@@ -208,15 +209,63 @@ def test_the_state_of_the_stream_is_that_of_one_which_never_saw_it(
     ]
     list(never.add_many([*messages, *echo], user_id="ada", now=NOW))
     receipt = saw.erase(user_id="ada", memory_id=ids[at])
-    assert len(receipt.rebuilt) == 1
+    assert len(receipt.rebuilt) == (place != "only")
     if place == "only":
-        assert stream_rows(tmp_path / "saw.db")[0][2] is None
+        assert stream_rows(tmp_path / "saw.db") == []
         never.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
     else:
         assert stream_rows(tmp_path / "saw.db") == stream_rows(tmp_path / "never.db")
         never.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
     saw.add("My sister Ana moved to Porto.", user_id="ada", now=NOW)
     assert saw.log(user_id="ada")[-1].decision == never.log(user_id="ada")[-1].decision
+
+
+NAMED: dict[str, Any] = {"agent_id": "hepatology-agent", "run_id": "intake-run-zqwelsh"}
+
+
+def test_the_last_message_takes_its_names_with_it(open_memory: Open, tmp_path: Path) -> None:
+    memory = open_memory()
+    memory.add("I live in Leeds.", user_id="ada")
+    said = [
+        Message("document", text, NOW, session="visit-of-thorbjorn", source="clinic-letter-zqwelsh.pdf")
+        for text in ("The appointment is on Monday.", "My sister Ana lives in Oslo.")
+    ]
+    first, last = (one.id for one in memory.add_many(said, user_id="ada", **NAMED))
+    memory.flush()
+    memory.sleep(user_id="ada", now=NOW)
+    names = {name.encode() for name in (said[0].source, said[0].session, *NAMED.values()) if name}
+    assert memory.erase(user_id="ada", memory_id=first).found == 0, "the other message is of the same document"
+    assert set().union(*still_there(tmp_path, names).values()) == names
+    assert_gone(memory, memory.erase(user_id="ada", memory_id=last), tmp_path, names)
+
+
+def test_a_receipt_counts_no_word_of_other_messages(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, other = open_memory(), open_memory()
+    memory.add("Where does Bartholomea work, and who is KRISTOFFERSSON?", user_id="ada", now=NOW)
+    for text in ("My sister Bartholomea works at Bosch.", "I met Kristoffersson."):
+        target = memory.add(text, user_id="ada", now=NOW)[0].id
+        memory.flush()
+        assert memory.erase(user_id="ada", memory_id=target).found == 0, text
+
+    shared = "I moved from Leeds to Aberystwyth."
+    target = memory.add(shared, user_id="ada", now=NOW)[0].id
+    search, brief = erase._in_files, [other.add(f"{shared} Briefly.", user_id="bob", now=NOW)[0].id]
+
+    def beside_others(*arguments: Any) -> set[bytes]:
+        """Another process adds a message before the files are searched, and erases one before the rows are read."""
+        found = search(*arguments)
+        if brief:
+            other.erase(user_id="bob", memory_id=brief.pop())
+        return found
+
+    monkeypatch.setattr(erase, "_in_files", beside_others)
+    assert memory.erase(user_id="ada", memory_id=target).found == 0
+
+    target = memory.add("Zugzwang is a predicament.", user_id="ada", now=NOW)[0].id
+    with memory.components.database.write(ALL_USERS) as connection:
+        set_meta(connection, "forgotten copy", "Zugzwang is a predicament.")
+    found = memory.erase(user_id="ada", memory_id=target).found
+    assert found and found > 0, "a trace that is one is counted"
 
 
 def test_positions_of_erased_messages_are_not_given_out_again(memory: Memory) -> None:

@@ -58,7 +58,7 @@ export function receipt(made) {
       ? h("p", { class: "note" }, "Its rows are gone. The files are the database server's and were not searched; its write-ahead log, replicas and backups keep copies for as long as they are kept.")
       : made.found
       ? h("p", { class: "note bad" }, `${count(made.found, "byte string")} of it still found in the files: see the server's log.`)
-      : h("p", { class: "note good" }, `No byte of it was found in ${count(made.checked.length, "file")}.`),
+      : h("p", { class: "note good" }, `No byte of it was found in ${count(made.checked.length, "file")}, except what others said too.`),
     h("dl", { class: "pairs" },
       pair("what", made.item_id ? h("code", {}, made.item_id) : ["all of ", h("bdi", {}, made.user_id)]),
       pair("files searched", h("ul", { class: "plain" }, made.checked.map((path) => h("li", {}, h("code", {}, path.split(/[\\/]/).at(-1)))))),
