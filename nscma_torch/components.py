@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nscma_torch.config import Config
 from nscma_torch.derivers import lacking
@@ -392,7 +392,9 @@ class Components:
         """Keeps facts in step with what was said."""
         from nscma_torch.curator.curation import Curator
 
-        return Curator(self.database, self.relations, self.config.curator, adviser=self._adviser)
+        return Curator(
+            self.database, self.relations, self.config.curator, adviser=self._adviser, units=lambda: self.indexer
+        )
 
     @property
     def _adviser(self) -> Adviser | None:
@@ -441,6 +443,14 @@ class Components:
             return type(self._tasks).__name__
         return "embedded" if self.engine is None else self.engine.configured
 
+    @property
+    def _notes(self) -> Literal["none", "beside", "alone"]:
+        """How atomic facts are kept: as notes if a model decides on them, alone if nothing reads other statements."""
+        made = self.config.facts.units
+        if self.config.curator.rule != "model" or "atomic_fact" not in made:
+            return "none"
+        return "beside" if "triple" in made or self.config.facts.answer else "alone"
+
     @locked_cached_property
     def skills(self) -> Skills:
         """Procedural memory."""
@@ -463,6 +473,7 @@ class Components:
             self.relations,
             made=made,
             integrate=hierarchy.enabled,
+            notes=self._notes,
             predicates=self.config.facts.predicates,
             rate=self.rate,
             describer=self._describer,

@@ -349,24 +349,28 @@ class CuratorDecision:
 class ToldFact:
     """A fact as the language tasks compare it: in a plain sentence, and `said`, the sentence that states it.
 
-    `id` is that of the fact, or of the statement that is new.
+    `id` is that of the fact, or of the statement that is new. `is_note`: the fact is a whole sentence, as
+    mem0's memories are, which UPDATE may merge with others.
     """
 
     id: str
     text: str
     said: Unit
+    is_note: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FactOperation:
     """What a new fact does to the known ones that it was compared with, named by their ids (mem0's four operations).
 
-    ADD: it stands beside them. UPDATE: it takes the place of those named. DELETE: those named are contradicted, and
-    archived. NOOP: nothing is new; those named say it already.
+    ADD: it stands beside them. UPDATE: it takes the place of those named; of notes, `text` is the merged note, "" for
+    the new one as it is. DELETE: those named are contradicted, and archived; a new note is not kept either. NOOP:
+    nothing is new; those named say it already.
     """
 
     action: Operation
     fact_ids: tuple[str, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

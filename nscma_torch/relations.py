@@ -144,7 +144,10 @@ def open_relation(schema: Schema) -> Relation:
     """The relation whose topic is the predicate. Raises `ConfigError` where the schema has none."""
     found = next((relation for relation in schema.relations.values() if relation.open), None)
     if found is None:
-        raise ConfigError("facts.predicates = 'open' needs a relation with open = true in the relation file; add one")
+        raise ConfigError(
+            "facts.predicates = 'open' and atomic facts under curator.rule = 'model' need a relation with open = true; "
+            "add one to the relation file"
+        )
     return found
 
 

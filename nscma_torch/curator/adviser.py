@@ -3,13 +3,15 @@
 With `curator.compared = "graph"` these are edges of the graph of facts: a new edge can only conflict with those at its
 two nodes (mem0^g, conflict detection), and the model resolves what is found (conflict resolution).
 
+Notes (mem0's memories) are compared with notes alone, whatever `curator.compared` says, and other facts with facts.
+
 What cannot be used is refused: the decision that says so is logged, no fact changes, and undoing it asks again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from sqlalchemy import Connection
@@ -20,12 +22,22 @@ from nscma_torch.curator.disputes import sentence_unit
 from nscma_torch.curator.grouping import closed, object_of, single
 from nscma_torch.curator.operations import Chosen
 from nscma_torch.curator.similar_facts import SimilarFacts
+from nscma_torch.encode.notes import is_note
 from nscma_torch.encode.triples import sentence
 from nscma_torch.errors import EngineError, EngineUnavailableError, JobError
 from nscma_torch.protocols import Embedder, FactTasks
 from nscma_torch.records import FactOperation, Operation, Statement, ToldFact
 from nscma_torch.relations import Schema, family
-from nscma_torch.storage import decisions, entities, episodes, facts, namespaces, statement_groups, statements
+from nscma_torch.storage import (
+    decisions,
+    entities,
+    episodes,
+    fact_units,
+    facts,
+    namespaces,
+    statement_groups,
+    statements,
+)
 from nscma_torch.storage.decisions import REFUSED
 from nscma_torch.storage.facts import FactRow
 from nscma_torch.storage.statements import StatementRow
@@ -68,6 +80,7 @@ class Adviser:
         self._schema = schema
         self._rules = Rules.of(settings)
         self._by_edges = settings.compared == "graph"
+        self._embedder = embedder
         self._similar = SimilarFacts(embedder, settings.similar)
 
     def next_question(self, connection: Connection, namespace: str) -> Question | None:
@@ -81,7 +94,9 @@ class Adviser:
         row = min(waiting, key=lambda row: (row.episode_seq, row.start, row.seq))
         names = entities.names(connection, namespace)
         believed = [fact for fact in facts.current(connection, namespace) if self._is_compared(fact, row)]
-        texts = [self._known(fact, names) for fact in believed]
+        seqs = {seq for fact in believed for seq in fact.statement_seqs}
+        merged = fact_units.merged_texts(connection, namespace, seqs)
+        texts = [self._known(fact, names, merged) for fact in believed]
         text = self._said(row, names)
         near = [(believed[i], texts[i]) for i in self._similar.nearest(text, texts)]
         seqs = {seq for fact, _ in near for seq in fact.statement_seqs}
@@ -95,9 +110,14 @@ class Adviser:
         told = episodes.by_seqs(connection, user_id, sorted({one.episode_seq for one in (row, *latest.values())}))
         return Question(
             row,
-            ToldFact(row.id, text, sentence_unit(told[row.episode_seq], row)),
+            ToldFact(row.id, text, sentence_unit(told[row.episode_seq], row), self._is_note(row)),
             tuple(
-                ToldFact(fact.id, said, sentence_unit(told[latest[fact.id].episode_seq], latest[fact.id]))
+                ToldFact(
+                    fact.id,
+                    said,
+                    sentence_unit(told[latest[fact.id].episode_seq], latest[fact.id]),
+                    self._is_note(fact),
+                )
                 for fact, said in near
                 if fact.id in latest
             ),
@@ -110,11 +130,13 @@ class Adviser:
         Raises `EngineUnavailableError` where they are out of reach: the statement waits.
         """
         judge = self._judge()
+        governs = self._rules.by_model
         if not question.known:
-            return Chosen("ADD", judge=judge, reason="ADD: nothing is known yet that it could change")
+            reason = "ADD: nothing is known yet that it could change"
+            return Chosen("ADD", judge=judge, reason=reason, stores=governs or None)
         try:
             found = self._tasks().operate([(question.new, question.known)])
-            operation = _checked(found, question)
+            operation = self._merging(_checked(found, question), question)
         except EngineUnavailableError:
             raise
         except JobError as error:
@@ -123,10 +145,33 @@ class Adviser:
             why = f"{type(error).__name__}, the reply of {judge} could not be used"
             return Chosen(REFUSED, judge=judge, reason=f"refused: {why}; undo this decision to ask again")
         texts = {fact.id: fact.text for fact in question.known}
-        named = [one for one in dict.fromkeys(operation.fact_ids) if self._rules.by_model or operation.action != "NOOP"]
+        named = [one for one in dict.fromkeys(operation.fact_ids) if governs or operation.action != "NOOP"]
         about = ": " + "; ".join(texts[one] for one in named) if named else ""
+        merged = f" -> {operation.text}" if operation.text else ""
         behind = tuple(question.behind[one] for one in named)
-        return Chosen(operation.action, behind, judge, f"{operation.action} by {judge}{about}")
+        drops = operation.action == "NOOP" or (operation.action == "DELETE" and question.new.is_note)
+        reason = f"{operation.action} by {judge}{about}{merged}"
+        return Chosen(operation.action, behind, judge, reason, not drops if governs else None, operation.text)
+
+    def _merging(self, operation: FactOperation, question: Question) -> FactOperation:
+        """The operation with the merged text that UPDATE gives a note, "" if it is the new note's own.
+
+        An UPDATE that leaves the note that it names as it is says nothing new: NOOP. Raises `JobError` if the embedder
+        cannot read all of the merged text.
+        """
+        text = " ".join(operation.text.split()) if operation.action == "UPDATE" and question.new.is_note else ""
+        if not text or text == question.new.text:
+            return replace(operation, text="")
+        texts = {fact.id: fact.text for fact in question.known}
+        if {texts[one] for one in operation.fact_ids} == {text}:
+            return FactOperation("NOOP", operation.fact_ids)
+        embedder = self._embedder()
+        if (tokens := embedder.count_tokens([text])[0]) > embedder.max_tokens:
+            raise JobError(f"the merged text of UPDATE has {tokens} tokens; the embedder reads {embedder.max_tokens}")
+        return replace(operation, text=text)
+
+    def _is_note(self, told: FactRow | StatementRow) -> bool:
+        return is_note(told.relation, told.topic, self._schema)
 
     def _is_compared(self, fact: FactRow, row: StatementRow) -> bool:
         """Whether the model may decide on a fact: every one by its rule, else those of the subject's other groups.
@@ -136,7 +181,13 @@ class Adviser:
         """
         if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
             return False
-        if self._by_edges and {fact.subject, fact.object_key}.isdisjoint({row.subject, object_of(row)} - {""}):
+        if self._is_note(fact) != self._is_note(row):
+            return False
+        if (
+            self._by_edges
+            and not self._is_note(row)
+            and {fact.subject, fact.object_key}.isdisjoint({row.subject, object_of(row)} - {""})
+        ):
             return False
         if self._rules.by_model:
             return True
@@ -147,13 +198,17 @@ class Adviser:
         one = self._rules.one_object or single(row.relation, self._schema)
         return not one and fact.object_key != object_of(row)
 
-    def _known(self, fact: FactRow, names: Mapping[str, str]) -> str:
-        """The sentence of a fact."""
+    def _known(self, fact: FactRow, names: Mapping[str, str], merged: Mapping[int, str]) -> str:
+        """The sentence of a fact; of a note its merged text, if it has one."""
+        if self._is_note(fact):
+            return next((merged[seq] for seq in fact.statement_seqs if seq in merged), fact.object)
         subject, value = names.get(fact.subject, fact.subject), names.get(fact.object_key, fact.object)
         return sentence(Statement(subject, fact.relation, value, fact.topic), self._schema)
 
     def _said(self, row: StatementRow, names: Mapping[str, str]) -> str:
         """The sentence of a statement."""
+        if self._is_note(row):
+            return row.object
         subject, over = names.get(row.subject, row.subject), row.negated or not row.object
         said = Statement(subject, row.relation, row.object or row.replaces, row.topic, negated=over, past=row.past)
         return sentence(said, self._schema)

@@ -23,7 +23,18 @@ from nscma_torch.curator.resolution import Resolved, resolve_groups
 from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError
 from nscma_torch.records import CuratorDecision
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, entities, jobs, namespaces, statement_groups, statements, streams
+from nscma_torch.storage import (
+    decisions,
+    entities,
+    episodes,
+    fact_units,
+    fingerprint,
+    jobs,
+    namespaces,
+    statement_groups,
+    statements,
+    streams,
+)
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.decisions import OPERATION, REFUSED, DecisionRow, NewDecision
@@ -34,6 +45,7 @@ from nscma_torch.storage.statements import CURATE
 if TYPE_CHECKING:
     from nscma_torch.curator.adviser import Adviser
     from nscma_torch.curator.operations import Chosen
+    from nscma_torch.hierarchy.summaries import UnitMaker
 
 
 class Curator:
@@ -42,6 +54,7 @@ class Curator:
     Args:
         clock: gives the system time at which facts are retired.
         adviser: asks a model about each new statement, where `curator.rule` or `curator.opposites` is "model".
+        units: makes the units of texts that a model merged.
     """
 
     def __init__(
@@ -52,12 +65,14 @@ class Curator:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         adviser: Adviser | None = None,
+        units: Callable[[], UnitMaker] | None = None,
     ) -> None:
         self._database = database
         self._schema = schema
         self._rules = Rules.of(settings)
         self._clock = clock
         self._adviser = adviser
+        self._units = units
         if self._rules.asks_model and adviser is None:
             raise ConfigError('curator.rule and curator.opposites = "model" need language tasks; give an adviser')
 
@@ -75,6 +90,23 @@ class Curator:
             jobs.finish(connection, batch)
             if left := statements.unresolved(connection, namespace):  # said while the last one was asked about
                 statement_groups.mark(connection, namespace, left)
+        if self._rules.by_model and self._units is not None:
+            self._index_merges(self._units(), user_id, namespace)
+
+    def _index_merges(self, maker: UnitMaker, user_id: str, namespace: str) -> None:
+        """Make the units of merged texts that have none; what was changed meanwhile waits for the next job."""
+        with self._database.read(user_id) as connection:
+            merges = fact_units.unspoken_merges(connection, namespace)
+            origins = [episodes.row_of(connection, one.row.episode_seq) for one in merges]
+        if not merges:
+            return
+        made = maker.units("atomic_fact", [one.text for one in merges], origins)
+        with self._database.write(user_id) as connection:
+            fingerprint.bind(connection, maker.fingerprint)
+            still = fact_units.unspoken_merges(connection, namespace)
+            new = [(one, own) for one, own in zip(merges, made, strict=True) if one in still]
+            fact_units.add_merged(connection, user_id, new)
+            streams.touch_user(connection, user_id)
 
     def _advise(self, adviser: Adviser, user_id: str, namespace: str) -> bool:
         """Ask about the next statement, and commit what follows from it; False where none waits."""
@@ -117,6 +149,7 @@ class Curator:
             statement_groups.mark(connection, namespace, resolved.waiting)
             statements.clear(connection, namespace, keys - waiting)
             decisions.insert(connection, namespace, user_id, resolved.decisions, now)
+            fact_units.follow(connection, resolved.said)
             if any(key.relation == NAMED for key in keys):
                 follow_names(connection, namespace, self._schema, self._rules, now)
             done.append(resolved)

@@ -5,6 +5,9 @@ DELETE as they are contradicted. Nothing is deleted: what ended is archived, and
 fact is named by the statements behind it, whose ids are the same in every store that was given the same input. Where
 the fact that was named is the newer one, though it was read first, it is the new statement that ends.
 
+Of a note (a whole sentence, mem0's memory) UPDATE may give a merged text, and DELETE stores nothing new; what search
+then finds is decided in `storage.fact_units`.
+
 With `rule = "model"` each object of each relation is held alone (`operated_groups`): nothing but an operation ends it.
 """
 
@@ -19,7 +22,7 @@ from nscma_torch.curator.grouping import Group, claim_of, object_of
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, statements
-from nscma_torch.storage.decisions import NAMED_FACTS, OPERATION, REFUSED, DecisionRow
+from nscma_torch.storage.decisions import MERGED_TEXT, NAMED_FACTS, OPERATION, REFUSED, STORES, DecisionRow
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import StatementRow
 
@@ -32,26 +35,32 @@ _LOGGED: Mapping[str, Action] = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "AR
 class Chosen:
     """An operation on a statement; `named` has, of each fact that it names, the ids of the statements behind it.
 
-    `name` is an `Operation`, or `REFUSED` with the reason.
+    `name` is an `Operation`, or `REFUSED` with the reason. `stores`: whether the statement itself is kept; None if the
+    operation does not decide that. `text` is the merged text of an UPDATE.
     """
 
     name: str
     named: tuple[tuple[str, ...], ...] = ()
     judge: str = ""
     reason: str = ""
+    stores: bool | None = None
+    text: str = ""
 
     @classmethod
     def of(cls, decision: DecisionRow) -> Chosen:
         """The operation that a decision logs."""
         before = decision.before
         named = tuple(tuple(ids) for ids in before.get(NAMED_FACTS, ()))
-        return cls(before[OPERATION], named, before[_JUDGE], decision.record.reason)
+        stores, text = before.get(STORES), before.get(MERGED_TEXT, "")
+        return cls(before[OPERATION], named, before[_JUDGE], decision.record.reason, stores, text)
 
     @property
     def before(self) -> dict[str, object]:
         """What the decision keeps of it."""
         named = {NAMED_FACTS: [list(ids) for ids in self.named]} if self.named else {}
-        return {OPERATION: self.name, _JUDGE: self.judge, **named}
+        stores = {} if self.stores is None else {STORES: self.stores}
+        text = {MERGED_TEXT: self.text} if self.text else {}
+        return {OPERATION: self.name, _JUDGE: self.judge, **named, **stores, **text}
 
     @property
     def action(self) -> Action:
@@ -116,6 +125,13 @@ class Operations:
             return False
         return not chosen.named or any(one in self.by_id for ids in chosen.named for one in ids)
 
+    def only_deletes(self, row: StatementRow) -> bool:
+        """Return True for a note that deletes others and is not kept itself, while one of them still counts."""
+        chosen = self.of.get(row.seq)
+        if chosen is None or chosen.name != "DELETE" or chosen.stores is not False:
+            return False
+        return any(one in self.by_id for ids in chosen.named for one in ids)
+
     def endings(self) -> list[Ending]:
         """What ends by these operations, in the order in which they were chosen."""
         found = []
@@ -123,11 +139,11 @@ class Operations:
             row = self.by_seq.get(seq)
             for ids in chosen.named if row is not None and chosen.ends else ():
                 behind = sorted((self.by_id[one] for one in ids if one in self.by_id), key=statements.said)
-                if row is not None and behind and row not in behind:
-                    ended, by = (
-                        (behind[0], row) if statements.said(row) > statements.said(behind[0]) else (row, behind[0])
-                    )
-                    found.append(Ending(ended, by, max(_applies(ended), _applies(by))))
+                if row is None or not behind or row in behind:
+                    continue
+                late = statements.said(row) < statements.said(behind[0])
+                ended, by = (row, behind[0]) if late and not chosen.text else (behind[0], row)
+                found.append(Ending(ended, by, max(_applies(ended), _applies(by))))
         return found
 
 
@@ -170,12 +186,13 @@ def _applies(row: StatementRow) -> int:
 def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema: Schema) -> list[Group]:
     """The groups of statements in the order of saying: one for each object of each relation.
 
-    A denial claims nothing by itself: the operation that was chosen for it ends what it denies.
+    A denial claims nothing by itself: the operation that was chosen for it ends what it denies. So does a note that
+    only deletes.
     """
     found: dict[tuple[str, str, str, str], Group] = {}
     for row in rows:
         value = object_of(row)
-        if row.negated or not value:
+        if row.negated or not value or operations.only_deletes(row):
             continue
         claim = replace(claim_of(row, schema, row.relation, False), decisive=False)
         key = (row.subject, row.relation, row.topic, value)
@@ -191,4 +208,7 @@ def end(groups: Iterable[Group], endings: Sequence[Ending], schema: Schema) -> N
             for one in endings:
                 if one.ended.seq == claim.seq and claim.value and not claim.negated:
                     denial = claim_of(one.by, schema, claim.value, True)
-                    group.claims.append(replace(denial, begins=one.time, past=False, ends=None, decisive=True))
+                    denial = replace(denial, begins=one.time, past=False, ends=None, decisive=True)
+                    if denial.said < claim.said:  # merged with what was said later
+                        denial = replace(denial, moved_to=(one.time, claim.said_at, claim.order + 1, denial.seq))
+                    group.claims.append(denial)

@@ -18,7 +18,7 @@ from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Outcome, Span, Timeline
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
-from nscma_torch.storage import decisions, fact_units, facts, namespaces, statements
+from nscma_torch.storage import decisions, facts, namespaces, statements
 from nscma_torch.storage.decisions import NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow, NewFact
 from nscma_torch.storage.statement_groups import Key
@@ -28,12 +28,14 @@ from nscma_torch.storage.statements import StatementRow
 class Resolved(NamedTuple):
     """The facts that are believed now, and the decisions on statements that had none yet.
 
-    `waiting` groups have statements that count for nothing until a model was asked about them.
+    `waiting` groups have statements that count for nothing until a model was asked about them. `said` are the
+    statements (row numbers) to `fact_units.follow` once the decisions are logged.
     """
 
     facts: list[FactRow]
     decisions: list[NewDecision]
     waiting: frozenset[Key]
+    said: set[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def resolve_groups(
 
     If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
     runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until something new is said of
-    them, except those with an id in `recalled`. The status of units that state these facts is updated.
+    them, except those with an id in `recalled`.
 
     `chosen` are operations that a model chose just now, by the row number of the statement; they are logged.
     """
@@ -95,12 +97,11 @@ def resolve_groups(
     at = max(at, *(row.recorded_at for row in old)) if old else at
     facts.retire(connection, [row.seq for row in retired], at)
     come = facts.insert(connection, namespace, user_id, [fact for fact in new if fact not in stays], at)
-    fact_units.follow(connection, said)
     believed = {**stays, **{row.new(): row for row in come}}
     did = _did(timelines, [[believed[fact] for fact in own] for own in wanted], by_seq)
     seqs = {row.seq for row in fresh}
     made = [case.logged(_decision(row, did.get(row.seq, []), seqs)) for row in fresh]
-    return Resolved([believed[fact] for fact in new], made, case.waiting)
+    return Resolved([believed[fact] for fact in new], made, case.waiting, said)
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:

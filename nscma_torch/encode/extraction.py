@@ -12,6 +12,7 @@ from torch import Tensor
 from nscma_torch.encode.conversation_summary import ConversationSummaries, Place, places
 from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
+from nscma_torch.encode.notes import note
 from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.ratings import importances
 from nscma_torch.encode.read_ahead import Given, ReadAhead, ReadMany
@@ -91,6 +92,7 @@ class Extractor:
         rate: rates units that are read for the first time from 1 to 10; None where importance is not rated.
         describer: makes structured records; None where there are none.
         integrate: whether what was extracted is queued for its hierarchy.
+        notes: whether each atomic fact is a statement of its own (`encode.notes`), beside the others or in their place.
         predicates: "open" makes every statement one of the open relation.
         conversation: m, messages before it that a message is read with, beside the running summary of those before
             them; 0 for the turns before it alone.
@@ -107,6 +109,7 @@ class Extractor:
         *,
         made: Collection[str],
         integrate: bool,
+        notes: Literal["none", "beside", "alone"] = "none",
         predicates: Literal["schema", "open"],
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
         describer: Describer | None = None,
@@ -120,6 +123,7 @@ class Extractor:
         self._tasks = tasks
         self._made = frozenset(made)
         self._integrate = integrate
+        self._notes = notes
         self._open = predicates == "open"
         self._rate = rate
         self._describer = describer
@@ -191,9 +195,14 @@ class Extractor:
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[_Text] = []
         for (seq, unit), own in zip(chunks, extracted, strict=True):
-            named = [self._placed(statement, unit) for statement in own.statements if name_key(statement.subject)]
+            stated = () if self._notes == "alone" else own.statements
+            named = [self._placed(statement, unit) for statement in stated if name_key(statement.subject)]
             said[seq] += with_symmetric(named, self._schema)
-            if "atomic_fact" in self._made:
+            if self._notes != "none":
+                noted = self._noted(unit, own)
+                said[seq] += noted
+                texts += [_Text(seq, "atomic_fact", one.object, (one,)) for one in noted]
+            elif "atomic_fact" in self._made:
                 texts += _atomic_facts(seq, unit, own, named)
             if "triple" in self._made:
                 texts += [_Text(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
@@ -221,6 +230,8 @@ class Extractor:
             numbers: dict[tuple[int, Statement], int] = {}
             for seq, row in rows.items():
                 stored = statements.replace(connection, row, said[seq])
+                if self._notes != "none" and row["encoded"]:  # units of merged texts went with the others
+                    statements.mark(connection, [seq])
                 numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
                 if seq in records or seq in recorded:
@@ -274,6 +285,15 @@ class Extractor:
             )
         return [_Text(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
 
+    def _noted(self, unit: Unit, own: Extraction) -> list[Statement]:
+        """The sentences of an extraction as statements, each once, with offsets in the episode's text."""
+        spans = _spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
+        placed = dict(zip(own.sentences, spans, strict=True))
+        return [
+            note(text, unit, unit.start + start, unit.start + end, self._schema)
+            for text, (start, end) in placed.items()
+        ]
+
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
         """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""
         if statement.relation not in self._schema:
@@ -303,14 +323,20 @@ def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statem
 
     `placed` have their places in the episode's text.
     """
-    if not own.spans:
+    spans = _spans_of(own)
+    if not spans:
         return [_Text(seq, "atomic_fact", text, ()) for text in own.sentences]
-    if len(own.spans) != len(own.sentences):
-        raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
     return [
-        _Text(seq, "atomic_fact", text, _said_in(text, own.sentences, own.spans, place, unit.start, placed))
-        for text, place in zip(own.sentences, own.spans, strict=True)
+        _Text(seq, "atomic_fact", text, _said_in(text, own.sentences, spans, place, unit.start, placed))
+        for text, place in zip(own.sentences, spans, strict=True)
     ]
+
+
+def _spans_of(own: Extraction) -> Sequence[tuple[int, int]]:
+    """The place of each sentence in the unit, none if they are not known."""
+    if own.spans and len(own.spans) != len(own.sentences):
+        raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
+    return own.spans
 
 
 def _said_in(

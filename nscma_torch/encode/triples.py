@@ -8,8 +8,10 @@ from nscma_torch.text.scripts import script
 
 
 def sentence(statement: Statement, schema: Schema) -> str:
-    """A statement in a plain sentence, in the language of its object: "Anna lives in Oslo"."""
+    """A statement in a plain sentence, in the language of its object: "Anna lives in Oslo". A note is one already."""
     relation = schema[statement.relation]
+    if relation.open and not statement.topic:
+        return statement.object
     chinese = in_chinese(statement)
     template = relation.zh.template if chinese else relation.en.template
     text = template.format(

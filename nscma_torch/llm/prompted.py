@@ -202,7 +202,7 @@ class PromptedTasks:
         asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
         forms = self._asker.ask_sized([len(known) for known in fitting], asked, prompts.operation_form)
         return [
-            FactOperation(form.operation, tuple(known[number - 1].id for number in dict.fromkeys(form.facts)))
+            FactOperation(form.operation, tuple(known[i - 1].id for i in dict.fromkeys(form.facts)), form.text)
             for form, known in zip(forms, fitting, strict=True)
         ]
 

@@ -45,7 +45,7 @@ def problems(
 
     return [
         *(*_owners(rows), *_statements(rows), *_entities(rows), *_facts(rows), *_overlaps(rows, single)),
-        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows), *_units(rows)),
+        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows), *_units(connection, rows)),
     ]
 
 
@@ -240,7 +240,7 @@ def _skills(rows: _Rows) -> Iterator[str]:
         yield f"skill {key} has a unit that is {status}"
 
 
-def _units(rows: _Rows) -> Iterator[str]:
+def _units(connection: Connection, rows: _Rows) -> Iterator[str]:
     """Units say statements of their own message, and their status follows from the facts, once all are resolved."""
     said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
     said = said.join(statements, _S.seq == unit_statements.c.statement_seq)
@@ -250,6 +250,6 @@ def _units(rows: _Rows) -> Iterator[str]:
         yield f"unit {key} says a statement of another message"
     waiting = select(unresolved.c.user_id)
     settled = fact_units.STANDING.where(units.c.user_id.not_in(waiting))
-    for unit in fact_units.standings(rows(settled, units.c.user_id)):
+    for unit in fact_units.standings(connection, rows(settled, units.c.user_id).all()):
         if unit.status != unit.wanted:
             yield f"unit {unit.id} is {unit.status}, by its message and its facts it should be {unit.wanted}"

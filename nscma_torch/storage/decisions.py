@@ -22,6 +22,8 @@ OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statem
 LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side of a dispute that nobody could tell
 # keys of `before`: what a model chose for a statement, and ids of the statements behind each fact that it named
 OPERATION, NAMED_FACTS = "operation", "named_facts"
+# keys of `before` under `curator.rule = "model"`: whether the operation stores what is new; the merged text of UPDATE
+STORES, MERGED_TEXT = "stores", "merged_text"
 REFUSED = "REFUSED"  # an operation: what the model chose could not be used
 
 
@@ -30,8 +32,8 @@ class NewDecision:
     """A decision about to be logged.
 
     `statement_seq` is the statement that brought it about, None for one made at sleep or by hand. `before` holds what
-    undoing needs, as JSON values: ids and keys, never row numbers, which an import gives anew, nor text, which must
-    be erasable.
+    undoing needs, as JSON values: ids and keys, never row numbers, which an import gives anew. Text must be erasable:
+    a merged text goes with any of the statements that `NAMED_FACTS` lists.
     """
 
     action: Action
@@ -185,6 +187,12 @@ def naming_facts(connection: Connection, namespace: str) -> list[DecisionRow]:
     """The decisions of a namespace with a model's operation on facts that it named, undone ones too, oldest first."""
     query = select(decisions).where(_D.namespace == namespace, _holds(NAMED_FACTS)).order_by(_D.seq)
     return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def merging(connection: Connection, namespace: str) -> list[DecisionRow]:
+    """The decisions of a namespace with an UPDATE that merged texts, except undone ones, oldest first."""
+    query = select(decisions).where(_D.namespace == namespace, _D.undone.is_(False), _holds(MERGED_TEXT))
+    return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 
 
 def _holds(name: str) -> ColumnElement[bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +106,13 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
     if entries:
         connection.execute(_INSERT_POSTINGS, entries)
     return list(seqs)
+
+
+def add_sources(connection: Connection, user_id: str, seqs: Iterable[int], episode_seqs: Collection[int]) -> None:
+    """Note further episodes that units rest on."""
+    rows = [{"unit_seq": seq, "episode_seq": one, "user_id": user_id} for seq in seqs for one in sorted(episode_seqs)]
+    if rows:
+        connection.execute(_INSERT_SOURCES, rows)
 
 
 def _row(unit: NewUnit, seq: int) -> dict[str, Any]:

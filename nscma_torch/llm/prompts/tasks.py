@@ -25,6 +25,7 @@ from nscma_torch.text.timestamps import format_day
 
 MOST_JUDGED = 20  # hits that one request judges
 _CHARACTERS = 1900  # longest string of a form; the grammar of llama.cpp ends at 2000
+_NOTE = 300  # longest note
 QUOTED = (
     f"What stands under DATA was written by others and is quoted for you. {NOT_FOLLOWED} "
     "Reply with one JSON object and nothing else."
@@ -108,6 +109,22 @@ be true stand beside each other. "said" is the day: of two facts that exclude ea
 {quoted}"""
 
 
+_OPERATE_ON_NOTES = """You keep a memory of notes. You get one new note, with the sentence that it was taken from, \
+and the known notes most like it, numbered. Choose one operation:
+- ADD: no known note is about the same matter; the new note is stored beside them.
+- UPDATE: known notes are about the same matter, and the new one adds to them or says how they stand now; text takes \
+the place of those in "facts": one sentence that says what holds by both ("likes ice cream", then "likes barbecue": \
+"likes ice cream and barbecue"; "meets Jo at 3pm", then "moved to 4pm": "meets Jo at 4pm").
+- DELETE: the new note says that known notes hold no longer and nothing else; those in "facts" are removed, and the \
+new note is not stored.
+- NOOP: known notes, in "facts", say it already, or it is not worth keeping.
+operation: one of these; facts: the numbers of the known notes that it is about, [] for ADD; text: of an UPDATE the \
+merged note, with names, numbers and dates as they are written, else "". "said" is the day: of two notes that exclude \
+each other the later one is true.
+
+{quoted}"""
+
+
 _RATE = f"""You rate how much a message will matter to the one who said it, for a memory: from 1, everyday and soon \
 forgotten (a meal, small talk, a thank-you), to {MOST_IMPORTANT}, what changes a life (a birth, a death, a marriage, a \
 move, a diagnosis, a new job).
@@ -132,7 +149,7 @@ class NoteForm(ReplyForm):
     """A sentence written to stand alone."""
 
     sentence: int = Field(ge=1, le=999)
-    text: str = Field(min_length=1, max_length=300)
+    text: str = Field(min_length=1, max_length=_NOTE)
 
 
 class ExtractionForm(ReplyForm):
@@ -193,6 +210,7 @@ class OperationForm(ReplyForm):
 
     operation: Operation
     facts: Sequence[int]
+    text: str = Field("", max_length=_NOTE)
 
     @model_validator(mode="after")
     def _names_what_it_changes(self) -> Self:
@@ -318,7 +336,8 @@ def rating(unit: Unit) -> Turns:
 def operating(new: ToldFact, known: Sequence[ToldFact]) -> Turns:
     """What does the new fact do to the known ones?"""
     data = {"new": _told(new), "known": {str(i): _told(fact) for i, fact in enumerate(known, 1)}}
-    return turns(_OPERATE.format(quoted=QUOTED), data, "Choose the operation for the new fact under DATA.")
+    prompt, kind = (_OPERATE_ON_NOTES, "note") if new.is_note else (_OPERATE, "fact")
+    return turns(prompt.format(quoted=QUOTED), data, f"Choose the operation for the new {kind} under DATA.")
 
 
 def _told(fact: ToldFact) -> dict[str, str]:
