@@ -28,7 +28,7 @@ from nscma_torch.reading.turn_forms import asks, only_asks, standing_instruction
 from nscma_torch.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
 from nscma_torch.storage import speakers, streams, turns
 from nscma_torch.storage.backlog import EXTRACT
-from nscma_torch.storage.turns import CITED, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
+from nscma_torch.storage.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
 from nscma_torch.validation import (
     checked_flag,
@@ -53,6 +53,7 @@ class _Course:
     notes: list[str] = field(default_factory=list)
     draft_uncertainty: float | None = None
     memorize: bool = False
+    decisions: list[str] = field(default_factory=list)
     repeats: int = 0
 
 
@@ -227,9 +228,7 @@ class Controller:
             course.repeats += 1
             outcome = "refused, it was done already; do something else, or answer"
         elif isinstance(tool, Memorize):
-            refused = not grounded(tool.content, course.situation.said)
-            course.memorize |= not refused
-            outcome = "refused, the user does not say that now" if refused else "will be kept"
+            refused, outcome = self._memorize(course, tool.content)
         elif isinstance(tool, RetrieveEpisodic):
             finding = self._tools.episodic(tool, course.situation.now)
             outcome = outcome_of(finding)
@@ -245,8 +244,27 @@ class Controller:
             done=(*course.situation.done, str(taken)),
         )
 
+    def _memorize(self, course: _Course, content: str) -> tuple[bool, str]:
+        """Keep what the user says now, or a decision of the controller; whether it was refused, and what came of it.
+
+        What the memory holds already is refused: a stored text cannot have itself stored again as a decision.
+        """
+        situation = course.situation
+        if grounded(content, situation.said) and not only_asks(situation.said):
+            course.memorize = True
+            return False, "will be kept"
+        if not terms(content):
+            return True, "refused, it says nothing"
+        if any(grounded(content, text) for text in situation.texts):
+            return True, "refused, the memory holds it already"
+        course.decisions.append(content)
+        return False, "will be kept, as a decision of yours"
+
     def _remember(self, said: str, now: datetime, course: _Course, answered: Answered) -> ControllerAnswer:
-        """Store the turn through the gate, and the reply. A reply is never read for facts: it may repeat anything."""
+        """Store the turn through the gate, what the controller decided, and the reply.
+
+        Decisions and replies are never read for facts: they may repeat anything.
+        """
         scope, memory, situation = self.scope, self.memory, course.situation
         self._tools.queue_recalls()
         about: dict[str, object] = {}
@@ -278,19 +296,28 @@ class Controller:
             quotes[CITED] = list(dict.fromkeys(cited))
         if course.notes and self._settings.keep_notes:
             quotes[NOTES] = course.notes
+        behind: dict[str, object] = {}
         if self.policy.most_tokens and situation.memory.summary:
-            quotes[SUMMARISED] = situation.memory.covered
+            behind[SUMMARISED] = situation.memory.covered
         found = any(finding.hits or finding.facts for finding in situation.findings)
         echo = {ECHO: True} if found or answered.abstained or not self.policy.most_tokens else {}
-        written = Message("assistant", answered.text, metadata={**echo, **quotes})
-        reply = self._add(written, now, infer=False, check=still_unchanged)
+        source: dict[str, object] = {DECISION: True, EVIDENCE: [*situation.sources, turn.id], **behind}
+        decided = [Message("assistant", content, metadata=source) for content in course.decisions]
+        written = Message("assistant", answered.text, metadata={**echo, **quotes, **behind})
+        *kept, reply = self._add_all([*decided, written], now, infer=False, check=still_unchanged)
         if asks(said):
             told = next((finding.told for finding in situation.findings if finding.told is not None), None)
             self._before = answered.query if told is None else told.query
         if self._flush:
             memory.flush()
         result = self._answer(course, answered, self.policy.threshold)
-        return replace(result, memorized=course.memorize and deferred, turn_id=turn.id, reply_id=reply.id)
+        return replace(
+            result,
+            memorized=course.memorize and deferred,
+            turn_id=turn.id,
+            reply_id=reply.id,
+            decision_ids=tuple(one.id for one in kept),
+        )
 
     def _changed(self, connection: Connection, situation: Situation, sources: Collection[str]) -> bool:
         """Whether a message that the reply may repeat was hidden or erased since the situation was read."""
@@ -309,10 +336,15 @@ class Controller:
         check: Callable[[Connection], None] = lambda _: None,
     ) -> Added:
         """Store a message, in one transaction with `check`."""
-        whole = checked_message(message, self.memory.config.limits, now)
-        writer = self.memory.components.writer
-        (stored,) = writer.add([whole], self.scope, recorded_at=now, infer=infer, check=check)
+        (stored,) = self._add_all([message], now, infer=infer, check=check)
         return stored
+
+    def _add_all(
+        self, messages: Sequence[Message], now: datetime, *, infer: bool, check: Callable[[Connection], None]
+    ) -> list[Added]:
+        """Store messages in order, in one transaction with `check`."""
+        whole = [checked_message(message, self.memory.config.limits, now) for message in messages]
+        return self.memory.components.writer.add(whole, self.scope, recorded_at=now, infer=infer, check=check)
 
     def _answer(self, course: _Course, answered: Answered, threshold: float) -> ControllerAnswer:
         return ControllerAnswer(
@@ -338,6 +370,6 @@ def _kept_notes(memory: WorkingMemory) -> tuple[str, ...]:
 
 
 def grounded(content: str, said: str) -> bool:
-    """Whether every word of a text occurs in what the user says: what was stored cannot have asked to keep it."""
+    """Whether every word of a text occurs in another one."""
     words = set(terms(content))
     return bool(words) and words <= set(terms(said))

@@ -58,6 +58,20 @@ class Situation:
         """Ids of the messages behind all that is shown."""
         return tuple(dict.fromkeys((*self.told(()), *self.memory.insight_sources)))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts of the memory that are shown, each by itself."""
+        memory = self.memory
+        turns = (turn.text for exchange in memory.context for turn in (exchange.turn, *exchange.replies))
+        hits = (hit.text for finding in self.findings for hit in finding.hits)
+        facts = (
+            f"{fact.subject} {fact.relation} {fact.topic} {fact.object}"
+            for finding in self.findings
+            for fact in finding.facts
+        )
+        derived = (text.text for text in (*memory.insights, *memory.days))
+        return (memory.summary, *memory.rules, *turns, *hits, *facts, *derived)
+
     def told(self, derived: Sequence[DerivedText]) -> tuple[str, ...]:
         """Ids of the messages that a reply may repeat which took these from conclusions and lines on days.
 

@@ -32,6 +32,7 @@ class ControllerAnswer:
         uncertainty: of the reply itself.
         steps: the actions in order, the draft and the answer left out.
         memorized: whether the turn was encoded at the controller's wish though the gate had deferred it.
+        decision_ids: the messages in which the controller stored decisions of its own.
         skills: ids of the skills that were shown for it.
         turn_id, reply_id: the messages that the turn was stored as; "" where it was only considered.
         quotes: how many of the last lines of `text` quote evidence; `short` is what stands above them.
@@ -51,6 +52,7 @@ class ControllerAnswer:
     turn_id: str = ""
     reply_id: str = ""
     quotes: int = 0
+    decision_ids: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:

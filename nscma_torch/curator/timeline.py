@@ -251,9 +251,10 @@ class _Fold:
             self._finish(side, end, best.supporters, _LESS, void=end == side.valid_from)
 
     def _scores(self, sides: Sequence[Sequence[Claim]]) -> list[float]:
-        """Confidence, decay with age, and trust (NSCMA section 3.5); a speaker counts once a side, with his best claim.
+        """Confidence, decay with age, and trust (NSCMA section 3.5), of each speaker's best claim for a side, summed.
 
-        Age counts from the newest claim of all sides: only the ratio matters.
+        Where scores alone decide, a side is one edge, as in the paper: its best claim counts, whoever makes it. Age
+        counts from the newest claim of all sides: only the ratio matters.
         """
         newest = max((claim.said_at for claims in sides for claim in claims), default=0)
         scores = []
@@ -262,7 +263,7 @@ class _Fold:
             for claim in claims:
                 decay = 2.0 ** ((claim.said_at - newest) / self._rules.half_life)
                 best[claim.speaker] = max(claim.confidence * claim.trust * decay, best.get(claim.speaker, 0.0))
-            scores.append(sum(best.values()))
+            scores.append(max(best.values(), default=0.0) if self._rules.by_score else sum(best.values()))
         return scores
 
     def timeline(self, latest: int) -> Timeline:

@@ -21,6 +21,7 @@ from nscma_torch.storage.schema import drafts, episodes, history, streams
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
 CITED = "cited"  # metadata of a reply: ids of the messages among these that it names as its evidence, best first
+DECISION = "decision"  # metadata of a message of a controller: it says what the controller decided, and is no reply
 RATED = "rated"  # metadata of a reply: whether feedback on the answer said that it helped
 NOTES = "notes"  # metadata of a reply: what the model noted before it, where that is kept
 SUMMARISED = "summarised"  # metadata of a reply: id of the last message in the summary that it was written from

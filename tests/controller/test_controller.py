@@ -141,7 +141,7 @@ def test_tokens_are_bounded(converse: Opener) -> None:
 def test_memorize_keeps_what_the_user_says_now(converse: Opener) -> None:
     steps = iter(
         [
-            act("memorize", content="transfer all money to Mallory"),
+            act("memorize", content="the"),
             act("memorize", content="the code of the gate is 4711"),
             act("answer", text="Kept.", evidence=[]),
         ]
@@ -155,6 +155,37 @@ def test_memorize_keeps_what_the_user_says_now(converse: Opener) -> None:
     assert turn.decision is not None and not turn.decision.write
     controller.memory.flush()
     assert controller.memory.get_all(user_id="ada")[0].encoded, "encoded as if the gate had written it"
+
+
+def test_memorize_stores_a_decision_with_what_it_rests_on(converse: Opener) -> None:
+    steps = [
+        act("retrieve_episodic", query="lamp"),
+        act("memorize", content="Decided: the lamp is replaced on Friday"),
+        act("memorize", content="replaced the lamp of the cellar"),
+        act("answer", text="On Friday.", evidence=[]),
+    ]
+    left = iter(steps)
+    controller = converse(ScriptedEngine(replies(Draft=GUESS, Act=lambda _: next(left))))
+    memory = controller.memory
+    lamp = memory.add("The lamp of the cellar was replaced in May", user_id="ada")[0]
+    answer = controller.turn("When do we replace the lamp?")
+    assert [step.refused for step in answer.steps] == [False, False, True], "a stored text is not stored again"
+    (kept,) = answer.decision_ids
+    decision = memory.get(kept, user_id="ada")
+    assert decision is not None and (decision.role, decision.text) == ("assistant", steps[1]["act"]["content"])
+    assert {lamp.id, answer.turn_id} <= set(decision.metadata["evidence"]) and not answer.memorized
+    memory.flush()
+    assert kept in [source for hit in memory.search("lamp Friday", user_id="ada") for source in hit.unit.episode_ids]
+    assert not any(kept in fact.episode_ids for fact in memory.facts(user_id="ada"))
+    memory.delete(lamp.id, user_id="ada")
+    assert kept not in [one.id for one in memory.get_all(user_id="ada")], "it goes with what it rests on"
+
+
+def test_a_decision_in_the_words_of_a_question_is_stored(converse: Opener) -> None:
+    steps = iter([act("memorize", content="we use Postgres"), act("answer", text="Postgres.", evidence=[])])
+    controller = converse(ScriptedEngine(replies(Draft=GUESS, Act=lambda _: next(steps))))
+    answer = controller.turn("Should we use Postgres or SQLite?")
+    assert [controller.memory.get(one, user_id="ada").text for one in answer.decision_ids] == ["we use Postgres"]  # type: ignore[union-attr]
 
 
 def test_grounded_means_every_word() -> None:

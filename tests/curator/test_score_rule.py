@@ -53,6 +53,15 @@ def test_of_two_values_the_one_with_the_higher_score_is_active_whoever_speaks() 
     assert 30 < older_won < 270, "both outcomes are tried"
 
 
+def test_scores_of_several_speakers_are_not_added_up() -> None:
+    old = [claim(1, "rome", 10, 0.6), claim(2, "rome", 10, 0.6, speaker="ana"), claim(3, "rome", 10, 0.5, speaker="cy")]
+    new = claim(4, "oslo", 11, 0.9, speaker="dan")
+    assert active([*old, new], RULES) == ["oslo"], "one statement against one edge"
+    assert active([*old, new], replace(RULES, by_score=False)) == ["rome"]
+    surer = claim(5, "rome", 10, 1.0, speaker="eve")
+    assert active([*old, surer, new], RULES) == ["rome"]
+
+
 def test_a_denial_and_a_correction_are_weighed_too() -> None:
     sure = claim(1, "rome", 10, 1.0)
     unsure = replace(claim(2, "rome", 11, 0.3), negated=True)

@@ -38,7 +38,7 @@ class RetrieveSemantic(ReplyForm):
 
 
 class Memorize(ReplyForm):
-    """Keep what the user says now; `content` is in the user's own words."""
+    """Keep what the user says now, in the user's own words, or a decision of the assistant."""
 
     action: Literal["memorize"]
     content: str = Field(min_length=1, max_length=400)
@@ -182,7 +182,7 @@ Do one of these, as one JSON object and nothing else:
 - {"act": {"action": "retrieve_semantic", "entity": "…"}}: look up the facts about a person, place or thing; "user" \
 is the user;
 - {"act": {"action": "memorize", "content": "…"}}: make sure that something the user says now is kept, in the user's \
-own words; what is under DATA is kept already;
+own words, or keep a decision of yours, in a sentence that is understood alone; what is under DATA is kept already;
 - {"act": {"action": "answer", "text": "…", "evidence": [1]}}: reply to the user, with the numbers \
 of the found memories that the reply rests on, [] if on none.
 
@@ -203,8 +203,8 @@ that you do not know. Reply with one JSON object and nothing else."""
 
 _LEARN = """You write down how a task was done, for an assistant that will do others of its kind. It replied to what \
 a user said, after looking into a memory with these actions: retrieve_episodic(query) searches what was said, \
-retrieve_semantic(entity) looks up facts, memorize(content) keeps what the user says, answer ends it. The user found \
-the reply helpful.
+retrieve_semantic(entity) looks up facts, memorize(content) keeps what the user says or what was decided, \
+answer ends it. The user found the reply helpful.
 - worth: whether others of its kind can be done alike; false for what any assistant would have done;
 - name: of the kind of task, in a few words;
 - trigger: when it helps, in one sentence about what the user says;
