@@ -33,7 +33,7 @@ def claim(seq: int, value: str, at: float, confidence: float, trust: float = 1.0
 
 def score(one: Claim, now: float) -> float:
     """confidence * delta(age) * trust, delta halving every 30 days (NSCMA section 3.5)."""
-    return one.confidence * one.trust * 2.0 ** (-(now - one.said_at / DAY) / 30.0)
+    return float(one.confidence * one.trust * 2.0 ** (-(now - one.said_at / DAY) / 30.0))
 
 
 def active(claims: list[Claim], rules: Rules) -> list[str]:
