@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from nscma_torch import forking as _forking  # noqa: F401 - importing it registers a handler
 from nscma_torch.config import Config
 from nscma_torch.derivers import lacking
 from nscma_torch.encode.stages import Stages

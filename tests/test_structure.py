@@ -28,7 +28,7 @@ FLOORS = (  # top to bottom
     ("text", "neural"),
     ("config", "extras", "protocols", "relations", "user_shares"),
     ("records", "tensor_files"),
-    ("errors", "erasable_cache", "locked_property", "rendezvous"),
+    ("errors", "erasable_cache", "locked_property", "rendezvous", "forking"),
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 BARE = {"torch", "safetensors", "nscma_kernels", "nscma_torch"}  # what a bare GPU machine has, for buffer/
