@@ -77,11 +77,14 @@ def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom]
             app.mount(path, mounted)
     public = {"/docs", "/openapi.json"}.union(*(room.public for room in made))
     streams = frozenset[str]().union(*(room.streams for room in made))
+    unread = frozenset[str]().union(*(room.unread for room in made))
     access = Access(Tokens(settings.tokens), default=settings.user)
-    app.add_middleware(Limits, limits=limits, streams=streams)  # the innermost; each that follows is around it
+    app.add_middleware(
+        Limits, limits=limits, streams=streams, unread=unread
+    )  # the innermost; each that follows is around it
     app.add_middleware(Door, access=access, public=public)
     cors(app, limits)
-    app.add_middleware(Sites, settings=settings, limits=limits)
+    app.add_middleware(Sites, settings=settings, limits=limits, public=public)
     app.add_middleware(Measured, measures=measures)
     return app
 

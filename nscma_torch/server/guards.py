@@ -1,11 +1,13 @@
-"""From which sites requests are taken: the Host header against DNS rebinding, the Origin header against other pages.
+"""Refuse requests of other sites, by the headers Host (against DNS rebinding), Origin and Sec-Fetch-Site.
 
 A page of another site that a browser has open could otherwise use a server that asks for no token, under a name that
-was pointed at this machine, or by requests that a browser sends without asking (a form, a POST of plain text).
+was pointed at this machine, or by requests that a browser sends without asking (a form, a POST of plain text, an image
+or frame, which carry no Origin). A link to a public path may be followed from anywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -26,8 +28,9 @@ _OWN = frozenset({"localhost", "127.0.0.1", "::1"})
 class Sites:
     """ASGI middleware that refuses requests in the name of another site."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, limits: Server) -> None:
+    def __init__(self, app: ASGIApp, *, settings: Settings, limits: Server, public: Collection[str]) -> None:
         self._app = app
+        self._public = frozenset(public)
         self._origins = frozenset(limits.origins)
         inside = settings.host == "localhost" or is_loopback(settings.host)
         names = {settings.host.lower(), *(name.lower() for name in limits.hosts)}
@@ -35,20 +38,26 @@ class Sites:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            error = self._fault(Headers(scope=scope))
+            error = self._fault(Headers(scope=scope), scope)
             if error is not None:
                 await problem(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _fault(self, headers: Headers) -> ForbiddenError | None:
+    def _fault(self, headers: Headers, scope: Scope) -> ForbiddenError | None:
         host = headers.get("host", "")
         if self._names is not None and _name(host) not in self._names:
             return ForbiddenError(
                 f"the Host header names {host[:80]!r}, which this server is not; add it to server.hosts"
             )
         origin = headers.get("origin")
-        if origin is None or origin in self._origins or urlsplit(origin).netloc.lower() == host.lower():
+        if origin is None:
+            if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _follows_link(
+                headers, scope, self._public
+            ):
+                return None
+            return ForbiddenError("pages of another site may not use this server; add their origin to server.origins")
+        if origin in self._origins or urlsplit(origin).netloc.lower() == host.lower():
             return None
         return ForbiddenError(f"pages of {origin[:80]!r} may not use this server; add it to server.origins")
 
@@ -63,6 +72,12 @@ def cors(app: FastAPI, limits: Server) -> None:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Retry-After", "WWW-Authenticate", *(f"X-NSCMA-{name}" for name in _OF_THE_PROXY)],
         )
+
+
+def _follows_link(headers: Headers, scope: Scope, public: Collection[str]) -> bool:
+    """Whether a browser opens a page that anybody may read in a tab of its own."""
+    opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return opens and scope["method"] in ("GET", "HEAD") and scope["path"] in public
 
 
 def _name(host: str) -> str:

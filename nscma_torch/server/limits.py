@@ -17,10 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nscma_torch.config import Server
 from nscma_torch.errors import AccessError, TokenError
 from nscma_torch.server.access import principal_of
+from nscma_torch.server.json_bounds import exceeded
 from nscma_torch.server.problems import BodyError, TooManyRequestsError, problem
 from nscma_torch.server.work import ASKED, LOCAL, Asked
 
 _MOST_BUCKETS = 10_000
+_SHORT_BODY = 1 << 16  # bytes that are counted on the event loop
 
 
 class Rates:
@@ -51,12 +53,18 @@ class Rates:
 
 
 class Limits:
-    """ASGI middleware behind the door; `streams` are the paths whose bodies may be of any size."""
+    """ASGI middleware behind the door.
 
-    def __init__(self, app: ASGIApp, *, limits: Server, streams: Collection[str]) -> None:
+    Args:
+        streams: paths whose bodies may be of any size.
+        unread: paths whose bodies are passed on and never parsed.
+    """
+
+    def __init__(self, app: ASGIApp, *, limits: Server, streams: Collection[str], unread: Collection[str] = ()) -> None:
         self._app = app
         self._limits = limits
         self._streams = frozenset(streams)
+        self._unread = frozenset(unread)
         self._rates = Rates(limits.rate, limits.burst)
         self._running: Counter[str] = Counter()
 
@@ -73,7 +81,9 @@ class Limits:
         asked = Asked(key)
         ASKED.set(asked)
         try:
-            body = _Body(self._limits, scope, receive, send, asked, any_size=scope["path"] in self._streams)
+            path = scope["path"]
+            parsed = path not in self._streams and path not in self._unread
+            body = _Body(self._limits, scope, receive, send, asked, any_size=path in self._streams, parsed=parsed)
             await self._app(scope, body.receive, body.send)
         finally:
             self._running[key] -= 1
@@ -107,7 +117,15 @@ class _Body:
     """The body of a request as it comes in, up to the limits; its error is answered whatever the application says."""
 
     def __init__(
-        self, limits: Server, scope: Scope, receive: Receive, send: Send, asked: Asked, *, any_size: bool
+        self,
+        limits: Server,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        asked: Asked,
+        *,
+        any_size: bool,
+        parsed: bool,
     ) -> None:
         self._limits = limits
         self._scope = scope
@@ -115,6 +133,7 @@ class _Body:
         self._send = send
         self._asked = asked
         self._any_size = any_size
+        self._pieces: list[bytes] | None = [] if parsed else None
         self._size = 0
         self._due: float | None = None  # the time until which a body must be there, once it is read
         headers = Headers(scope=scope)
@@ -146,7 +165,20 @@ class _Body:
             if self._size > self._limits.max_body and not self._any_size:
                 self._error = _too_large(self._limits)
                 raise self._error
+            await self._check_values(message.get("body", b""))
         return message
+
+    async def _check_values(self, piece: bytes) -> None:
+        """Raise `BodyError` for a body of too many values, before anything is made of them."""
+        if self._pieces is None:
+            return
+        self._pieces.append(piece)
+        if self._whole:
+            body, self._pieces = b"".join(self._pieces), None
+            bound = exceeded(body) if len(body) <= _SHORT_BODY else await asyncio.to_thread(exceeded, body)
+            if bound is not None:
+                self._error = BodyError(f"the body is not read: {bound}; send less at once", 413)
+                raise self._error
 
     async def send(self, message: Message) -> None:
         """Hand on what the application says, or the error of the body in its place."""

@@ -15,7 +15,7 @@ from nscma_torch.compat.mem0 import operations, searching
 from nscma_torch.errors import ScopeError
 from nscma_torch.server.access import Eraser, Principal, Reader, Writer
 from nscma_torch.server.rooms import Here
-from nscma_torch.server.schemas import Closed, Filtered, MessageIn, OfRun, OfUser
+from nscma_torch.server.schemas import MANY, Closed, Filtered, MessageIn, OfRun, OfUser
 
 router = APIRouter(tags=["mem0"])
 _JSON = dict[str, Any]
@@ -91,7 +91,7 @@ class Listed(OfRun):
 class Created(OfRun):
     """What mem0's `add` takes."""
 
-    messages: str | MessageIn | list[MessageIn]
+    messages: str | MessageIn | Annotated[list[MessageIn], MANY]
     metadata: dict[str, Any] | None = None
     timestamp: str | float | None = None
     expiration_date: str | None = None

@@ -73,6 +73,7 @@ class Room:
         mounts: ASGI applications by the path below which they answer; `access.principal_of(scope)` says who asks.
         public: exact paths that are read (GET) without a token: what holds nothing of anybody's, such as a page.
         streams: exact paths whose bodies may be of any size, as they are read piece by piece.
+        unread: exact paths whose bodies are passed on without being parsed, and may hold any number of values.
         lifespan: opened before the first request, closed after the last one.
     """
 
@@ -80,6 +81,7 @@ class Room:
     mounts: Mapping[str, ASGIApp] = field(default_factory=dict)
     public: frozenset[str] = frozenset()
     streams: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
 
 

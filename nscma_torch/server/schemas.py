@@ -25,6 +25,10 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Id = Annotated[str, Field(min_length=1, max_length=256)]
 
 
+FIRST_ERROR = Field(fail_fast=True)  # of a list: an error for each item would take more than the list
+MANY = Field(fail_fast=True, max_length=4096, description="more of them go to /v1/messages/stream")
+
+
 class Closed(BaseModel):
     """Base of what comes in: an unknown name is an error."""
 
@@ -66,7 +70,7 @@ class MessageIn(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     role: str
-    content: str | list[str | dict[str, Any]] | None
+    content: str | Annotated[list[str | dict[str, Any]], FIRST_ERROR] | None
     timestamp: str | float | None = None
     name: str | int | None = None
     session: str | int | None = None
@@ -77,7 +81,7 @@ class MessageIn(BaseModel):
 class AddBody(OfRun):
     """What `Memory.add` takes, and the document that the messages are sections of."""
 
-    messages: str | MessageIn | list[MessageIn | str]
+    messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
     source: str | None = Field(None, min_length=1, description="name of the document; none for conversation")
     metadata: dict[str, Any] | None = None
     timestamp: Time | None = None
@@ -142,7 +146,7 @@ class SearchBody(Filtered):
     record: dict[str, Any] | None = None
     top_k: Annotated[int, Field(ge=1, le=10_000)] | None = None
     threshold: float | None = None
-    kinds: list[UnitKind] | None = None
+    kinds: Annotated[list[UnitKind], FIRST_ERROR] | None = None
     strategy: str | None = None
     budget: Count | None = None
     as_of: Time | None = None
@@ -251,7 +255,7 @@ class SkillBody(OfAgent):
 
     name: str
     trigger: str
-    steps: list[str]
+    steps: Annotated[list[str], FIRST_ERROR]
 
 
 class SituationBody(OfAgent):

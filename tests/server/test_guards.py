@@ -24,6 +24,21 @@ def test_a_name_that_was_pointed_at_this_machine_is_refused(served: Callable[...
                 assert got.status_code == 403 and "server.hosts" in got.json()["detail"], (host, path)
 
 
+def test_a_page_of_another_site_learns_nothing_by_requests_without_an_origin(served: Callable[..., Served]) -> None:
+    """An image, a frame or a script of another page is fetched by GET, and its success can be told."""
+    server = served()
+    server.memory.add("I live in Porto.", user_id="ana")
+    paths = ("/v1/export?user_id=ana", "/v1/export?user_id=nobody", "/v1/store/verify", "/memories?user_id=ana")
+    for site in ("cross-site", "same-site"):
+        for kind in ("object", "image", "iframe", "script", "document", "empty"):
+            mode = "navigate" if kind in ("iframe", "document") else "no-cors"
+            told = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": kind}
+            assert {server.client.get(path, headers=told).status_code for path in paths} == {403}, (site, kind)
+            assert server.client.get("/docs", headers=told).is_success == (kind == "document"), (site, kind)
+    for site in ("none", "same-origin"):
+        assert server.client.get(paths[0], headers={"Sec-Fetch-Site": site}).is_success
+
+
 def test_names_of_a_server_for_other_machines(served: Callable[..., Served]) -> None:
     server = served(host="0.0.0.0")
     assert server.client.get("/health/live", headers={"Host": "nas.local"}).status_code == 200
