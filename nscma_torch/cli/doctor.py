@@ -21,7 +21,8 @@ def doctor(
         int | None, typer.Option("--units", min=0, help="Units that the planned index holds. [default: 100000]")
     ] = None,
     card: Annotated[
-        list[int] | None, typer.Option("--card", min=1, help="GiB of a card; may be repeated. [default: 12, 16, 24]")
+        list[int] | None,
+        typer.Option("--card", min=1, help="GB of a card as sold; may be repeated. [default: 12, 16, 24]"),
     ] = None,
     users: Annotated[
         list[int] | None,

@@ -14,7 +14,7 @@ from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.installed import Installed, engine_problems, installed
-from nscma_torch.doctor.plan import CARDS, GIB, Plan, plan
+from nscma_torch.doctor.plan import CARDS, GIB, Plan, card_bytes, plan
 from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.memory import Memory
@@ -76,7 +76,7 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
 
 
 def show_plan(config: Path | None, *, units: int, cards: Sequence[int] | None, json: bool) -> None:
-    """Say whether the configuration fits cards of so many GiB, with an index of so many units."""
+    """Say whether the configuration fits cards sold with so many GB, with an index of so many units."""
     made = plan(load_config(config), units=units)
     if json:
         print_json(plan_object(made, cards or CARDS))
@@ -85,8 +85,8 @@ def show_plan(config: Path | None, *, units: int, cards: Sequence[int] | None, j
 
 
 def plan_object(made: Plan, cards: Sequence[int]) -> dict[str, object]:
-    """The plan as JSON has it, with what is here and how it fits cards of so many GiB."""
-    return {"devices": installed().devices, "plan": made, "fits": [made.fit(GIB * size) for size in cards]}
+    """The plan as JSON has it, with what is here and how it fits cards sold with so many GB."""
+    return {"devices": installed().devices, "plan": made, "fits": [made.fit(card_bytes(size)) for size in cards]}
 
 
 def say_plan(made: Plan, cards: Sequence[int]) -> None:
@@ -94,8 +94,9 @@ def say_plan(made: Plan, cards: Sequence[int]) -> None:
     console.print(_parts(made))
     for note in made.notes:
         say(f"note: {plain(note)}")
-    for fit in (made.fit(GIB * size) for size in cards):
-        size = f"{fit.card / GIB:.0f} GiB"
+    for nominal in cards:
+        fit = made.fit(card_bytes(nominal))
+        size = f"{nominal} GB card ({fit.card / GIB:.1f} GiB)"
         room = f", with room for {fit.cached:,} tokens of keys and values" if made.cache_per_token else ""
         if fit.problems:
             say(f"[red]{size}: does not fit[/]: {plain('; '.join(fit.problems))}")

@@ -26,8 +26,10 @@ class Llm(Section):
         "vllm", description="Which server it is: how it counts tokens; 'other' needs context."
     )
     api_key_env: str = Field("", description="Environment variable that holds the server's key; empty for none.")
-    quantization: Literal["none", "nf4", "awq", "bitsandbytes"] = Field(
-        "none", description="Of the weights, where the engine loads them; a server has its own."
+    quantization: Literal["none", "nf4", "awq", "gptq", "compressed-tensors", "bitsandbytes"] = Field(
+        "none",
+        description="4-bit weights, if the engine loads them: 'nf4' with transformers; with vllm 'awq', 'gptq' or "
+        "'compressed-tensors' (as the model is stored) or 'bitsandbytes' (packed while loading, by vllm-bnb-plugin).",
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Precision of the weights, where the engine loads them."
@@ -54,11 +56,11 @@ class Llm(Section):
         changed = [name for name in fields if name not in used and getattr(self, name) != fields[name].default]
         if changed:
             raise ValueError(f"engine {self.engine!r} makes no use of {', '.join(changed)}; leave it out")
-        if self.engine in _QUANTIZED:
+        if self.engine in QUANTIZATIONS:
             if not self.model:
                 raise ValueError(f"engine {self.engine!r} needs model, the folder or Hub name of a language model")
-            if self.quantization not in _QUANTIZED[self.engine]:
-                known = ", ".join(repr(name) for name in _QUANTIZED[self.engine])
+            if self.quantization not in QUANTIZATIONS[self.engine]:
+                known = ", ".join(repr(name) for name in QUANTIZATIONS[self.engine])
                 raise ValueError(f"engine {self.engine!r} knows the quantizations {known}, not {self.quantization!r}")
         return self
 
@@ -71,7 +73,7 @@ _USED: Mapping[str, frozenset[str]] = {
     "transformers": _LOADED,
     "vllm": _LOADED | {"concurrency", "gpu_memory_share"},
 }
-_QUANTIZED: Mapping[str, tuple[str, ...]] = {  # engines that load weights, and how few bits they can give them
+QUANTIZATIONS: Mapping[str, tuple[str, ...]] = {  # quantizations of the engines that load weights
     "transformers": ("none", "nf4"),
-    "vllm": ("none", "bitsandbytes", "awq"),
+    "vllm": ("none", "awq", "gptq", "compressed-tensors", "bitsandbytes"),
 }

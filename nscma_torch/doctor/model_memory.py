@@ -1,7 +1,7 @@
 """Bytes that a language or embedding model takes, from its configuration alone: nothing is loaded.
 
 The model is built on torch's `meta` device, where tensors have shapes and no memory, so every architecture that
-transformers knows is counted as it is. 4-bit weights are counted as bitsandbytes lays them out.
+transformers knows is counted as it is. 4-bit weights are counted as the engine holds them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nscma_torch.errors import ModelError
 from nscma_torch.extras import require
 from nscma_torch.text.model_folder import model_folder
 
-Quantization = Literal["none", "nf4", "awq", "bitsandbytes"]
+Quantization = Literal["none", "nf4", "awq", "gptq", "compressed-tensors", "bitsandbytes"]
 
 _LLAMA_3 = {
     "model_type": "llama",
@@ -36,6 +36,8 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "meta-llama/Meta-Llama-3-8B-Instruct": {**_LLAMA_3, "max_position_embeddings": 8192},
         "meta-llama/Llama-3.1-8B-Instruct": {**_LLAMA_3, "max_position_embeddings": 131_072},
+        "casperhansen/llama-3-8b-instruct-awq": {**_LLAMA_3, "max_position_embeddings": 8192},
+        "TechxGenus/Meta-Llama-3-8B-Instruct-GPTQ": {**_LLAMA_3, "max_position_embeddings": 8192},
         "BAAI/bge-m3": {
             "model_type": "xlm-roberta",
             "hidden_size": 1024,
@@ -51,7 +53,7 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 _BLOCK, _OUTER_BLOCK = 64, 256  # weights of one scale, and scales of one scale of scales (QLoRA, section 3)
 _CODES = 4 * (16 + 256) + 4  # tables of both levels and the mean of the scales, float32
-_AWQ_GROUP = 128  # weights that share a half-precision scale and a 4-bit zero point
+_STORED_GROUP = 128  # weights of a stored 4-bit checkpoint that share a half-precision scale and a 4-bit zero point
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,9 @@ def model_shape(
 ) -> ModelShape:
     """The shape of the model that a configuration describes, its weights in `dtype` where they are not quantized.
 
-    "bitsandbytes" (vLLM's name) and "nf4" are 4-bit NormalFloat with double-quantized scales; both leave embeddings and
-    head as they are, as does "awq" with groups of 128.
+    "nf4" is 4-bit NormalFloat with double-quantized scales, in transformers. "bitsandbytes" is the same in vLLM, which
+    undoes the double quantization and holds float32 scales. "awq", "gptq" and "compressed-tensors" have groups of 128.
+    All leave embeddings and head as they are.
 
     Raises ModelError for a configuration that transformers cannot build.
     """
@@ -148,7 +151,9 @@ def _packed(model: Any) -> frozenset[int]:
 
 def _four_bits(size: int, quantization: Quantization) -> int:
     """Bytes of a matrix of `size` weights in 4 bits, with its scales."""
-    if quantization == "awq":
-        return size // 2 + -(-size // _AWQ_GROUP) * 5 // 2
+    if quantization in ("awq", "gptq", "compressed-tensors"):
+        return size // 2 + -(-size // _STORED_GROUP) * 5 // 2
     scales = -(-size // _BLOCK)
+    if quantization == "bitsandbytes":
+        return -(-size // 2) + 4 * scales + 4 * 16
     return -(-size // 2) + scales + 4 * -(-scales // _OUTER_BLOCK) + _CODES

@@ -21,13 +21,21 @@ from nscma_torch.text.hash_embedder import HashEmbedder
 from nscma_torch.text.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder
 
 GIB = 2**30
-CARDS = (12, 16, 24)  # GiB that consumer cards have
+CARDS = (12, 16, 24)  # GB as consumer cards are sold
+_SHOWN = 0.983  # of a card's nominal GiB that programs see: 23.6 of 24 on an RTX 4090
 RUNTIME = 600 * 2**20  # of the CUDA context and its libraries in a process; an assumption, not measured here
+GRAPHS = 600 * 2**20  # of vLLM's CUDA graphs of an 8B model; an assumption, not measured here
+FAISS_SCRATCH = 1536 * 2**20  # temporary memory that faiss.StandardGpuResources reserves on cards above 8 GB
 ENGINE_BATCH = 8192  # tokens that vLLM reads in one step unless told otherwise
 GENERATED = 16_384  # tokens of keys and values that the transformers engine holds for one batch
 LONGEST = 8192  # tokens of a text of an embedding batch, where neither configuration nor model sets a limit
 _INDEX_ROW = 8 * 9 + 4 * 2 + 2 + 4 * 5  # bytes of a unit's columns: times, places, links, codes, flags
 _BLOCK = 4096  # units that an index reads at once
+
+
+def card_bytes(size: int) -> int:
+    """Bytes that programs see of a card sold with `size` GB."""
+    return int(size * GIB * _SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ class Plan:
                     "lower llm.context or quantize" + (", or raise llm.gpu_memory_share" if self.share else "")
                 )
         if memory > left:
-            problems.append(f"embedder, proxy and index need {memory / GIB:.1f} GiB and {left / GIB:.1f} are left")
+            problems.append(f"embedder, networks and index need {memory / GIB:.1f} GiB and {left / GIB:.1f} are left")
         return Fit(card, room, cached, tuple(problems))
 
 
@@ -123,7 +131,9 @@ def plan(config: Config, *, units: int) -> Plan:
         Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
         _proxy(config, shape),
         *_reranker(config),
+        *_reading_networks(config),
         Part("index", index_bytes(units, embedder.dimension, config.index.dtype), "memory", vectors),
+        *_faiss(config, units, embedder.dimension),
         Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
     ]
     context = 0 if shape is None else config.llm.context or shape.context or GENERATED
@@ -146,7 +156,8 @@ def _engine(shape: ModelShape, engine: str, config: Config) -> list[Part]:
     weights = Part("language model", shape.weights, "engine", f"{shape.parameters / 1e9:.2f} B parameters{kind}")
     if engine == "vllm":
         working = Part("its activations", ENGINE_BATCH * shape.working_per_token, "engine", f"{ENGINE_BATCH:,} tokens")
-        return [weights, working, Part("CUDA of the engine", RUNTIME, "engine", "assumed, not measured")]
+        graphs = Part("its CUDA graphs", GRAPHS, "engine", "assumed, not measured")
+        return [weights, working, graphs, Part("CUDA of the engine", RUNTIME, "engine", "assumed, not measured")]
     working = Part("its activations", GENERATED * shape.working_per_token, "engine", f"{GENERATED:,} tokens")
     return [weights, working]
 
@@ -160,6 +171,24 @@ def embedder_shape(config: Config) -> ModelShape:
         size = (bundled_folder() / "model.safetensors").stat().st_size
         return ModelShape(size, size // 4, 0, 4 * (4 * DIMENSION + 2 * FEED_FORWARD), DIMENSION, MAX_TOKENS)
     return model_shape(config_of(name), kind="embedding", dtype=dtype)
+
+
+def _reading_networks(config: Config) -> list[Part]:
+    """The bundled networks that read facts and questions, in float32; their files hold bfloat16."""
+    if config.reading.model == "none":
+        return []
+    folder = resources.files("nscma_torch.reading") / "weights"
+    with resources.as_file(folder) as path:
+        size = 2 * sum(file.stat().st_size for file in path.glob("*.safetensors"))
+    return [Part("reading networks", size, "memory", "bundled")]
+
+
+def _faiss(config: Config, units: int, dimension: int) -> list[Part]:
+    """faiss's own copy of the vectors, with two dimensions more, and its scratch space; HNSW is on the CPU."""
+    if config.index.backend != "faiss" or config.index.faiss_factory.startswith("HNSW"):
+        return []
+    copy = Part("faiss's copy", units * (dimension + 2) * 4, "memory", f"{units:,} vectors in float32")
+    return [copy, Part("faiss's temporary memory", FAISS_SCRATCH, "memory", "reserved when it starts")]
 
 
 def _proxy(config: Config, engine: ModelShape | None) -> Part:

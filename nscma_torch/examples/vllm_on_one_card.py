@@ -6,15 +6,17 @@ Without a GPU or without vLLM it prints the memory plan (as `nscma doctor --plan
 With both, it also chats; the two models must be in the local Hugging Face cache. That part has not been run on a GPU
 yet. Prints, where there is no GPU:
 
-    engine  5.31 GiB  language model, 8.03 B parameters, bitsandbytes
+    engine  5.33 GiB  language model, 8.03 B parameters, awq
     engine  0.69 GiB  its activations, 8,192 tokens
+    engine  0.59 GiB  its CUDA graphs, assumed, not measured
     engine  0.59 GiB  CUDA of the engine, assumed, not measured
     memory  1.06 GiB  embedder, 568 M parameters
     memory  0.75 GiB  its activations, 32,768 tokens
     memory  0.00 GiB  proxy, bundled
+    memory  0.06 GiB  reading networks, bundled
     memory  1.01 GiB  index, 100,000 units of 1024 dimensions, twice: alone and with their neighbours
     memory  0.59 GiB  CUDA of the memory's process, assumed, not measured
-    24 GiB: fits, with room for 64,025 tokens of keys and values
+    24 GB card (23.6 GiB): fits, with room for 57,027 tokens of keys and values
     no GPU, or no vLLM (pip install 'nscma-torch[vllm,hf]'): nothing was loaded
 """
 
@@ -28,9 +30,9 @@ from pathlib import Path
 import torch
 
 from nscma_torch import Config, Controller, Memory, load_config
-from nscma_torch.doctor.plan import GIB, plan
+from nscma_torch.doctor.plan import GIB, card_bytes, plan
 
-CARD = 24  # GiB
+CARD = 24  # GB
 
 
 def main() -> None:
@@ -49,9 +51,9 @@ def print_plan(config: Config) -> None:
     made = plan(config, units=100_000)
     for part in made.parts:
         print(f"{part.side:6} {part.size / GIB:5.2f} GiB  {part.name}, {part.note}")
-    fit = made.fit(CARD * GIB)
+    fit = made.fit(card_bytes(CARD))
     verdict = "; ".join(fit.problems) or f"fits, with room for {fit.cached:,} tokens of keys and values"
-    print(f"{CARD} GiB: {verdict}")
+    print(f"{CARD} GB card ({fit.card / GIB:.1f} GiB): {verdict}")
 
 
 def chat(config: Config) -> None:

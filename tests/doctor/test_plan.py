@@ -11,7 +11,7 @@ import torch
 
 from nscma_torch import Memory, load_config
 from nscma_torch.config import Config
-from nscma_torch.doctor.plan import GIB, Plan, plan
+from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, Plan, card_bytes, plan
 from nscma_torch.errors import ModelNotFoundError
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.user_index import UserIndex
@@ -30,15 +30,42 @@ def test_the_consumer_gpu_against_arithmetic() -> None:
     """Llama-3-8B: 32 layers of width 4096 with 8 of 32 heads for keys and values, and 14336 inside; 128256 words."""
     made = plan(consumer(), units=100_000)
     layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336
-    packed = 32 * layer * (0.5 + 1 / 64 + 4 / (64 * 256))
+    packed = 32 * layer * (0.5 + 2.5 / 128)  # AWQ: a half-precision scale and a 4-bit zero point for 128 weights
     plain = 2 * (2 * 128_256 * 4096 + (2 * 32 + 1) * 4096)
     assert sizes(made)["language model"] == pytest.approx(packed + plain, rel=0.05)
     assert made.cache_per_token == 2 * 32 * 8 * 128 * 2
     assert sizes(made)["index"] == pytest.approx(131_072 * 2 * 1024 * 4, rel=0.05)  # with room to grow
-    fits = {size: made.fit(size * GIB) for size in (8, 24)}
+    fits = {size: made.fit(card_bytes(size)) for size in (8, 24)}
     assert fits[24].problems == () and fits[8].problems
-    room = int(0.6 * 24 * GIB) - made.of("engine")
+    room = int(0.6 * card_bytes(24)) - made.of("engine")
     assert fits[24].cached == room // made.cache_per_token >= made.context == 8192
+
+
+def test_bitsandbytes_under_vllm_is_counted_without_double_quantization() -> None:
+    """vLLM holds a float32 scale for 64 weights; transformers packs the scales too (nf4)."""
+    held = {}
+    for engine, quantization in (("vllm", "bitsandbytes"), ("transformers", "nf4"), ("vllm", "awq"), ("vllm", "gptq")):
+        llm = {"engine": engine, "model": "meta-llama/Meta-Llama-3-8B-Instruct", "quantization": quantization}
+        made = plan(load_config({"llm": llm}), units=0)
+        assert sizes(made).get("its CUDA graphs") == (GRAPHS if engine == "vllm" else None)
+        held[quantization] = round(sizes(made)["language model"] / GIB, 2)
+    assert held == {"bitsandbytes": 5.61, "nf4": 5.31, "awq": 5.33, "gptq": 5.33}
+
+
+def test_faiss_and_the_reading_networks_are_counted() -> None:
+    flat, links = (
+        plan(load_config({"index": {"backend": "faiss", "faiss_factory": factory}}), units=1000)
+        for factory in ("Flat", "HNSW32")
+    )
+    assert sizes(flat)["faiss's copy"] == 1000 * (384 + 2) * 4
+    assert sizes(flat)["faiss's temporary memory"] == FAISS_SCRATCH
+    assert "faiss's copy" not in sizes(links), "HNSW is on the CPU"
+    assert 60e6 < sizes(flat)["reading networks"] < 80e6
+    assert "reading networks" not in sizes(plan(load_config({"reading": {"model": "none"}}), units=0))
+
+
+def test_a_card_shows_less_than_it_is_sold_with() -> None:
+    assert card_bytes(24) / GIB == pytest.approx(23.6, abs=0.05)
 
 
 def test_the_default_has_no_model_on_the_card() -> None:

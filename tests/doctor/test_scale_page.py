@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app, output
+from nscma_torch.doctor.plan import card_bytes
 from nscma_torch.doctor.rates import load_rates
 
 PAGE = Path(__file__).parents[2] / "nscma_torch" / "storage" / "SCALE.md"
@@ -67,7 +68,7 @@ def test_rates_of_ones_own_and_cards_beside(tmp_path: Path) -> None:
     found = {figure["name"]: figure["value"] for figure in made["figures"]}
     assert found["loading a user's"] == pytest.approx(7 * found["searchable units"] / 2)
     (fit,) = report["card"]["fits"]
-    assert fit["card"] == 12 * 2**30 and fit["problems"] == []
+    assert fit["card"] == card_bytes(12) and fit["problems"] == []
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,10 @@ from nscma_torch.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.in_process import InProcessEngine
+from nscma_torch.llm.engines.main_guard import check_main_guard
 from nscma_torch.llm.engines.protocol_schemas import LogProb, spelled
 from nscma_torch.llm.engines.scoring import logprobs_of
+from nscma_torch.llm.engines.vllm_weights import VllmQuantization, check_stored
 from nscma_torch.text.model_folder import model_folder
 
 _PURPOSE = "the vllm engine"
@@ -36,7 +38,8 @@ class VllmEngine(InProcessEngine):
     Args:
         model: a folder, or a name in the local Hugging Face cache.
         dtype: "auto" takes that of the model's files.
-        quantization: "bitsandbytes" packs the weights to 4 bits as they are loaded; "awq" reads a model stored so.
+        quantization: "awq", "gptq" and "compressed-tensors" read a model stored so; "bitsandbytes" packs the weights to
+            4 bits while they are loaded and needs vllm-bnb-plugin; "none" loads them as they are stored.
         context: most tokens of prompt and reply together; None for what the model's positions reach.
         memory_share: of the GPU's memory that weights, keys and values take; embedder, proxy and index live in the
             rest (`nscma doctor` adds up both). No part on a CPU, where VLLM_CPU_KVCACHE_SPACE rules.
@@ -44,8 +47,9 @@ class VllmEngine(InProcessEngine):
         eager: start at once, without compiling the model and capturing graphs of it; slower afterwards.
         adapter: folder of a LoRA adapter that peft wrote.
 
-    Raises ConfigError for a bad argument, MissingDependencyError without vLLM, ModelNotFoundError for a model that is
-    not on this machine, and ModelError for one that vLLM cannot load, in its own words.
+    Raises ConfigError for a bad argument and for a script without a `__main__` guard, MissingDependencyError without
+    vLLM, ModelNotFoundError for a model that is not on this machine, and ModelError for one that vLLM cannot load, in
+    its own words.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class VllmEngine(InProcessEngine):
         model: str | Path,
         *,
         dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
-        quantization: Literal["none", "bitsandbytes", "awq"] = "none",
+        quantization: VllmQuantization = "none",
         context: int | None = None,
         memory_share: float = Llm().gpu_memory_share,
         concurrency: int = Llm().concurrency,
@@ -68,6 +72,10 @@ class VllmEngine(InProcessEngine):
             os.environ[variable] = "1"
         vllm = require("vllm", extra="vllm", purpose=_PURPOSE)
         folder = model_folder(str(model), kind="language model", purpose=_PURPOSE)
+        check_stored(str(model), folder, quantization)
+        if quantization == "bitsandbytes":  # vLLM imports it by its entry point, here and in its workers
+            require("vllm_bnb_plugin", extra="vllm", purpose="quantization 'bitsandbytes' under vllm")
+        check_main_guard()
         short = Path(model).name if Path(model).is_dir() else str(model)
         name = f"vllm/{short}" + (f"+{adapter.name}" if adapter else "")
         name += "" if quantization == "none" else f" {quantization}"
