@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.telemetry import TelemetryConfig
 
 from nscma_torch.memory import Memory
 from nscma_torch.server import (
@@ -33,13 +33,9 @@ from nscma_torch.server.rooms import House, MakesRoom, Room, Settings
 from nscma_torch.server.tokens import Tokens
 from nscma_torch.server.work import Work
 
-_NO_TELEMETRY: TelemetryConfig = {
-    "tracing": False,
-    "metrics": False,
-    "logs": False,
-    "operation_spans": False,
-    "auto_configure": False,
-}
+_NO_TELEMETRY = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+# vLLM needs a FastAPI below 0.137, which has no telemetry to switch off.
+_OPTIONS: dict[str, Any] = {"telemetry": _NO_TELEMETRY} if "telemetry" in inspect.signature(FastAPI).parameters else {}
 _SLOW, _SLOW_WAITING = 3, 32  # calls that take long
 _ENDPOINTS = (
     *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store, routes_ids),
@@ -64,7 +60,7 @@ def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom]
     app = _Application(
         title="NSCMA", description=_DESCRIPTION, version=version("nscma-torch"), lifespan=_lifespan(house, made),
         docs_url=None, redoc_url=None, redirect_slashes=False,
-        telemetry=_NO_TELEMETRY,
+        **_OPTIONS,
     )  # fmt: skip
     app.state.house = house
     problems.install(app)
