@@ -15,9 +15,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 
+from sqlalchemy import Select
+
 from nscma_torch.config import Worker as WorkerSection
-from nscma_torch.curator.sleep import Queued, Sleeper
-from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError
+from nscma_torch.curator.sleep import Queued, Sleeper, check_clock
+from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError, TimestampError
 from nscma_torch.storage import episodes, leases, streams, worker_health
 from nscma_torch.storage.clock import from_micros, to_micros
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database
@@ -26,6 +28,7 @@ from nscma_torch.storage.worker_health import Report
 from nscma_torch.user_shares import UserShare
 from nscma_torch.worker import Worker
 
+_WRONG_CLOCK = 60.0  # seconds between two looks at a clock that is wrong
 _LOOK = 1.0  # seconds between two looks for users whose scheduled sleep others do
 _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
 
@@ -163,12 +166,24 @@ class BackgroundWorker:
         now = to_micros(self._clock())
         with self._database.read(NO_USER) as connection:
             slept, begun = worker_health.slept_at(connection), worker_health.sleeps_for(connection)
-        if begun is not None:
-            return True
-        if slept is None:  # the first sleep comes an interval after the first start
+        if begun is None and slept is None:  # the first sleep comes an interval after the first start
             with self._database.write(NO_USER) as connection:
                 worker_health.note_sleep(connection, now)
-        return slept is not None and now - slept >= self._settings.sleep_interval * 1e6
+            return False
+        ahead = slept is None or slept > now + leases.DAY  # it was by a wrong clock
+        due = begun is not None or ahead or now - (slept or 0) >= self._settings.sleep_interval * 1e6
+        return due and self._clock_is_right()
+
+    def _clock_is_right(self) -> bool:
+        """Say so if the clock is wrong, and look again after a while."""
+        try:
+            with self._database.read(ALL_USERS) as connection:
+                check_clock(connection, self._clock())
+        except TimestampError as error:
+            self._notify(f"no scheduled sleep: {error}")
+            self._look = time.monotonic() + _WRONG_CLOCK
+            return False
+        return True
 
     def _sleep(self) -> bool:
         """Its part of a scheduled sleep of every user; False where it was interrupted, and then that is due again.
@@ -187,12 +202,16 @@ class BackgroundWorker:
             self._notify(f"slept: {len(users)} users")
         self._look = time.monotonic() + _LOOK
         with self._database.read(ALL_USERS) as connection:
-            left = connection.execute(leases.undone(SLEEP, before=at)).first() is not None
+            left = connection.execute(self._awake(at)).first() is not None
         if not left:
             with self._database.write(NO_USER) as connection:
                 if worker_health.sleeps_for(connection) == at:
                     worker_health.note_sleep(connection, at)
         return True
+
+    def _awake(self, at: int) -> Select[str]:
+        """The users whose sleep of this time is to be done."""
+        return leases.undone(SLEEP, before=at, now=to_micros(self._clock()))
 
     def _fall_asleep(self, at: int) -> list[str]:
         """Take users whose sleep is to be done, and whom no other worker has."""
@@ -200,7 +219,9 @@ class BackgroundWorker:
             return []
         now = _now()
         with self._database.read(ALL_USERS) as connection:
-            free = leases.free(connection, SLEEP, leases.undone(SLEEP, before=at), self._owner, now=now)
+            free = leases.free(
+                connection, SLEEP, leases.undone(SLEEP, before=at, now=to_micros(self._clock())), self._owner, now=now
+            )
         chosen = self._sleepers.chosen(free)
         if not chosen:
             return []

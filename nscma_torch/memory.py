@@ -329,7 +329,7 @@ class Memory:
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(question, "the question", self.config.limits)
         bounds, most = self._bounds(scope, wanted, None, as_of, now, record), self._top_k(top_k)
-        at = None if as_of is None else clock(as_of)
+        at = None if as_of is None else parse_timestamp(as_of)
         before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
         self._recalls.note(scope.user_id, hits, at=clock(now))
@@ -392,7 +392,7 @@ class Memory:
         for kind in self.config.unmade(kinds):
             raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then `reextract`")
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
-        at = clock(now if as_of is None else as_of)
+        at = clock(now) if as_of is None else parse_timestamp(as_of)
         return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata, record=checked_record(record))
 
     def get(
@@ -552,8 +552,8 @@ class Memory:
                 subject=subject,
                 relation=relation,
                 topic=topic,
-                as_of=None if as_of is None else clock(as_of),
-                known_at=None if known_at is None else clock(known_at),
+                as_of=None if as_of is None else parse_timestamp(as_of),
+                known_at=None if known_at is None else parse_timestamp(known_at),
                 statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
             )
         return found if past else fact_views.holding(found, clock(now))

@@ -164,6 +164,12 @@ def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
     return message
 
 
+_FIRST_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def clock(now: datetime | None) -> datetime:
-    """The time that stands for now, in UTC; None for the clock's."""
-    return datetime.now(UTC) if now is None else parse_timestamp(now)
+    """The time that stands for now, in UTC; None for the clock's. Raises `TimestampError` for one before 1970."""
+    found = datetime.now(UTC) if now is None else parse_timestamp(now)
+    if found < _FIRST_CLOCK:
+        raise TimestampError(f"now is {found.isoformat()}, before 1970; set this machine's clock, or pass another now")
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -31,7 +31,7 @@ from nscma_torch.storage import (
     units,
 )
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.decisions import DecisionRow, NewDecision
+from nscma_torch.storage.decisions import EARLY, DecisionRow, NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow
 
 FORGOTTEN = "forgotten"  # key of a decision's `before`: "fact", or the id of an episode
@@ -145,10 +145,31 @@ def _brought_back(connection: Connection, scope: Scope) -> set[str]:
     found: set[str] = set()
     for record in decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=True):
         decision = decisions.find(connection, scope.user_id, record.id)
-        what = None if decision is None else decision.before.get(FORGOTTEN)
+        what = None if decision is None or EARLY in decision.before else decision.before.get(FORGOTTEN)
         if what is not None:
             found |= set(record.fact_ids) if what == _FACT else {what}
     return found
+
+
+def bring_back_early(
+    connection: Connection, scope: Scope, now: datetime, settle: Callable[..., object]
+) -> Collection[str]:
+    """Bring back what was forgotten at a later time than now: the clock was ahead. Returns the decisions' ids.
+
+    `settle` resolves the groups of facts that this marks, as `Curator.settle`. What is weak now is for `fade`.
+    """
+    made = decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=False)
+    found = (decisions.find(connection, scope.user_id, one.id) for one in made if one.at - now > _DAY)
+    early = [decision for decision in found if decision is not None and FORGOTTEN in decision.before]
+    recalled: dict[str, list[str]] = {}
+    for decision in early:
+        recalled.setdefault(decision.namespace, []).extend(bring_back(connection, decision))
+        decisions.mark_early(connection, decision)
+    for namespace, ids in recalled.items():
+        settle(connection, namespace, to_micros(now), recalled=ids)
+    if early:
+        streams.touch_user(connection, scope.user_id, changed=True)
+    return [decision.record.id for decision in early]
 
 
 def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:

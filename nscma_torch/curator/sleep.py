@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -21,15 +21,15 @@ from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.curation import Curator
 from nscma_torch.curator.derivation import Derivations
 from nscma_torch.curator.disputes import Dispute, checked_verdicts, open_disputes
-from nscma_torch.curator.forgetting import fade
+from nscma_torch.curator.forgetting import bring_back_early, fade
 from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
-from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
+from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError, TimestampError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
-from nscma_torch.storage import backlog, facts, jobs, namespaces, statement_groups, statistics
+from nscma_torch.storage import backlog, episodes, facts, jobs, namespaces, statement_groups, statistics
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database, user_or_all
@@ -46,6 +46,9 @@ class Queued:
     sleepers: tuple[str, ...]
     tally: Counter[str]
     failed: int
+
+
+_FAR = timedelta(days=3653)  # from the last message to a clock that is believed
 
 
 class _DryRun(Exception):  # noqa: N818 - ends a transaction, and is no error
@@ -96,10 +99,11 @@ class Sleeper:
 
         A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
         judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
-        Raises `NotFoundError` for a user without memory.
+        Raises `NotFoundError` for a user without memory, `TimestampError` as `check_clock`.
         """
         with self._database.read(user_or_all(user_id)) as connection:
             everyone = statistics.users_of(connection)
+            check_clock(connection, now)
         if user_id is not None and user_id not in everyone:
             raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
         sleepers = everyone if user_id is None else [user_id]
@@ -237,6 +241,7 @@ class Sleeper:
         )
 
     def _fade(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
+        bring_back_early(connection, Scope(user_id), now, self._curator.settle)
         of_facts, of_messages = fade(connection, Scope(user_id), now, self._settings)
         return Counter(forgotten_facts=of_facts, forgotten_messages=of_messages)
 
@@ -251,6 +256,16 @@ class Sleeper:
         own = namespaces.of_scope(connection, Scope(user_id))
         written = (write_profile(connection, namespace, now, self._schema, self._settings) for namespace in own)
         return Counter(profile_lines=sum(written))
+
+
+def check_clock(connection: Connection, now: datetime) -> None:
+    """Raise `TimestampError` if `now` lies ten years from the last message: by a wrong clock all would be forgotten."""
+    last = episodes.last_recorded(connection)
+    if last is not None and abs(now - last) > _FAR:
+        raise TimestampError(
+            f"the clock says {now.isoformat()}, and the last message was stored at {last.isoformat()}; set the clock, "
+            "or add a message first if both are right"
+        )
 
 
 def _report(

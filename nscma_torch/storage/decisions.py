@@ -24,6 +24,7 @@ LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side o
 OPERATION, NAMED_FACTS = "operation", "named_facts"
 # keys of `before` under `curator.rule = "model"`: whether the operation stores what is new; the merged text of UPDATE
 STORES, MERGED_TEXT = "stores", "merged_text"
+EARLY = "early"  # key of `before`: the clock was ahead when it was made
 REFUSED = "REFUSED"  # an operation: what the model chose could not be used
 
 
@@ -238,6 +239,12 @@ def cited(before: Mapping[str, Any]) -> set[str]:
         *before.get(NAMED_FACTS, ()),
     )
     return {one for side in sides for one in side}
+
+
+def mark_early(connection: Connection, decision: DecisionRow) -> None:
+    """Note that a decision was taken back as the clock by which it was made was ahead; it counts for nothing."""
+    before = json.dumps({**decision.before, EARLY: True}, sort_keys=True, ensure_ascii=False)
+    connection.execute(decisions.update().where(_D.seq == decision.seq).values(undone=True, before=before))
 
 
 def mark_undone(connection: Connection, seq: int) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Decision, Episode, Message, Scope
-from nscma_torch.storage.clock import from_micros, optional_micros
+from nscma_torch.storage.clock import from_micros, optional_from_micros, optional_micros
 from nscma_torch.storage.database import PAGE, pages
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
@@ -270,6 +271,12 @@ def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
 def last_seq(connection: Connection) -> int:
     """The row number of the episode that was stored last; 0 where there is none."""
     return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())
+
+
+def last_recorded(connection: Connection) -> datetime | None:
+    """When the episode with the largest row number was stored; None if there is none."""
+    query = select(episodes.c.recorded_at).order_by(episodes.c.seq.desc()).limit(1)
+    return optional_from_micros(connection.execute(query).scalar())
 
 
 def recalled() -> ColumnElement[bool]:

@@ -20,6 +20,7 @@ from nscma_torch.storage.database import pages
 from nscma_torch.storage.schema import user_leases, users
 
 JOBS, SLEEP, ASKING = "jobs", "sleep", "asking"
+DAY = 86_400_000_000  # microseconds; a time that is further ahead is of a wrong clock
 NAMES = (JOBS, SLEEP, ASKING)
 
 
@@ -135,9 +136,10 @@ def done(connection: Connection, name: str, user_id: str, owner: str, *, at: int
     connection.execute(user_leases.update().where(own).values(owner=None, until=0, done_at=at))
 
 
-def undone(name: str, *, before: int) -> Select[str]:
-    """The users for whom the work was last done for an earlier time, or never, by name."""
-    late = user_leases.c.done_at.is_(None) | (user_leases.c.done_at < before)
+def undone(name: str, *, before: int, now: int) -> Select[str]:
+    """The users for whom the work was last done for an earlier time, for one far after now, or never, by name."""
+    at = user_leases.c.done_at
+    late = at.is_(None) | (at < before) | (at > now + DAY)
     return select(user_leases.c.user_id).where(user_leases.c.name == name, late).order_by(user_leases.c.user_id)
 
 

@@ -113,11 +113,12 @@ def sleeps_for(connection: Connection) -> int | None:
 
 
 def begin_sleep(connection: Connection, at: int) -> int:
-    """Begin a scheduled sleep where none has begun; returns the time of the one that has."""
+    """Begin a scheduled sleep if none has begun, or one for a time far ahead; returns the time of the one that has."""
     begun = sleeps_for(connection)
-    if begun is None:
-        set_meta(connection, _SLEEPING, str(at))
-    return at if begun is None else begun
+    if begun is not None and begun <= at + leases.DAY:
+        return begun
+    set_meta(connection, _SLEEPING, str(at))
+    return at
 
 
 def note_sleep(connection: Connection, at: int) -> None:

@@ -24,7 +24,7 @@ from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
 from nscma_torch.storage.leases import JOBS, SLEEP
-from nscma_torch.storage.schema import work_errors
+from nscma_torch.storage.schema import user_leases, work_errors
 from nscma_torch.storage.worker_health import Report
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
 
@@ -410,6 +410,23 @@ def test_it_sleeps_by_its_schedule_across_restarts(noted: Open) -> None:
     assert rounds(0, 0.5, 0.9, 1.1) == [False, False, False, True]
     with memory.components.database.read(ALL_USERS) as connection:
         assert worker_health.slept_at(connection) == to_micros(clock[0])
+
+
+def test_a_wrong_clock_neither_sleeps_nor_stops_the_schedule(noted: Open) -> None:
+    memory = noted(config={**DEFERRED, "worker": {"sleep_interval": 3600.0}})
+    say(memory, "{Ben|lives_in|Rome}")
+    clock, told = [day(1)], list[str]()
+    worker = by_clock(memory, clock)
+    worker._notify = told.append
+    assert worker._round()
+    clock[0] = day(29_000)
+    assert worker._round() and homes(memory) == []
+    assert [line[:18] for line in told] == ["no scheduled sleep"]
+    with memory.components.database.write(ALL_USERS) as connection:  # as an earlier version left it
+        worker_health.note_sleep(connection, to_micros(clock[0]))
+        connection.execute(user_leases.update().values(done_at=to_micros(clock[0])))
+    clock[0] = day(2)
+    assert by_clock(memory, clock)._round() and homes(memory) == ["Rome"]
 
 
 @pytest.mark.parametrize("what", ["stop", "erase"])

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs, leases
+from nscma_torch.storage import jobs, leases, worker_health
 from nscma_torch.storage.database import ALL_USERS
 
 
@@ -111,8 +111,9 @@ def test_a_lease_has_one_holder(connection: Connection) -> None:
 
 
 def test_work_that_is_done_for_a_time_is_not_done_again(connection: Connection) -> None:
-    def due(before: int) -> list[str]:
-        return leases.free(connection, leases.SLEEP, leases.undone(leases.SLEEP, before=before), "host 1 x", now=0)
+    def due(before: int, now: int = 0) -> list[str]:
+        wanted = leases.undone(leases.SLEEP, before=before, now=now)
+        return leases.free(connection, leases.SLEEP, wanted, "host 1 x", now=0)
 
     leases.begin(connection, ["bob"])
     assert due(10) == ["ada", "bob"]
@@ -123,6 +124,13 @@ def test_work_that_is_done_for_a_time_is_not_done_again(connection: Connection) 
     leases.done(connection, leases.SLEEP, "bob", "host 1 somebody", at=10)
     leases.release(connection, leases.SLEEP, "host 1 bob")
     assert due(10) == ["bob"] and due(11) == ["ada", "bob"]
+    far = 80 * 365 * leases.DAY
+    leases.claim(connection, leases.SLEEP, ["ada"], "host 1 ada", now=0, until=100)
+    leases.done(connection, leases.SLEEP, "ada", "host 1 ada", at=far)
+    assert due(11) == ["ada", "bob"], "a clock that was ahead does not keep her awake until then"
+    assert due(11, now=far) == ["bob"], "another worker did it for a later time"
+    assert worker_health.begin_sleep(connection, far) == far
+    assert worker_health.begin_sleep(connection, 11) == 11 == worker_health.begin_sleep(connection, 12)
 
 
 def test_who_waits_longest_comes_first(connection: Connection) -> None:

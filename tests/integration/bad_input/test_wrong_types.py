@@ -98,6 +98,20 @@ def test_a_time_at_the_end_of_the_calendar_is_named_as_such(value: object) -> No
         parse_timestamp(value)
 
 
+def test_a_clock_before_1970_is_refused(filled: Memory, untouched: Any) -> None:
+    early = datetime(1969, 7, 20, tzinfo=UTC)
+    for call in (
+        lambda: filled.add("I live in Porto.", now=early, **ADA),
+        lambda: filled.search("Porto", now=early, **ADA),
+        lambda: filled.ask("Where do I live?", now=early, **ADA),
+        lambda: filled.sleep(now=early),
+    ):
+        with untouched(TimestampError, "before 1970; set this machine's clock"):
+            call()
+    filled.facts(as_of=early, known_at=early, **ADA)
+    filled.add("I was born then.", timestamp=early, **ADA)
+
+
 def test_a_clock_skew_of_any_size(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="max_clock_skew"):
         load_config({"limits": {"max_clock_skew": 1e300}})

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.errors import TimestampError
 from nscma_torch.memory import Memory
 from nscma_torch.storage import decisions as decision_log
 from nscma_torch.storage.streams import derive_id
@@ -160,3 +161,35 @@ def test_what_changes_after_it_was_forgotten_keeps_its_past(memory: Memory) -> N
     assert held(memory, as_of=day(400)) == ["Rome"]
     rome, _ = memory.timeline("Rex", "lives_in", user_id="ada")
     assert (rome.valid_from, rome.valid_to) == (day(1), day(801))
+
+
+def test_a_right_clock_undoes_what_a_wrong_one_forgot(noted: Open) -> None:
+    memory = noted(config=FADING)
+    say(memory, "The zebra says {zebra|lives_in|Kent}", 0)
+    memory.flush()
+    say(memory, "The heron says {heron|lives_in|Bath}", 100)
+    memory.flush()
+    memory.sleep(now=day(101))
+    assert held(memory) == ["Bath"], "by the right clock one is forgotten"
+    memory.sleep(now=day(1500))
+    assert held(memory) == [] == memory.search("zebra heron", user_id="ada", now=day(1501))
+    for _ in range(2):
+        memory.sleep(now=day(102))
+        assert held(memory) == ["Bath"]
+        (hit,) = memory.search("zebra heron", user_id="ada", now=day(102))
+        assert hit.text.startswith("The heron says")
+    assert memory.verify() == []
+    memory.sleep(now=day(1000))
+    assert held(memory) == [], "it is forgotten again when its time has come"
+
+
+def test_a_clock_far_from_the_messages_is_refused(noted: Open) -> None:
+    memory = noted(config=FADING)
+    say(memory, "The zebra says {zebra|lives_in|Kent}", 0)
+    memory.flush()
+    for wrong in (29_000, -3_700):
+        for dry_run in (False, True):
+            with pytest.raises(TimestampError, match="the last message was stored at 2024-01-01"):
+                memory.sleep(now=day(wrong), dry_run=dry_run)
+    assert held(memory) == ["Kent"]
+    memory.sleep(now=day(3_600))
