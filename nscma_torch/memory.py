@@ -100,8 +100,8 @@ class Memory:
             Where the store has a background worker already (`nscma worker`), this one waits to take over.
 
     Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read
-    within the user. Times are aware datetimes (naive: UTC). `now` stands in for the clock wherever it is taken.
-    Models are loaded on first use.
+    within the user. Times are aware datetimes (naive: UTC); the offset of a message's time, and that of `now`, decides
+    which day "yesterday" is. `now` stands in for the clock wherever it is taken. Models are loaded on first use.
     """
 
     _closed = False

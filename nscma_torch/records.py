@@ -1,14 +1,15 @@
 """What the memory holds and returns, as frozen dataclasses.
 
-Times are timezone-aware `datetime`s in UTC. `occurred_at` is when something was said (world time, by the caller);
-`recorded_at` is when it was stored (system time). Information is in nats.
+Times are timezone-aware `datetime`s. `occurred_at` is when something was said (world time, by the caller), in the zone
+that it was given with, and so are the times of facts; `recorded_at` is when it was stored (system time), in UTC like
+all others. Information is in nats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any, Final, Literal
 
@@ -31,6 +32,7 @@ Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]
 Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
+UNKNOWN_BEGIN = datetime.min.replace(tzinfo=UTC)  # of what began before it was said, nobody knows when
 ROLES = ("user", "assistant", "system", "tool", "document")
 MemoryType = Literal["question", "problem", "plan", "preference", "event", "fact", "remark"]
 Sentiment = Literal["positive", "neutral", "negative"]
@@ -204,7 +206,9 @@ class Statement:
 
     `relation` is a name of `configs/relations.toml`; `topic` tells apart what it has one of each ("colour" of
     favourite). `negated`: no longer, or not; with no `object` none holds. `replaces` is the object that held before;
-    `correction`: what was said before was never true. `valid_from` and `valid_to` are the times it names itself;
+    `correction`: what was said before was never true. `valid_from` and `valid_to` are the times it names itself,
+    `UNKNOWN_BEGIN` for an earlier one that it does not tell. `begun_by` is the latest time at which it began, if it
+    tells of a change long ago (`UNKNOWN_BEGIN`: nobody knows how long); None if it tells what holds when it is said.
     `past`: it held once, and no longer does. `confidence` is in (0, 1].
     """
 
@@ -218,6 +222,7 @@ class Statement:
     past: bool = False
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    begun_by: datetime | None = None
     confidence: float = 1.0
     start: int = 0
     end: int = 0

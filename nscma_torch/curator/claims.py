@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.records import UNKNOWN_BEGIN
+from nscma_torch.storage.clock import to_micros
 
 _DAY = 86_400_000_000  # microseconds
+UNKNOWN = to_micros(UNKNOWN_BEGIN)  # before every other time
 Place = tuple[int, int, int, int]  # in the order of world time: the time, then `Claim.said`
 
 
@@ -15,9 +18,10 @@ Place = tuple[int, int, int, int]  # in the order of world time: the time, then 
 class Claim:
     """One statement about a group that holds one value at a time. Times are microseconds.
 
-    `begins` and `ends` are the times that it names itself; `order` puts claims of one time in the order they were
-    said. An empty `value` denies all (with `negated`), or only says that `replaces` has ended. `correction`: what its
-    speaker said before was never true; `past`: it held once. A `decisive` claim is not weighed against others.
+    `begins` and `ends` are the times that it names itself; it began by `begun_by` (None: it says that it holds when it
+    is said). `order` puts claims of one time in the order they were said. An empty `value` denies all (with `negated`),
+    or only says that `replaces` has ended. `correction`: what its speaker said before was never true; `past`: it held
+    once. A `decisive` claim is not weighed against others.
     `vague`: its value is a description, which takes no name's place. `repeats`: it supports what holds, and opens
     nothing. `confidence` and `trust` are in (0, 1].
     `moved_to`: its place in the order of world time, where `prepare` has found another than the one that it gives.
@@ -33,6 +37,7 @@ class Claim:
     correction: bool = False
     past: bool = False
     begins: int | None = None
+    begun_by: int | None = None
     ends: int | None = None
     confidence: float = 1.0
     trust: float = 1.0
@@ -173,9 +178,10 @@ def _after_refutation(claim: Claim, claims: Sequence[Claim]) -> Claim:
 
 
 def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:
-    """The last time between the begin that a claim names and the claim itself at which its speaker said otherwise.
+    """The last time at which a speaker said otherwise between the begin that their claim names and its latest begin.
 
     "I live in Rome", then "I moved to Oslo this year": the move came after the first was said, not on New Year's Day.
+    "I moved to Oslo in 2015" names a time that was over when the first was said: that still holds.
     None for a claim that repeats what its speaker had said before he said otherwise.
     """
     if not claim.asserts or claim.begins is None or claim.begins > claim.said_at:
@@ -183,6 +189,8 @@ def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:
     seen = None
     for other in claims:  # in the order of saying
         if other.speaker != claim.speaker or other.said_at < claim.begins or other.said >= claim.said or other.over:
+            continue
+        if claim.begun_by is not None and other.said_at > claim.begun_by:
             continue
         if other.asserts and other.value == claim.value:
             return seen

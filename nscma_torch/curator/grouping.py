@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nscma_torch.curator.claims import Claim
+from nscma_torch.curator.claims import UNKNOWN, Claim
 from nscma_torch.curator.timeline_records import Span
 from nscma_torch.relations import Schema, family
 from nscma_torch.storage.facts import NewFact
@@ -146,6 +146,12 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
     return object_of(own[-1])
 
 
+def begin_of(row: StatementRow) -> int | None:
+    """The time from which on a statement says that it applies; None if it names none."""
+    ended = row.valid_to if row.valid_from in (None, UNKNOWN) else row.valid_from
+    return ended if row.negated else row.valid_from
+
+
 def claim_of(
     row: StatementRow,
     schema: Schema,
@@ -158,7 +164,6 @@ def claim_of(
 ) -> Claim:
     """What a statement claims of `value` in one group."""
     lasting = row.relation in schema and schema[row.relation].lasting
-    ended = row.valid_to if row.valid_from is None else row.valid_from
     return Claim(
         seq=row.seq,
         value=value,
@@ -169,7 +174,8 @@ def claim_of(
         replaces=replaces,
         correction=correction,
         past=row.past and not lasting and not negated,
-        begins=ended if row.negated else row.valid_from,
+        begins=begin_of(row),
+        begun_by=None if row.negated else row.begun_by,
         ends=None if row.negated or lasting else row.valid_to,
         confidence=row.confidence,
         trust=_TRUST[row.role],
@@ -189,7 +195,7 @@ def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFa
         topic=group.topic,
         object=_written(object_key, [rows[seq] for seq in claims]),
         object_key=object_key,
-        valid_from=span.valid_from,
+        valid_from=None if span.valid_from == UNKNOWN else span.valid_from,
         valid_to=span.valid_to,
         status=span.status,
         confidence=span.confidence,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from nscma_torch.curator.grouping import Group, claim_of, object_of
+from nscma_torch.curator.grouping import Group, begin_of, claim_of, object_of
 from nscma_torch.records import Action
 from nscma_torch.relations import Schema
 from nscma_torch.storage import decisions, statements
@@ -178,8 +178,7 @@ def _naming(
 
 def _applies(row: StatementRow) -> int:
     """The world time from which on a statement applies."""
-    ended = row.valid_to if row.valid_from is None else row.valid_from
-    begins = ended if row.negated else row.valid_from
+    begins = begin_of(row)
     return row.said_at if begins is None else begins
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.curator.claims import Claim, Place, Rules, prepare, scored
+from nscma_torch.curator.claims import UNKNOWN, Claim, Place, Rules, prepare, scored
 from nscma_torch.curator.timeline_records import Effect, Outcome, Span, Timeline
 from nscma_torch.records import SEQUENCE_STEP, FactStatus
 
@@ -168,12 +168,11 @@ class _Fold:
     def _front(self, until: int) -> tuple[int | None, int]:
         """The time before all that is known; of no length where that has no begin."""
         known = [*self._closed(), *self._open]
-        if not known:
-            return None, until
-        if all(span.valid_from is not None for span in known):
-            return None, min(span.valid_from for span in known if span.valid_from is not None)
-        first = min(_ends(span) for span in known if span.valid_from is None)
-        return first, first
+        undated = [span for span in known if span.valid_from in (None, UNKNOWN)]
+        if undated:
+            first = min((_ends(span) for span in undated if span.valid_to not in (None, UNKNOWN)), default=until)
+            return first, first
+        return None, min((span.valid_from for span in known if span.valid_from is not None), default=until)
 
     def _closed(self) -> list[Span]:
         return [span for span in self._spans if span.valid_to is not None and not span.void]

@@ -90,15 +90,16 @@ class Reading:
         replaces = read.replaces if read.replaces and holds(read.replaces, self.unit.text) else ""
         self.dropped += bool(read.replaces) and not replaces
         dates = [object_] if kind == "date" else []
-        begins, ends = times_of(self.sentences[number], dates, self.unit.occurred_at, past=read.state == "past")
+        times = times_of(self.sentences[number], dates, self.unit.occurred_at, past=read.state == "past")
         made = Statement(
             subject=subject,
             relation=relation.name,
             object=object_,
             topic=american(read.topic) if topical else "",
             replaces=replaces,
-            valid_from=begins,
-            valid_to=ends,
+            valid_from=times.begins,
+            valid_to=times.ends,
+            begun_by=times.begun_by,
             confidence=_CONFIDENCE,
             start=self._spans[number].start,
             end=self._spans[number].end,

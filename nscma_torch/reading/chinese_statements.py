@@ -115,7 +115,7 @@ class ChineseReader:
         if not objects or objects == [subject]:
             return []
         within = [groups[slot] for slot in ("O", "R") if groups.get(slot) and kinds[slot].like == "date"]
-        begins, ends = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
+        times = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
         mentions.note_names(relation, subject, objects[0])
         one = relation.cardinality == "one"
         made = [
@@ -128,8 +128,9 @@ class ChineseReader:
                 replaces=replaced.removeprefix(f"{subject}'s ") if one else "",
                 correction=clause.correction and (not negated or _never(clause)),
                 past=past and not negated,
-                valid_from=begins,
-                valid_to=ends,
+                valid_from=times.begins,
+                valid_to=times.ends,
+                begun_by=times.begun_by,
                 confidence=_CONFIDENCE,
                 start=clause.start,
                 end=clause.end,

@@ -163,7 +163,7 @@ def _statement(
     span = next(own for own in sentences if own.start <= at < own.end)
     sentence = unit.text[span.start : span.end]
     over = fact.stance == "ended"
-    begins, ends = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)
+    times = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)
     return Statement(
         subject=subject,
         relation=fact.relation,
@@ -171,8 +171,9 @@ def _statement(
         topic=american(fact.topic.lower()),
         negated=over or fact.stance == "denied",
         correction=corrects(sentence),
-        valid_from=None if over else begins,
-        valid_to=None if over else ends,
+        valid_from=None if over else times.begins,
+        valid_to=None if over else times.ends,
+        begun_by=None if over else times.begun_by,
         confidence=fact.confidence,
         start=span.start,
         end=span.end,

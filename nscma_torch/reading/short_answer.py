@@ -11,13 +11,14 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from nscma_torch.config import Reading
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.tense import leading
 from nscma_torch.text.timestamps import format_day, format_days
 
 # of `confidence`, fitted by eval.experiments.reading.calibration, the last with the others as they were
@@ -111,11 +112,25 @@ def _is_of(passage: Passage, periods: Sequence[Period]) -> bool:
     if passage.said_at is None:
         return False
     said = passage.said_at
-    spoken_of = [mention.instants for mention in find_dates(passage.text, said)]
+    spoken_of = [mention.instants(said.tzinfo) for mention in find_dates(passage.text, said)]
     return any(
         first <= said < after or any(begin < after and first < end for begin, end in spoken_of)
         for first, after in periods
     )
+
+
+def tells_of(passage: Passage, periods: Sequence[Period]) -> bool:
+    """Whether a passage tells what happens at one of the times: it speaks of it, or looks back and was said then.
+
+    One that speaks of another time tells of that one, and a question of none.
+    """
+    if passage.said_at is None or passage.text.rstrip().endswith(("?", "？")):
+        return False
+    said = passage.said_at
+    times = [mention.instants(said.tzinfo) for mention in find_dates(passage.text, said)]
+    if not times and leading(passage.text) <= 0:
+        times = [(said, said + timedelta(microseconds=1))]
+    return any(begin < after and first < end for begin, end in times for first, after in periods)
 
 
 def _newest(read: ReadResult, settings: Reading) -> ReadSpan:

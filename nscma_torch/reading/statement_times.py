@@ -1,31 +1,104 @@
-"""When a statement began to hold and when it ended, by the dates of its sentence."""
+"""Since when a statement holds and when it ended, by the dates of its sentence."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 
-from nscma_torch.text.dates import find_dates
+from nscma_torch.records import UNKNOWN_BEGIN
+from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.scripts import script
+from nscma_torch.text.tense import leading
 
-_UNTIL = re.compile(r"\b(?:until|till|by|before)\s+(?:the\s+)?$", re.IGNORECASE)
-_SINCE = re.compile(r"\b(?:since|from|as of|starting(?: in| on)?)\s+$", re.IGNORECASE)
+_NEWS = timedelta(days=31)  # a change of the last weeks holds when it is told, whatever was said since
+_UNTIL = re.compile(r"\b(?:until|till|by|before|from\s+\S+\s+(?:to|through|-|–))\s+(?:the\s+)?$", re.IGNORECASE)
+_SINCE = re.compile(r"(?:\b(?:since|from|as of|starting(?: in| on)?)\s+|[从從自])$", re.IGNORECASE)
+_HAN_SINCE = re.compile(r"以来|以來|起|开始|開始|至今")
+_HAN_NOW = re.compile(r"现在|現在|目前|一直|至今")
+_LIFE = r"(?:child|kid|boy|girl|teen(?:ager)?|baby|toddler|student|apprentice|young\s+\w+)"
+_AGE = r"(?:childhood|youth|teens|(?:early|mid|late)?[\s-]*(?:twen|thir|for|fif|six|seven|eigh|nine)ties|\w+\s+days)"
+_LONG_AGO = re.compile(
+    rf"\b(?:(?:long|ages|years|decades|centuries)\s+(?:ago|back)|back\s+(?:then|when|in\s+the\s+day)|in\s+those\s+days"
+    rf"|(?:when|while)\s+(?:i|you|he|she|it|we|they|my\s+\w+)\s+(?:was|were|lived|studied|went\s+to)"
+    rf"|as\s+an?\s+(?:\w+\s+)?{_LIFE}|(?:in|during)\s+(?:my|your|his|her|our|their)\s+{_AGE}"
+    r"|aged?\s+(?:of\s+)?\d+|used\s+to)\b|小时候|小時候|年轻时|年輕時|从前|從前|以前|当年|當年|那时|那時|的时候|的時候",
+    re.IGNORECASE,
+)
+_TIME_NOUN = r"""(?:
+    spring|summer|autumn|winter|season|semester|term|quarter|decade|century|holidays?|vacation|easter|christmas|ramadan
+    |hanukkah|diwali|eid|passover|carnival|lockdown|pandemic|war|crisis)"""
+_VAGUE = re.compile(
+    rf"""\b(?:when|while|after|before|ago)\b(?!\s+(?:all|long)\b)
+    |(?<![\w.,])(?:1[89]|20)\d\d\b(?![.,]\d|\s+[a-z]+s\b)|(?<!\w)['’‘]\d\d\b|\b\d{{1,2}}/\d{{1,4}}\b
+    |\b(?:in|at|during|over|around|for|by|since|last|past|previous|that|one)\s+(?:(?:the|that|last)\s+)?(?:\w+\s+)?{_TIME_NOUN}\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_STILL = re.compile(
+    r"\bsince\s+(?!then\b)\w|\bfor\s+(?:(?:about|around|over|almost|nearly|more\s+than|the\s+(?:last|past))\s+)?"
+    r"(?:(?:\d+|\w+|a\s+few|so\s+many)\s+)?(?:days|weeks|months|years|decades|ages|a\s+(?:while|year|month|week))\b",
+    re.IGNORECASE,
+)
 
 
-def times_of(
-    text: str, within: Sequence[str], said: datetime, *, past: bool
-) -> tuple[datetime | None, datetime | None]:
-    """When a statement began to hold and when it ended, by the dates in `text` that are not `within` its objects."""
-    begins = ends = None
+class StatementTimes(NamedTuple):
+    """When a statement began to hold and when it ended; `begun_by` is as in `Statement`."""
+
+    begins: datetime | None = None
+    ends: datetime | None = None
+    begun_by: datetime | None = None
+
+
+def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) -> StatementTimes:
+    """The times that a sentence gives a statement, by its dates that are not `within` the statement's objects.
+
+    Args:
+        text: the sentence.
+        within: phrases whose dates are no times of the statement.
+        said: when the sentence was said; its zone decides which day that is.
+        past: the statement had ended when it was said.
+    """
+    begins = ends = begun_by = None
     for mention in find_dates(text, said):
         if any(text[mention.start : mention.end] in phrase for phrase in within):
             continue
-        before = text[: mention.start]
-        if _UNTIL.search(before):
+        since = _is_since(text, mention)
+        if _UNTIL.search(text[max(0, mention.start - 40) : mention.start]):
             ends = ends or _instant(mention.first_day, said)
-        elif mention.first_day <= said.date() and (not past or _SINCE.search(before)):
-            begins = begins or _instant(mention.first_day, said)
-    return (begins if begins and begins <= said else None), ends if past or (ends and ends <= said) else None
+        elif begins is None and mention.first_day <= said.date() and (not past or since):
+            begins = _instant(mention.first_day, said)
+            if not since and _tells_of_a_change(text) and said.date() - mention.last_day > _NEWS:
+                begun_by = _instant(mention.last_day + timedelta(days=1), said)
+    if begins is None and not past:
+        for phrase in within:
+            text = text.replace(phrase, " ")
+        begins, begun_by = _unknown(text)
+    return StatementTimes(begins, ends if past or (ends and ends <= said) else None, begun_by)
+
+
+def names_unknown_time(text: str) -> bool:
+    """Whether a sentence names a time of the past that no calendar tells: "when I was 20", "for years"."""
+    return _unknown(text)[0] is not None
+
+
+def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
+    """`begins` and `begun_by` of a statement of a sentence that names an unknown time of the past, else None."""
+    if _tells_of_a_change(text):
+        if _LONG_AGO.search(text):
+            return UNKNOWN_BEGIN, UNKNOWN_BEGIN
+        return (UNKNOWN_BEGIN, None) if _VAGUE.search(text) else (None, None)
+    return (UNKNOWN_BEGIN, None) if _STILL.search(text) and leading(text) > 0 else (None, None)
+
+
+def _tells_of_a_change(text: str) -> bool:
+    """Whether a sentence tells what happened, and not how things stand when it is said."""
+    return not _HAN_NOW.search(text) if script(text) == "cjk" else leading(text) < 0
+
+
+def _is_since(text: str, mention: DateMention) -> bool:
+    before, after = text[max(0, mention.start - 40) : mention.start], text[mention.end : mention.end + 4]
+    return bool(_SINCE.search(before) or _HAN_SINCE.match(after))
 
 
 def _instant(day: date, said: datetime) -> datetime:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.reading.role_mentions import called
+from nscma_torch.reading.statement_times import names_unknown_time
 from nscma_torch.records import Fact
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.storage.speakers import Asker
@@ -274,11 +275,19 @@ class FactGraph:
         """The first and the last day on which a fact may have begun, by its messages ("in 2024"); None if unknown."""
         if fact.valid_from is None:
             return None
-        first = fact.valid_from.date()
-        for text, said in self._messages(fact) if self._messages else ():
-            for mention in find_dates(text, said):
+        told = self._messages(fact) if self._messages else ()
+        dated = [(fact.valid_from.astimezone(said.tzinfo).date(), find_dates(text, said)) for text, said in told]
+        for first, mentions in dated:
+            for mention in mentions:
                 if mention.first_day == first:
                     return first, mention.last_day
+        for day, mentions in dated:
+            for mention in mentions:
+                if mention.first_day < day <= mention.last_day:  # "this year", said otherwise before it began
+                    return mention.first_day, mention.last_day
+        if any(names_unknown_time(text) for text, _ in told):
+            return None
+        first = fact.valid_from.date() if not dated else dated[0][0]
         return first, first
 
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:

@@ -80,6 +80,9 @@ class Wording:
         """A day, month, year, or from one day to another."""
         if self._language == "en":
             return format_days(first, last)
-        if span := whole(first, last):
-            return f"{first.year}年" if span == "year" else f"{first.year}年{first.month}月"
-        return "至".join(f"{day.year}年{day.month}月{day.day}日" for day in dict.fromkeys((first, last)))
+        unit = whole(first, last)
+        ends = [
+            f"{day.year}年" + (f"{day.month}月" if unit != "year" else "") + ("" if unit else f"{day.day}日")
+            for day in (first, last)
+        ]
+        return "至".join(dict.fromkeys(ends))

@@ -16,9 +16,10 @@ from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
-from nscma_torch.reading.short_answer import ShortAnswer, confidence, said_by_others, short_answer
+from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.short_answer import ShortAnswer, confidence, said_by_others, short_answer, tells_of
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import ROLES, Answer, Evidence, Hit, Unit
+from nscma_torch.records import ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage import speakers, turns
@@ -26,6 +27,7 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
+from nscma_torch.text.terms import terms
 
 RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
 WEIGHT, LEAST = 0.1, 1e-3  # of the evidence among the search's score; of .1 to 5 on LoCoMo's even half
@@ -33,19 +35,23 @@ SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
+_TOLD = 3  # messages that are shown to a question of what happens at a time
+_ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
+
 SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within the same bounds
 
 
 class ReadHits(NamedTuple):
     """What the reader was given, in the order in which it was said, and what it made of it.
 
-    `query` is the question, with those it names of the passages' speakers.
+    `query` is the question, with those it names of the passages' speakers; `asker` is who asks it.
     """
 
     query: Query
     hits: list[Hit]
     passages: list[Passage]
     result: ReadResult
+    asker: str
 
     def confidence(self, answerability: float) -> float:
         """The probability that the memory holds the answer, given the answerability of the search."""
@@ -100,9 +106,10 @@ class ReaderQA:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
             ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
-        (result,) = self._reader.read([asked_by(asked or name, question)], [passages])
+        asked = asked or name
+        (result,) = self._reader.read([asked_by(asked, question)], [passages])
         names = {passage.speaker for passage in passages}.difference(ROLES)
-        return ReadHits(parse(question, names=sorted(names), now=now), ordered, passages, result)
+        return ReadHits(parse(question, names=sorted(names), now=now), ordered, passages, result, asked)
 
     def answer(
         self,
@@ -155,6 +162,8 @@ class ReaderQA:
         read, found, sure = attempt.read, attempt.found, attempt.sure
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
         if found is None or sure < self._settings.unsure:
+            if told := _told_of_times(read):
+                return self._of_times(read, told, sure, quoted, spent)
             trace = (*quoted.trace, *hops, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
             return Answer(UNKNOWN, True, sure, (), trace, spent)
         evidence = _evidence(read.hits[found.passage], sure, quoted)
@@ -166,6 +175,25 @@ class ReaderQA:
             confidence=sure,
             evidence=evidence,
             trace=(*quoted.trace, *hops, f"read: {found.kind}, {found.why} ({sure:.2f})"),
+            usage=spent,
+            quotes=len(evidence),
+        )
+
+    def _of_times(self, read: ReadHits, told: Sequence[int], sure: float, quoted: Answer, spent: Usage) -> Answer:
+        """What was said of the times that a question is about, where it names nothing else."""
+        sure = max(sure, self._settings.unsure)
+        evidence = tuple(
+            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), sure) for i in told[-_TOLD:]
+        )
+        texts = (resolved(item.text, item.hit.unit.occurred_at) for item in evidence)
+        short = " ".join(" ".join(text.split()) for text in texts)
+        return replace(
+            quoted,
+            text="\n".join([f"{short} (not sure)", *(quoted_line(item, chinese=False) for item in evidence)]),
+            abstained=False,
+            confidence=sure,
+            evidence=evidence,
+            trace=(*quoted.trace, f"{len(evidence)} messages tell of the time asked about"),
             usage=spent,
             quotes=len(evidence),
         )
@@ -183,6 +211,20 @@ class ReaderQA:
         found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
         kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]
         return [(CHANGES[max(kinds, key=own.__getitem__)], sum(own[i] for i in kinds)) for own in found]
+
+
+def _told_of_times(read: ReadHits) -> list[int]:
+    """Places of the hits that tell of the times asked about, by whom it asks about, if it names nothing else."""
+    query = read.query
+    if not query.periods or not _ANYTHING.issuperset(query.terms):
+        return []
+    speakers = query.speakers or ((read.asker,) if query.roles else {passage.speaker for passage in read.passages})
+    return [
+        i
+        for i, (hit, passage) in enumerate(zip(read.hits, read.passages, strict=True))
+        if hit.unit.role == "user" and hit.unit.kind == "chunk" and passage.speaker in speakers
+        if tells_of(passage, query.periods)
+    ]
 
 
 def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:

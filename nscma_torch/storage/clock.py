@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -14,9 +14,16 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def from_micros(micros: int) -> datetime:
-    """Aware datetime in UTC."""
-    return _EPOCH + timedelta(microseconds=micros)
+def from_micros(micros: int, utc_offset: int | None = None) -> datetime:
+    """Aware datetime, in UTC or in the zone of an offset in seconds."""
+    moment = _EPOCH + timedelta(microseconds=micros)
+    return moment.astimezone(timezone(timedelta(seconds=utc_offset))) if utc_offset else moment
+
+
+def utc_offset(moment: datetime | None) -> int | None:
+    """Seconds by which a time's zone is ahead of UTC; None for UTC, and if there is no time."""
+    offset = moment.utcoffset() if moment is not None else None
+    return int(offset.total_seconds()) if offset else None
 
 
 def optional_micros(moment: datetime | None) -> int | None:
@@ -24,6 +31,6 @@ def optional_micros(moment: datetime | None) -> int | None:
     return None if moment is None else to_micros(moment)
 
 
-def optional_from_micros(micros: int | None) -> datetime | None:
+def optional_from_micros(micros: int | None, utc_offset: int | None = None) -> datetime | None:
     """`from_micros`, or None."""
-    return None if micros is None else from_micros(micros)
+    return None if micros is None else from_micros(micros, utc_offset)

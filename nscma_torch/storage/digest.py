@@ -90,7 +90,11 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
     states = states.order_by(units.c.id, statements.c.id)
     if user_id is not None:
         states = states.where(units.c.user_id == user_id)
-    for name, query in (("source", sources), ("said", said), ("states", states)):
+    zones = select(episodes.c.id, episodes.c.utc_offset).where(episodes.c.utc_offset.is_not(None))
+    zones = zones.order_by(episodes.c.id)
+    if user_id is not None:
+        zones = zones.where(episodes.c.user_id == user_id)
+    for name, query in (("source", sources), ("said", said), ("states", states), ("zone", zones)):
         for row in connection.execute(query.execution_options(yield_per=1024)):
             sha.update(_canonical(name, *row))
     for part in (digest_facts, digest_records):

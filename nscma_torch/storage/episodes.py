@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func,
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Decision, Episode, Message, Scope
-from nscma_torch.storage.clock import from_micros, optional_from_micros, optional_micros
+from nscma_torch.storage.clock import from_micros, optional_from_micros, optional_micros, utc_offset
 from nscma_torch.storage.database import PAGE, pages
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
@@ -69,6 +69,7 @@ def new_row(
         "metadata": metadata_json(message.metadata),
         "idempotency_key": message.idempotency_key,
         "occurred_at": optional_micros(message.timestamp),
+        "utc_offset": utc_offset(message.timestamp),
         "recorded_at": recorded_at,
         "expires_at": expires_at,
         "status": "active",
@@ -347,7 +348,9 @@ def from_row(row: Mapping[Any, Any]) -> Episode:
         role=row["role"],
         text=row["text"],
         recorded_at=from_micros(row["recorded_at"]),
-        occurred_at=from_micros(row["recorded_at"] if row["occurred_at"] is None else row["occurred_at"]),
+        occurred_at=from_micros(
+            row["recorded_at"] if row["occurred_at"] is None else row["occurred_at"], row["utc_offset"]
+        ),
         name=row["name"],
         session=row["session"],
         source=row["source"],

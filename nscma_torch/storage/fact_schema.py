@@ -68,6 +68,7 @@ statements = Table(
     Column("confidence", Float, nullable=False),
     Column("withdrawn", Boolean, nullable=False),  # the decision that took it in was undone
     Column("superseded", Boolean, nullable=False),  # the message was edited, and does not say it any more
+    Column("begun_by", BigInteger),  # the latest time at which it began; null: it holds when it is said
     Index("statements_id", "id", unique=True),
     Index("statements_group", "namespace", "subject", "relation"),
     Index("statements_subject", "namespace", "subject", "said_at", "episode_seq", "start"),

@@ -252,9 +252,21 @@ def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) ->
     names = entities.names(connection, namespace)
     scope = namespaces.owner(connection, namespace)
     said: dict[int, str] = {}
+    zones: dict[int, int] = {}  # of statements, and the times that they begin at
+    begins: dict[int, tuple[int | None, int]] = {}
     for some in pages(sorted({seq for row in rows for seq in row.statement_seqs})):
-        query = select(_S.seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)
-        said.update((seq, episode_id) for seq, episode_id in connection.execute(query.where(_S.seq.in_(some))))
+        query = select(_S.seq, episodes.c.id, episodes.c.utc_offset, _S.valid_from, _S.said_at)
+        query = query.join(episodes, episodes.c.seq == _S.episode_seq).where(_S.seq.in_(some))
+        for seq, episode_id, offset, valid_from, said_at in connection.execute(query):
+            said[seq] = episode_id
+            if offset:
+                zones[seq], begins[seq] = offset, (valid_from, said_at)
+
+    def zone(row: FactRow) -> int | None:
+        """The UTC offset of the statement that a fact begins with, else of its first one."""
+        told = (seq for seq in row.statement_seqs if seq in begins and row.valid_from in begins[seq])
+        return zones.get(next(told, min(row.statement_seqs)))
+
     return [
         Fact(
             id=row.id,
@@ -263,8 +275,8 @@ def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) ->
             relation=row.relation,
             object=names.get(row.object_key, row.object),
             topic=row.topic,
-            valid_from=optional_from_micros(row.valid_from),
-            valid_to=optional_from_micros(row.valid_to),
+            valid_from=optional_from_micros(row.valid_from, zone(row)),
+            valid_to=optional_from_micros(row.valid_to, zone(row)),
             recorded_at=from_micros(row.recorded_at),
             retired_at=optional_from_micros(row.retired_at),
             status=row.status,

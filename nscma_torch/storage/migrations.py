@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, DDLElement, create_mock_engine
+from sqlalchemy import Connection, DDLElement, create_mock_engine, inspect
 
 from nscma_torch.errors import StoreFormatError
 from nscma_torch.storage import derived_schema, fact_schema, leases, record_schema, schema, store_path
@@ -178,6 +178,13 @@ def _leases_of_users(connection: Connection) -> None:
     connection.exec_driver_sql("DELETE FROM meta WHERE key IN ('worker', 'worker error')")
 
 
+def _zones_and_latest_begins(connection: Connection) -> None:
+    """13 to 14: the zone in which a message was said, and the latest time at which a statement began. Both unknown."""
+    for table, name, kind in (("episodes", "utc_offset", "INTEGER"), ("statements", "begun_by", "BIGINT")):
+        if name not in {column["name"] for column in inspect(connection).get_columns(table)}:  # 3 to 4 makes it
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+
+
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _jobs_recalls,
     2: _hierarchies,
@@ -191,6 +198,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {
     10: _records,
     11: _derived_omissions,
     12: _leases_of_users,
+    13: _zones_and_latest_begins,
 }
 
 

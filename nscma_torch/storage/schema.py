@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from nscma_torch.storage.dialects import Integer, Text, Vector
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 metadata = MetaData()
 
@@ -94,6 +94,7 @@ episodes = Table(
     Column("importance", Float, nullable=False),
     Column("strength", Float, nullable=False),
     Column("accesses", Integer, nullable=False),
+    Column("utc_offset", Integer),  # seconds, of `occurred_at`; null: none was given, days are those of UTC
     UniqueConstraint("user_id", "idempotency_key"),
     UniqueConstraint("stream_id", "position"),
     Index("episodes_user", "user_id", "seq"),

@@ -76,6 +76,7 @@ class StatementRow:
     role: str
     position: int
     stored_at: int
+    begun_by: int | None = None
 
     @property
     def key(self) -> Key:
@@ -274,6 +275,7 @@ def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> di
         "past": statement.past,
         "valid_from": optional_micros(statement.valid_from),
         "valid_to": optional_micros(statement.valid_to),
+        "begun_by": optional_micros(statement.begun_by),
         "said_at": episode["recorded_at"] if episode["occurred_at"] is None else episode["occurred_at"],
         "speaker": episode["name"] or episode["role"],
         "confidence": statement.confidence,

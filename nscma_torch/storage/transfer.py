@@ -74,9 +74,10 @@ _REFERENCES = {
 }  # columns that hold row numbers of another table
 _TIMES = frozenset(  # columns that hold microseconds
     {"occurred_at", "recorded_at", "expires_at", "at", "valid_from", "valid_to", "said_at", "retired_at", "updated_at"}
-    | {"since", "until", "made_at"}
+    | {"since", "until", "made_at", "begun_by"}
 )
 _INTEGERS = 1 << 63  # integers of both dialects end before it
+_DAY = 86_400  # seconds
 _BATCH = 1024
 
 
@@ -235,6 +236,8 @@ def _value(column: Column[Any], value: Any) -> Any:
         raise ValueError("does not fit into 64 bits")
     if column.name in _TIMES:
         from_micros(value)
+    if column.name == "utc_offset" and abs(value) >= _DAY:
+        raise ValueError("is a day or more")
     if column.name in _JSON:
         json.loads(value)
     if kind is not bytes:

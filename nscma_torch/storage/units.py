@@ -141,8 +141,9 @@ def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int,
 def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
     sources: dict[int, list[str]] = {}
     metadata: dict[int, str] = {}
+    offsets: dict[int, int | None] = {}
     query = (
-        select(unit_sources.c.unit_seq, episodes.c.id, episodes.c.metadata)
+        select(unit_sources.c.unit_seq, episodes.c.id, episodes.c.metadata, episodes.c.utc_offset)
         .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
         .where(unit_sources.c.unit_seq.in_(seqs), unit_sources.c.user_id == user_id)
         .order_by(unit_sources.c.unit_seq, episodes.c.seq)
@@ -150,6 +151,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
     for row in connection.execute(query):
         sources.setdefault(row.unit_seq, []).append(row.id)
         metadata.setdefault(row.unit_seq, row.metadata)
+        offsets.setdefault(row.unit_seq, row.utc_offset)
     derived = (
         select(units.c.seq, episodes.c.id)
         .join(derived_texts, derived_texts.c.id == units.c.stream_id)
@@ -173,7 +175,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
             kind=row["kind"],
             text=row["text"],
             episode_ids=tuple(sources.get(row["seq"], ())),
-            occurred_at=from_micros(row["occurred_at"]),
+            occurred_at=from_micros(row["occurred_at"], offsets.get(row["seq"])),
             role=row["role"],
             name=row["name"],
             session=row["session"] if row["kind"] in OF_ONE_MESSAGE else None,

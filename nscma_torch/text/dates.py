@@ -17,7 +17,7 @@ dates in words such as "on". Readings chosen where English or Chinese leaves it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from nscma_torch.text.chinese_dates import CHINESE
 from nscma_torch.text.english_dates import ENGLISH, MONTH
@@ -34,11 +34,10 @@ class DateMention:
     first_day: date
     last_day: date
 
-    @property
-    def instants(self) -> tuple[datetime, datetime]:
-        """The first instant of these days and the first one after them, in UTC; none comes after the year 9999."""
+    def instants(self, zone: tzinfo | None = None) -> tuple[datetime, datetime]:
+        """The first instant of these days and the first one after them, in a zone; none comes after the year 9999."""
         end = datetime.max if self.last_day == date.max else datetime.combine(self.last_day + timedelta(1), time())
-        return datetime.combine(self.first_day, time(), UTC), end.replace(tzinfo=UTC)
+        return datetime.combine(self.first_day, time(), zone or UTC), end.replace(tzinfo=zone or UTC)
 
 
 def find_dates(text: str, anchor: datetime) -> list[DateMention]:

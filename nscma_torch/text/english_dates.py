@@ -149,6 +149,13 @@ def _relative_unit(match: re.Match[str], today: date) -> DaySpan:
     return shift(today, unit, step)
 
 
+def _weekend(match: re.Match[str], today: date) -> DaySpan:
+    saturday = week_span(today, 0)[0] + timedelta(days=5)
+    if _direction(match) < 0 and saturday > today:
+        saturday -= timedelta(days=7)
+    return saturday, saturday + timedelta(days=1)
+
+
 def _month_alone(match: re.Match[str], today: date) -> DaySpan:
     month = _month_of(match["month"])
     part = match.groupdict().get("part")
@@ -307,6 +314,7 @@ ENGLISH = (
     date_rule(_NAMED_DAY, _named_day, "day night morrow morning afternoon evening"),
     date_rule(rf"\b(?:{_WHICH}\s+)?(?P<day>{_WDAY})\b", _weekday, "day"),
     date_rule(rf"\b{_WHICH}\s+(?P<unit>week|month|year|weekend)\b", _relative_unit, _UNITS),
+    date_rule(rf"{_THEN}(?P<mention>the\s+weekend)\b", _weekend, "weekend"),
     date_rule(_AGO, _distance, _UNITS),
     date_rule(rf"\b(?P<ahead>in)\s+{_DISTANCE}(?:'s?\s+time)?\b", _distance, _UNITS),
     date_rule(rf"\b(?:the\s+)?(?:past|last)\s+{_DISTANCE}\b", _past_period, _UNITS),

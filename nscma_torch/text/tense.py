@@ -60,10 +60,10 @@ def direction(text: str, start: int, end: int) -> Direction:
     return 1 if told < 0 and _SCHEDULED.search(before) else told
 
 
-def is_past(text: str) -> bool:
-    """Whether a sentence has a verb in the past tense."""
+def leading(text: str) -> Direction:
+    """Where the first finite verb of a sentence looks: -1 back, 1 not back, 0 if none is found. English."""
     words = [_plain(word) for word in _WORD.findall(text)]
-    return any(_of_word(words, i) < 0 for i in range(len(words)))
+    return next((found for i in range(len(words)) if (found := _of_word(words, i))), 0)
 
 
 def _plain(word: str) -> str:

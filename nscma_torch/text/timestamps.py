@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Literal
 
 from nscma_torch.errors import TimestampError
@@ -20,7 +20,9 @@ _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
 def parse_timestamp(value: object) -> datetime:
-    """An ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date for its beginning, in UTC.
+    """An ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date for its beginning.
+
+    The result keeps the offset of its zone: it decides which day "yesterday" is.
 
     Raises `TimestampError` for anything else, saying what was wrong. Times in the future are not refused here.
     """
@@ -50,27 +52,37 @@ def format_day(day: date) -> str:
 
 
 def format_days(first: date, last: date) -> str:
-    """Days for people, both included: a day, a month, a year, or from one day to another."""
-    if first == last:
-        return format_day(first)
-    if span := whole(first, last):
-        return str(first.year) if span == "year" else f"{MONTHS[first.month - 1]} {first.year}"
-    return f"{format_day(first)} to {format_day(last)}"
+    """Days for people, both included: a day, month or year, or from one to another: "2014 to 2016"."""
+    unit = whole(first, last)
+    if unit == "year":
+        ends = [str(day.year) for day in (first, last)]
+    elif unit == "month":
+        ends = [f"{MONTHS[day.month - 1]} {day.year}" for day in (first, last)]
+    else:
+        ends = [format_day(day) for day in (first, last)]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def whole(first: date, last: date) -> Literal["year", "month", ""]:
-    """Whether days, both included, are a year or a month, or their greater part."""
-    if (last - first).days > 300:
+    """The unit of which days, both included, are one or several; also of the greater part of one."""
+    if first.year == last.year and (last - first).days > 300:
         return "year"
-    of_one_month = (first.year, first.month) == (last.year, last.month)
-    return "month" if first.day == 1 and first < last and of_one_month else ""
+    if first.day > 1 or first == last:
+        return ""
+    if (first.month, last.month, last.day) == (1, 12, 31):
+        return "year"
+    most_of_one = (first.year, first.month) == (last.year, last.month) and last.day > 20
+    return "month" if most_of_one or (last + timedelta(days=1)).day == 1 else ""
 
 
 def format_time(when: datetime) -> str:
-    """A moment for people in UTC, as in "12 May 2023, 14:30 UTC"; midnight sharp is printed as the day alone."""
-    utc = when.astimezone(UTC)
-    clock = "" if (utc.hour, utc.minute, utc.second) == (0, 0, 0) else f", {utc.hour:02}:{utc.minute:02} UTC"
-    return format_day(utc.date()) + clock
+    """A moment for people in its own zone, as in "12 May 2023, 14:30 UTC" or "… 14:30 +09:00".
+
+    Midnight sharp is printed as the day alone.
+    """
+    zone = when.isoformat(timespec="minutes")[16:] if when.utcoffset() else "UTC"
+    clock = "" if (when.hour, when.minute, when.second) == (0, 0, 0) else f", {when.hour:02}:{when.minute:02} {zone}"
+    return format_day(when.date()) + clock
 
 
 def _from_epoch(value: float) -> datetime:
@@ -90,4 +102,5 @@ def _in_range(when: datetime, value: object) -> datetime:
     aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     if not _EARLIEST <= aware.timestamp() <= _LATEST:
         raise TimestampError(f"{str(value)[:80]!r} lies outside the years 1 to 9999")
-    return aware.astimezone(UTC)
+    offset = aware.utcoffset()
+    return aware.astimezone(timezone(offset) if offset else UTC)

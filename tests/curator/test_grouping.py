@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from nscma_torch.curator.claims import Claim
-from nscma_torch.curator.grouping import closed, fact_of, groups_of
+from nscma_torch.curator.claims import UNKNOWN, Claim
+from nscma_torch.curator.grouping import begin_of, closed, fact_of, groups_of
 from nscma_torch.curator.timeline_records import Span
 from nscma_torch.relations import load_relations
 from nscma_torch.storage.statement_groups import Key
@@ -209,3 +209,11 @@ def test_the_fact_of_a_span_is_written_as_it_was_said_first() -> None:
 def test_keys_are_closed_under_opposites() -> None:
     keys = {Key("ann", "likes", "t"), Key("bob", "lives_in", "")}
     assert closed(keys, load_relations()) == keys | {Key("ann", "dislikes", "t")}
+
+
+def test_an_unknown_begin_is_none_of_a_denial_or_a_fact() -> None:
+    told = said(1, "Rome", "lives_in", valid_from=UNKNOWN, begun_by=UNKNOWN)
+    (group,) = groups_of([told], load_relations(), 0)
+    assert (group.claims[0].begins, group.claims[0].begun_by) == (UNKNOWN, UNKNOWN)
+    assert fact_of(group, Span("rome", UNKNOWN, None, group.claims), {1: told}).valid_from is None
+    assert begin_of(replace(told, negated=True)) is None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.curator.claims import Claim, Rules
+from nscma_torch.curator.claims import UNKNOWN, Claim, Rules
 from nscma_torch.curator.timeline import resolve
 from nscma_torch.curator.timeline_records import Timeline
 
@@ -48,6 +48,27 @@ def test_a_newer_value_of_the_same_speaker_takes_the_place() -> None:
 def test_a_late_older_statement_goes_where_it_belongs() -> None:
     new, old = claim("oslo", 9), claim("rome", 2)
     assert shown(new, old) == [("rome", 2, 9, "archived"), ("oslo", 9, None, "active")]
+
+
+def test_a_change_of_long_ago_leaves_the_present() -> None:
+    present = claim("porto", 400)
+    assert shown(present, claim("rome", 460, begins=10, begun_by=20 * DAY)) == [
+        ("rome", 10, 400, "archived"),
+        ("porto", 400, None, "active"),
+    ]
+    assert shown(present, claim("rome", 460, begins=380, begun_by=410 * DAY))[-1][0] == "rome", "it may have come after"
+    assert shown(present, claim("rome", 460, begins=10))[-1] == ("rome", 400, None, "active"), (
+        "it holds when it is said"
+    )
+
+
+def test_a_change_of_unknown_times_leaves_the_present() -> None:
+    present = claim("porto", 400)
+    long_ago = replace(claim("rome", 460), begins=UNKNOWN, begun_by=UNKNOWN)
+    assert [(value, until) for value, _, until, _ in shown(present, long_ago)] == [("rome", 400), ("porto", None)]
+    assert [value for value, *_ in shown(present, replace(long_ago, begun_by=None))] == ["porto", "rome"]
+    spans = shown(present, long_ago, claim("tartu", 470, past=True))
+    assert {value: until for value, _, until, _ in spans} == {"rome": 400, "porto": None, "tartu": 400}
 
 
 def test_the_same_again_grows_stronger() -> None:

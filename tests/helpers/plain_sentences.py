@@ -88,10 +88,10 @@ class PlainSentences:
                     subject = speaker if own["s"] == "My" else name_of(own["s"], speaker, listener, person=person)
                     told.append((relation, stance, subject, own["o"], own.get("t") or ""))
             for relation, stance, subject, value, topic in told:
-                begins, ends = times_of(sentence, [], unit.occurred_at, past=False)
+                times = times_of(sentence, [], unit.occurred_at, past=False)
                 statement = Statement(
-                    subject, relation, value, topic=topic, negated=stance == "ended", valid_from=begins, valid_to=ends,
-                    confidence=0.9, start=span.start, end=span.end,
+                    subject, relation, value, topic=topic, negated=stance == "ended", valid_from=times.begins,
+                    valid_to=times.ends, begun_by=times.begun_by, confidence=0.9, start=span.start, end=span.end,
                 )  # fmt: skip
                 stances = tuple(float(own == stance) for own in STANCES)
                 found.append((statement, ReadFact(relation, _SPAN, _SPAN, stances, topic, _CERTAIN)))

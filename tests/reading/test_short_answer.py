@@ -5,7 +5,7 @@ counts of their members; confidence by whom the question names.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -13,7 +13,7 @@ from nscma_torch.config import Reading
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer
+from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer, tells_of
 
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
@@ -128,3 +128,27 @@ def test_what_others_said_than_those_whom_the_question_names() -> None:
 
 def test_nothing_read_is_no_answer() -> None:
     assert short_answer(ASKED, ReadResult((), 0.0, (), ()), [], SETTINGS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "tells"),
+    [
+        ("Gym today was great.", "2026-03-03T20:00+00:00", True),
+        ("Met Karl at the pool.", "2026-03-03T20:00+00:00", True),
+        ("I have a meeting with Karl tomorrow.", "2026-03-02T09:00+00:00", True),
+        ("I have a meeting with Karl tomorrow.", "2026-03-03T09:00+00:00", False),
+        ("My favourite colour is blue.", "2026-03-03T09:00+00:00", False),
+        ("Was the gym open?", "2026-03-03T09:00+00:00", False),
+        ("Met Karl at the pool.", "2026-03-04T02:00+09:00", True),
+        ("Met Karl at the pool.", "2026-03-03T23:00-08:00", False),
+    ],
+)
+def test_what_tells_of_a_day(text: str, said: str, *, tells: bool) -> None:
+    third = datetime(2026, 3, 3, tzinfo=UTC)
+    assert tells_of(Passage(text, "Ana", datetime.fromisoformat(said)), [(third, third + timedelta(1))]) == tells
+
+
+def test_a_day_is_that_of_the_speakers_zone() -> None:
+    early = datetime(2026, 3, 4, 8, tzinfo=timezone(timedelta(hours=11)))  # still the third in UTC
+    fourth = datetime(2026, 3, 4, tzinfo=early.tzinfo)
+    assert tells_of(Passage("Gym today was great.", "Ana", early), [(fourth, fourth + timedelta(1))])

@@ -243,3 +243,20 @@ def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memor
     more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
     assert 5.0 < qa.answer("What is the rent?", [hit], quoted, **more).usage.seconds < 65.0  # type: ignore[arg-type]
     assert qa.answer("房租是多少？", [hit], quoted, **more) is quoted  # type: ignore[arg-type]
+
+
+def test_a_question_of_a_day_alone_is_answered_by_what_tells_of_it(chat: Memory) -> None:
+    last = SAID[4][0]
+    for at, name, text in ((last, "Ana", "Gym today was great."), (last, "Bo", "My bike broke today.")):
+        chat.add([Message("user", text, at, name)], user_id="ana", now=NOW)
+    chat.flush()
+    hits = chat.search("gym bike rent", user_id="ana", top_k=10, now=NOW)
+    qa = ReaderQA(chat._components.database, RecordingReader(0.2), Reading(sure=SURE, unsure=SURE - 0.01))  # type: ignore[arg-type]
+
+    def first(question: str) -> str:
+        now = last + timedelta(days=1)
+        return qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=now).text.splitlines()[0]
+
+    assert first("What did Ana do yesterday?") == "Gym today [31 March 2025] was great. (not sure)"
+    assert first("What did Bo do yesterday?") == "My bike broke today [31 March 2025]. (not sure)"
+    assert first("What did Ana do two weeks ago?") == first("Which gym did Ana try yesterday?") == UNKNOWN

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.storage.clock import from_micros, optional_micros, to_micros
+from nscma_torch.storage.clock import from_micros, optional_micros, to_micros, utc_offset
 
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC))
 
@@ -23,3 +23,5 @@ def test_zones() -> None:
     assert to_micros(east) == to_micros(datetime(2024, 1, 1, 4))
     assert to_micros(datetime(1970, 1, 1)) == 0 == optional_micros(datetime(1970, 1, 1, tzinfo=UTC))
     assert optional_micros(None) is None
+    assert utc_offset(east) == 8 * 3600 and utc_offset(None) is utc_offset(datetime(2024, 1, 1, tzinfo=UTC)) is None
+    assert from_micros(to_micros(east), 8 * 3600).isoformat() == east.isoformat()

@@ -123,3 +123,19 @@ def test_numbers_of_rows_that_are_not_there(table: str, open_memory: Open) -> No
     said = "it was cut" if table == "decisions" else f"of {table}, which is not there"
     with pytest.raises(MalformedInputError, match=said):
         open_memory("other.db").import_(lines)
+
+
+def test_the_zone_of_a_message_survives(open_memory: Open) -> None:
+    memory, other = open_memory(), open_memory("other.db")
+    said = "2026-03-05T00:30:00+09:00"
+    memory.add("I moved to Porto yesterday.", user_id="ada", timestamp=said)  # type: ignore[arg-type]
+    lines = list(memory.export())
+    other.import_(lines)
+    assert other.digest() == memory.digest()
+    for each in (memory, other):
+        (episode,), (hit,) = each.log(user_id="ada"), each.search("Porto", user_id="ada")
+        assert episode.occurred_at.isoformat() == hit.unit.occurred_at.isoformat() == said
+    for wrong in ("86400", '"east"'):
+        bad = [line.replace('"utc_offset": 32400', f'"utc_offset": {wrong}') for line in lines]
+        with pytest.raises(MalformedInputError, match="utc_offset"):
+            open_memory(f"{wrong[:2]}.db".replace('"', "q")).import_(bad)

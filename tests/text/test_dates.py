@@ -1,6 +1,7 @@
 import math
 import time
 from datetime import UTC, date, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from nscma_torch.errors import TimestampError
 from nscma_torch.text.dates import find_dates
-from nscma_torch.text.timestamps import format_day, format_time, parse_timestamp
+from nscma_torch.text.timestamps import format_day, format_days, format_time, parse_timestamp
 
 WEDNESDAY = datetime(2023, 5, 17, 12, tzinfo=UTC)
 
@@ -60,6 +61,7 @@ def span(first, last):
         ("for Thanksgiving 2019", "Thanksgiving 2019", day(2019, 11, 28)),
         ("the week of 3 May 2023", "the week of 3 May 2023", span((2023, 5, 1), (2023, 5, 7))),
         ("on 05/06/2023", "05/06/2023", span((2023, 5, 6), (2023, 6, 5))),
+        ("for the weekend", "the weekend", span((2023, 5, 20), (2023, 5, 21))),
         ("on 25.12.2015", "25.12.2015", day(2015, 12, 25)),
         ("in 05/2014", "05/2014", span((2014, 5, 1), (2014, 5, 31))),
         ("on the 12th", "the 12th", day(2023, 5, 12)),
@@ -149,6 +151,7 @@ def test_no_mention(text):
         ("I've booked a table for Tuesday.", date(2023, 5, 23)),
         ("We moved the meeting to Tuesday.", date(2023, 5, 23)),
         ("I spoke to Dr. Weber on Monday.", date(2023, 5, 15)),
+        ("I slept at the weekend.", date(2023, 5, 13)),
         ("I quit on Monday.", date(2023, 5, 15)),
         ("What did I do on Monday?", date(2023, 5, 15)),
         ("What do I have on Monday?", date(2023, 5, 22)),
@@ -269,7 +272,19 @@ def test_mentions_are_ordered_spans(words, glue, anchor):
 def test_timestamps(value, expected):
     parsed = parse_timestamp(value)
     assert parsed == expected
-    assert parsed.tzinfo is UTC
+    assert parsed.tzinfo is UTC or "+02:00" in str(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "local"),
+    [
+        ("2026-03-05T00:30:00+09:00", "2026-03-05T00:30:00+09:00"),
+        (datetime(2026, 7, 1, 1, tzinfo=ZoneInfo("America/New_York")), "2026-07-01T01:00:00-04:00"),
+        ("2026-03-05T00:30:00+00:00", "2026-03-05T00:30:00+00:00"),
+    ],
+)
+def test_a_time_keeps_the_offset_that_it_was_given_with(value: object, local: str) -> None:
+    assert parse_timestamp(value).isoformat() == local
 
 
 @pytest.mark.parametrize(
@@ -306,3 +321,22 @@ def test_formats():
     assert format_day(date(2023, 5, 2)) == "2 May 2023"
     assert format_time(WEDNESDAY) == "17 May 2023, 12:00 UTC"
     assert format_time(datetime(2023, 5, 17, tzinfo=UTC)) == "17 May 2023"
+    assert format_time(parse_timestamp("2026-03-05T00:30:00+09:00")) == "5 March 2026, 00:30 +09:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("around 2015", "2014 to 2016"),
+        ("in the late nineties", "1996 to 1999"),
+        ("in Q3 2013", "July 2013 to September 2013"),
+        ("last winter", "December 2022 to February 2023"),
+        ("on 01/12/2015", "2015"),
+        ("the week of 3 May 2023", "1 May 2023 to 7 May 2023"),
+        ("in 05/2014", "May 2014"),
+        ("in early June", "1 June 2023 to 10 June 2023"),
+    ],
+)
+def test_intervals_are_written_in_their_units(text: str, written: str) -> None:
+    ((_, first, last),) = found(text)
+    assert format_days(first, last) == written
