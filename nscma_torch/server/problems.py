@@ -1,6 +1,7 @@
 """Errors as `application/problem+json` (RFC 9457), with the messages of `errors.py`.
 
-`type` is "urn:nscma:" and the name of the error's class, `detail` its message. What no one foresaw is told without its
+`type` is "urn:nscma:" and the name of the error's class, `detail` its message. On paths of OpenAI's API there is an
+`error` object, too, as its clients read it. What no one foresaw is told without its
 message, which may quote what was stored; the log has it.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from nscma_torch import errors
 
@@ -40,6 +43,10 @@ _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that f
     (errors.StoreClosedError, 503),
 )
 _RETRY_SECONDS = 2
+_OPENAI = re.compile(
+    r"/v1/(?:chat/completions|completions|models|embeddings|responses|moderations|audio|images|files|batches|assistants"
+    r"|threads|uploads|vector_stores|fine_tuning)(?:/|$)"
+)
 _MOST_PLACES, _LONGEST_PLACE = 20, 200  # of a request that does not fit; characters of each
 RESPONSES: dict[int | str, dict[str, Any]] = {
     name: {"description": "a problem (RFC 9457)", "content": {MEDIA_TYPE: {"schema": {"$ref": _SCHEMA}}}}
@@ -57,6 +64,7 @@ class Problem(BaseModel):
     errors: list[dict[str, Any]] | None = Field(
         None, description="places of the request that do not fit, the first twenty"
     )
+    error: dict[str, str | None] | None = Field(None, description="the same for clients of OpenAI's API, on its paths")
 
 
 class TooManyRequestsError(errors.OverloadedError):
@@ -103,8 +111,39 @@ def problem(error: Exception) -> Response:
     told = described(error)
     if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs what nobody foresaw
         log.error("%s: %s", type(error).__name__, error)
-    text = json.dumps(told.model_dump(exclude_none=True))  # ASCII: a message may quote half of a surrogate pair
-    return Response(text, told.status, headers=_headers(error, told.status), media_type=MEDIA_TYPE)
+    return _Told(told, _headers(error, told.status))
+
+
+class _Told(Response):
+    """A problem; on a path of OpenAI's API it has the `error` object, too."""
+
+    def __init__(self, told: Problem, headers: Mapping[str, str]) -> None:
+        self._told = told
+        super().__init__(_written(told), told.status, headers=headers, media_type=MEDIA_TYPE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _OPENAI.match(scope["path"]):
+            self.body = _written(self._told, _openai(self._told))
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
+
+
+def _written(told: Problem, error: dict[str, str | None] | None = None) -> bytes:
+    """ASCII: a message may quote half of a surrogate pair."""
+    fields = told.model_dump(exclude_none=True)
+    return json.dumps(fields if error is None else fields | {"error": error}).encode()
+
+
+def _openai(told: Problem) -> dict[str, str | None]:
+    """An error as OpenAI's API tells it."""
+    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    codes = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
+    kind = kinds.get(told.status, "server_error" if told.status >= 500 else "invalid_request_error")
+    name = told.type.rpartition(":")[2].removesuffix("Error")
+    own = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() if told.type.startswith("urn:nscma:") else None
+    param = told.errors[0]["at"] if told.errors else None
+    code = codes.get(told.status, own)
+    return {"message": told.detail or told.title, "type": kind, "param": param, "code": code}
 
 
 def install(app: FastAPI) -> None:

@@ -136,6 +136,17 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
     return found
 
 
+def deleted_among(connection: Connection, user_id: str, ids: Sequence[str]) -> set[str]:
+    """Those of these messages of the user that are deleted or erased."""
+    left: set[str] = set()
+    for some in pages(ids):
+        query = select(episodes.c.id).where(
+            episodes.c.user_id == user_id, episodes.c.id.in_(some), episodes.c.status != "deleted"
+        )
+        left.update(connection.execute(query).scalars())
+    return set(ids) - left
+
+
 def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[str]:
     """Those of these idempotency keys that the user's episodes hold already."""
     found: set[str] = set()

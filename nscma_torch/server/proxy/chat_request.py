@@ -1,15 +1,16 @@
-"""A request for a chat completion: its newest user turn, and the body with a block added to that turn alone."""
+"""A request for a chat completion: its user turns, and the body with blocks added to them and nothing else changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nscma_torch.errors import InvalidInputError
-from nscma_torch.server.proxy.json_places import elements, members
+from nscma_torch.server.proxy.chores import is_chore, is_task
+from nscma_torch.server.proxy.json_places import Place, elements, members
 from nscma_torch.text.json_messages import parse_message
 
 
@@ -26,6 +27,8 @@ class Turn:
         followed: whether messages follow it, as calls of tools and their results do.
         fault: why it cannot be stored; None if it can.
         session: names the conversation: the same for all requests with the same first user turn.
+        earlier: digests of the user turns before it.
+        chore: whether it is a chat client's own request, such as for a title, and not the user's words.
     """
 
     text: str
@@ -36,6 +39,23 @@ class Turn:
     session: str
     followed: bool = False
     fault: InvalidInputError | None = None
+    earlier: tuple[str, ...] = ()
+    chore: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a block goes: the end of a turn's text, or of its list of parts."""
+
+    at: int  # in characters
+    parts: bool
+    empty: bool  # of a list
+
+    def written(self, block: str) -> str:
+        """A block as it is written there."""
+        if self.parts:
+            return ("" if self.empty else ", ") + json.dumps({"type": "text", "text": block})
+        return json.dumps(f"\n\n{block}")[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +70,7 @@ class ChatRequest:
     body: bytes
     user: str | None = None
     turn: Turn | None = None
-    _place: int = 0  # where a block goes, in characters
-    _parts: bool = False  # whether the turn is a list of parts
-    _first: bool = False  # whether that list is empty
+    _ends: Mapping[str, _End] = field(default_factory=dict)  # of its user turns, by digest
 
     @classmethod
     def read(cls, body: bytes) -> ChatRequest:
@@ -70,7 +88,8 @@ class ChatRequest:
 
     @classmethod
     def _of_messages(cls, body: bytes, text: str, user: str | None) -> ChatRequest:
-        listed = members(text, text.index("{")).get("messages")
+        top = members(text, text.index("{"))
+        listed = top.get("messages")
         if listed is None or not isinstance(listed.value, list):
             return cls(body, user)
         places = list(elements(text, listed.start))
@@ -78,30 +97,68 @@ class ChatRequest:
         turns = [number for number, message in enumerate(messages) if _is_user(message)]
         if not turns:
             return cls(body, user)
+        digests = dict(zip(turns, _digests(messages, turns), strict=True))
+        ends = {digests[number]: end for number in turns if (end := _end(text, places[number])) is not None}
         newest = turns[-1]
-        content = members(text, places[newest].start).get("content")
-        if content is None or not isinstance(content.value, str | list):
+        if digests[newest] not in ends:
             return cls(body, user)
-        turn = _turn(messages[: newest + 1], messages[turns[0]], followed=newest + 1 < len(messages))
-        return cls(body, user, turn, content.end - 1, isinstance(content.value, list), content.value == [])
+        turn = replace(
+            _turn(messages[: newest + 1], messages[turns[0]], digests[newest]),
+            followed=newest + 1 < len(messages),
+            earlier=tuple(digests[number] for number in turns[:-1]),
+            chore=_is_chore(messages[: newest + 1], top.get("metadata")),
+        )
+        return cls(body, user, turn, ends)
 
-    def with_block(self, block: str) -> bytes:
-        """The body with a block at the end of the newest user turn: the text goes on, or there is one more part."""
-        if not block or self.turn is None:
+    def with_blocks(self, blocks: Mapping[str, str]) -> bytes:
+        """The body with blocks, by digest, at the end of user turns: a text goes on, or there is one more part."""
+        added = sorted(((self._ends[digest], block) for digest, block in blocks.items() if block), key=_place)
+        if not added:
             return self.body
-        if self._parts:
-            added = ("" if self._first else ", ") + json.dumps({"type": "text", "text": block})
-        else:
-            added = json.dumps(f"\n\n{block}")[1:-1]
-        text = self.body.decode()
-        return (text[: self._place] + added + text[self._place :]).encode()
+        text, pieces, start = self.body.decode(), [], 0
+        for end, block in added:
+            pieces += [text[start : end.at], end.written(block)]
+            start = end.at
+        return "".join([*pieces, text[start:]]).encode()
+
+
+def _place(one: tuple[_End, str]) -> int:
+    return one[0].at
+
+
+def _end(text: str, message: Place) -> _End | None:
+    """The end of a message's content; None where that is neither a text nor a list."""
+    content = members(text, message.start).get("content")
+    if content is None or not isinstance(content.value, str | list):
+        return None
+    return _End(content.end - 1, isinstance(content.value, list), content.value == [])
+
+
+def _digests(messages: Sequence[Any], turns: Sequence[int]) -> Iterator[str]:
+    """The digest of all messages up to each of these, in hex."""
+    running, wanted = hashlib.sha256(b"["), set(turns)
+    for number, message in enumerate(messages):
+        running.update((", " if number else "").encode() + _written(message))
+        if number in wanted:
+            whole = running.copy()
+            whole.update(b"]")
+            yield whole.hexdigest()
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
 
 
 def _is_user(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "user"
 
 
-def _turn(messages: Sequence[Any], first: dict[str, Any], *, followed: bool) -> Turn:
+def _is_chore(messages: Sequence[Any], metadata: Place | None) -> bool:
+    first = messages[0] if len(messages) > 1 and isinstance(messages[0], dict) else {}
+    return is_chore(_text(messages[-1]), _text(first)) or (metadata is not None and is_task(metadata.value))
+
+
+def _turn(messages: Sequence[Any], first: dict[str, Any], digest: str) -> Turn:
     newest = messages[-1]
     name = newest.get("name")
     said, fault = _said(newest)
@@ -110,9 +167,8 @@ def _turn(messages: Sequence[Any], first: dict[str, Any], *, followed: bool) -> 
         said=said,
         name=name if isinstance(name, str) and name.strip() else None,
         context="\n".join(_text(message) for message in messages if isinstance(message, dict)),
-        digest=_digest(messages),
-        session=f"chat {_digest(first.get('content'))[:16]}",
-        followed=followed,
+        digest=digest,
+        session=f"chat {hashlib.sha256(_written(first.get('content'))).hexdigest()[:16]}",
         fault=fault,
     )
 
@@ -133,7 +189,3 @@ def _said(message: dict[str, Any]) -> tuple[str, InvalidInputError | None]:
         return parse_message({"role": "user", "content": message["content"]}).content, None
     except InvalidInputError as error:
         return "", error
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

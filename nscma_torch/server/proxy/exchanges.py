@@ -8,13 +8,15 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from nscma_torch.config import Upstream
 from nscma_torch.erasable_cache import empty_with_others
 from nscma_torch.errors import NscmaError
+from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.recalling import Found, Recalling
 from nscma_torch.server.work import Work
@@ -32,12 +34,18 @@ class Recall:
             within the deadline), failed.
         seconds: what it took of this request's time.
         error: the name of what failed.
+        earlier: the blocks that earlier turns of the conversation got, by digest.
     """
 
     state: State
     found: Found | None = None
     seconds: float = 0.0
     error: str = ""
+    earlier: Mapping[str, Block] = field(default_factory=dict)
+
+    def blocks(self, turn: Turn) -> dict[str, str]:
+        """What is added to the user turns, by digest: each block stays where it was once put."""
+        return {digest: block.text for digest, block in self.earlier.items()} | {turn.digest: self.block}
 
     @property
     def block(self) -> str:
@@ -54,10 +62,14 @@ class Recall:
 
 
 OFF = Recall("off")
+_DAYS = 2  # that a conversation whose earlier turns keep their blocks may go on without this process
+_MOST_EARLIER = 256  # user turns
 
 
 class Exchanges:
     """Recalls for turns, never for longer than the deadline; the turns of tools get what their user turn got.
+
+    Earlier user turns keep the blocks that they got: each request of a conversation begins as the one before it.
 
     What was recalled is kept for so many exchanges. It goes from here when something is erased, and is then, as after
     a restart, put together from what is stored with the turn.
@@ -81,41 +93,72 @@ class Exchanges:
     async def recall(self, user_id: str, turn: Turn) -> Recall:
         """What a turn recalls. It raises nothing: what goes wrong is said by `Recall.state`."""
         began, at = time.perf_counter(), datetime.now(UTC)
-        keys = [_key(user_id, turn, at), *([_key(user_id, turn, at - timedelta(days=1))] if turn.followed else [])]
-        if not turn.text.strip():
-            return Recall("off", Found(keys[0], at))
+        keys = [_key(user_id, turn.digest, at)]
+        if turn.followed:
+            keys.append(_key(user_id, turn.digest, at - timedelta(days=1)))
+        known, unknown = self._earlier(user_id, turn, at)
+        if not turn.text.strip() or turn.chore:
+            found = None if turn.chore else Found(keys[0], at)
+            return Recall("off", found, earlier=_blocks(known))
         if turn.followed:
             with self._lock:
-                known = next((self._kept[user_id, key] for key in keys if (user_id, key) in self._kept), None)
-            if known is not None:
-                return replace(known, seconds=time.perf_counter() - began)
+                kept = next((self._kept[user_id, key] for key in keys if (user_id, key) in self._kept), None)
+            if kept is not None:
+                return replace(kept, seconds=time.perf_counter() - began, earlier=_blocks(known))
         erasures = self._erasures
-        recall = await self._looked_up(user_id, turn, keys, at)
+        recall, standing = await self._looked_up(user_id, turn, keys, at, known, unknown)
         recall = replace(recall, seconds=time.perf_counter() - began)
+        for found in standing.values():
+            self._keep(user_id, found.key, Recall("recalled" if found.block.text else "nothing", found), erasures)
         self._keep(user_id, keys[0] if recall.found is None else recall.found.key, recall, erasures)
-        return recall
+        return replace(recall, earlier=_blocks(standing))
 
-    async def _looked_up(self, user_id: str, turn: Turn, keys: list[str], at: datetime) -> Recall:
+    def _earlier(self, user_id: str, turn: Turn, at: datetime) -> tuple[dict[str, Found], dict[str, list[str]]]:
+        """What is known of the blocks of earlier turns, by digest; and of the others the keys they may be stored by."""
+        known: dict[str, Found] = {}
+        unknown: dict[str, list[str]] = {}
+        days = [at - timedelta(days=number) for number in range(_DAYS)]
+        for digest in turn.earlier[-_MOST_EARLIER:]:
+            keys = [_key(user_id, digest, day) for day in days]
+            with self._lock:
+                kept = next((self._kept[user_id, key] for key in keys if (user_id, key) in self._kept), None)
+            if kept is None:
+                unknown[digest] = keys
+            elif kept.found is not None:
+                known[digest] = kept.found
+        return known, unknown
+
+    async def _looked_up(
+        self,
+        user_id: str,
+        turn: Turn,
+        keys: list[str],
+        at: datetime,
+        known: dict[str, Found],
+        unknown: dict[str, list[str]],
+    ) -> tuple[Recall, dict[str, Found]]:
+        """What a turn recalls, and the blocks of earlier turns; those that are known if there is no time for more."""
         nothing = Found(keys[0], at)  # a turn that got no block gets none afterwards
         looking = self._recalling.again if turn.followed else self._recalling.only
         due = time.monotonic() + self._settings.deadline
 
-        def look() -> Found:
+        def look() -> tuple[Found, dict[str, Found]]:
             if time.monotonic() >= due:  # nobody waits for it any more
                 raise TimeoutError
-            return looking(user_id, turn, keys, at)
+            standing = self._recalling.standing(user_id, known, unknown) if turn.earlier else {}
+            return looking(user_id, turn, keys, at, list(_blocks(standing).values())), standing
 
         try:
-            found = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
+            found, standing = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
         except TimeoutError:
-            return Recall("slow", nothing)
+            return Recall("slow", nothing), known
         except NscmaError as error:
             log.warning("nothing was recalled: %s: %s", type(error).__name__, error)
-            return Recall("failed", nothing, error=type(error).__name__)
+            return Recall("failed", nothing, error=type(error).__name__), known
         except Exception as error:  # whatever it is, the model answers
             log.exception("nothing was recalled")
-            return Recall("failed", nothing, error=type(error).__name__)
-        return Recall("recalled" if found.block.text else "nothing", found)
+            return Recall("failed", nothing, error=type(error).__name__), known
+        return Recall("recalled" if found.block.text else "nothing", found), standing
 
     def _keep(self, user_id: str, key: str, recall: Recall, erasures: int) -> None:
         with self._lock:
@@ -127,7 +170,11 @@ class Exchanges:
                 self._kept.popitem(last=False)
 
 
-def _key(user_id: str, turn: Turn, at: datetime) -> str:
+def _blocks(found: Mapping[str, Found]) -> dict[str, Block]:
+    return {digest: one.block for digest, one in found.items()}
+
+
+def _key(user_id: str, digest: str, at: datetime) -> str:
     """The same for all requests of an exchange on one day; a conversation that begins alike on another is another."""
-    about = hashlib.sha256(f"{user_id}\0{turn.digest}".encode()).hexdigest()
+    about = hashlib.sha256(f"{user_id}\0{digest}".encode()).hexdigest()
     return f"chat {about[:32]} {at:%Y-%m-%d}"

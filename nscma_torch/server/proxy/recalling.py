@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -74,12 +74,41 @@ class Recalling:
         self._settings = settings
         self._recalls = Recalls.of(memory.components.database, memory.config)
 
-    def only(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime) -> Found:
-        """What a turn recalls at this time."""
-        return Found(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at), at))
+    def only(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
+        """What a turn recalls at this time and that the blocks of earlier turns don't show."""
+        return Found(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at, shown), at))
 
-    def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime) -> Found:
+    def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
         """What the block of a turn showed that is stored under one of these keys, else what it recalls at this time."""
+        return self._stored(user_id, keys) or self.only(user_id, turn, keys, at, shown)
+
+    def standing(
+        self, user_id: str, earlier: Mapping[str, Found], unknown: Mapping[str, list[str]]
+    ) -> dict[str, Found]:
+        """The blocks that earlier turns got, by digest: `earlier` as they are known, `unknown` by keys of stored turns.
+
+        A block of which a message was deleted since is put together again without it.
+        """
+        sources = list({source for found in earlier.values() for source in found.block.sources})
+        with self._memory.components.database.read(user_id) as connection:
+            gone = episodes.deleted_among(connection, user_id, sources)
+        standing = dict(earlier)
+        for digest, found in earlier.items():
+            if gone.intersection(found.block.sources):
+                shown = self._shown(user_id, Choice.of(found.block), found.at)
+                standing[digest] = replace(found, block=shown)
+        keys = [key for many in unknown.values() for key in many]
+        with self._memory.components.database.read(user_id) as connection:
+            stored = episodes.known_keys(connection, user_id, keys)
+        for digest, many in unknown.items():
+            found_keys = [key for key in many if key in stored]
+            restored = self._stored(user_id, found_keys) if found_keys else None
+            if restored is not None:
+                standing[digest] = restored
+        return standing
+
+    def _stored(self, user_id: str, keys: Sequence[str]) -> Found | None:
+        """What the block of a turn showed that is stored under the first of these keys."""
         with self._memory.components.database.read(user_id) as connection:
             known = episodes.known_keys(connection, user_id, keys)
         for key in keys:
@@ -87,14 +116,16 @@ class Recalling:
                 stored = known[key]
                 shown = self._shown(user_id, Choice.read(stored.metadata), stored.occurred_at)
                 return Found(key, stored.occurred_at, shown)
-        return self.only(user_id, turn, keys, at)
+        return None
 
     def queue(self) -> None:
         """Hand on what was found, to be counted."""
         self._recalls.queue()
 
-    def _chosen(self, user_id: str, turn: Turn, key: str, at: datetime) -> Choice:
-        """What fits a turn best and is not in its conversation already."""
+    def _chosen(self, user_id: str, turn: Turn, key: str, at: datetime, shown: Sequence[Block]) -> Choice:
+        """What fits a turn best and is not in its conversation already, nor in the blocks shown there."""
+        passages_shown = {one.text.strip() for block in shown for one in block.passages}
+        facts_shown = {fact.id for block in shown for fact in block.facts}
         parts = self._memory.components
         config, question = parts.config, turn.text[: parts.config.limits.max_question_characters]
         bounds = Bounds(Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",))
@@ -104,6 +135,8 @@ class Recalling:
         for hit in hits:
             text = hit.text.strip()
             about = hit.unit.metadata  # a filter of the search would read that of all messages
+            if text in passages_shown:
+                continue
             if text not in turn.context and about.get(EXCHANGE) != key and about.get(ECHO) is not True:
                 new.setdefault(text, hit)
         kept = list(new.values())[: self._settings.passages]
@@ -117,7 +150,7 @@ class Recalling:
                 [hit.unit.episode_ids[0] for hit in hits[: 2 * self._settings.passages]],
                 at,
             )
-        return Choice(passages, tuple(fact.id for fact in of_facts))
+        return Choice(passages, tuple(fact.id for fact in of_facts if fact.id not in facts_shown))
 
     def _facts(
         self, connection: Connection, user_id: str, question: str, messages: Sequence[str], at: datetime

@@ -1,4 +1,4 @@
-"""/v1/chat/completions and /v1/models: the model's server, with what the memory holds in the newest user turn."""
+"""/v1/chat/completions with what the memory holds; /v1/models, /v1/embeddings and /v1/responses as they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -24,17 +25,13 @@ from nscma_torch.server.rooms import House, MakesRoom, Room
 CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
 _ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
-NOT_SERVED = (
-    *("embeddings", "completions", "responses", "moderations", "rerank", "score", "tokenize", "batches", "files"),
-    *(
-        "models/{rest:path}",
-        "audio/{rest:path}",
-        "images/{rest:path}",
-        "fine_tuning/{rest:path}",
-        "responses/{rest:path}",
-    ),
+PASSED_ON = ("/v1/embeddings", "/v1/responses")  # without a memory, and unread
+NOT_SERVED = (  # some keep what was sent under an id, for whoever asks with the one key of the model's server
+    *("completions", "moderations", "rerank", "score", "tokenize", "batches", "files"),
+    *("audio/{rest:path}", "images/{rest:path}", "fine_tuning/{rest:path}", "responses/{rest:path}"),
     *("chat/completions/{rest:path}", "assistants", "threads", "uploads", "vector_stores"),
 )
+_NO_MEMORY = {"x-nscma-memory": "off", "x-nscma-stores": "no"}
 _BODY = {"application/json": {"schema": {"type": "object", "additionalProperties": True}}}
 _ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
@@ -49,7 +46,7 @@ def room(url: str, key: str | None = None) -> MakesRoom:
 
     def made(house: House) -> Room:
         proxy = Proxy(house, UpstreamServer(url, key, house.config.upstream))
-        return Room((proxy.router(),), lifespan=proxy.lifespan)
+        return Room((proxy.router(),), unread=frozenset(PASSED_ON), lifespan=proxy.lifespan)
 
     return made
 
@@ -95,8 +92,27 @@ class Proxy:
             """The models of the model's server."""
             return Relay(self._open, self._sent_on(request, MODELS, None), {})
 
+        @router.get(MODELS + "/{model:path}", operation_id="model", response_class=Response, responses=_ANSWER)
+        async def one_model(model: str, request: Request, _: Reader) -> Response:
+            """A model of the model's server."""
+            if {".", ".."}.intersection(model.split("/")):
+                raise HTTPException(404, f"{model!r} is no name of a model")
+            return Relay(self._open, self._sent_on(request, f"{MODELS}/{quote(model)}", None), {})
+
+        async def passed_on(request: Request, _: Reader) -> Response:
+            """What the model's server answers; the memory neither adds to it nor stores it."""
+            body = await request.body()
+            return Relay(self._open, self._sent_on(request, request.url.path, body), _NO_MEMORY)
+
+        for path in PASSED_ON:
+            router.add_api_route(
+                path, passed_on, methods=["POST"], operation_id=path.rpartition("/")[2], response_class=Response,
+                responses=_ANSWER, openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+            )  # fmt: skip
+
         async def unserved(_: Request) -> Response:
-            raise HTTPException(404, f"of the model's server {CHAT} and {MODELS} are served; ask it for others itself")
+            served = ", ".join((CHAT, MODELS, *PASSED_ON))
+            raise HTTPException(404, f"of the model's server {served} are served; ask it for others itself")
 
         for path in NOT_SERVED:
             router.add_api_route(
@@ -115,7 +131,7 @@ class Proxy:
         fault = None if turn is None else turn.fault
         stores = "no" if ended is None else "yes" if fault is None else failed(fault)
         headers = recall.headers() | {"x-nscma-stores": stores}
-        sent = self._sent_on(request, CHAT, asked.with_block(recall.block))
+        sent = self._sent_on(request, CHAT, asked.body if turn is None else asked.with_blocks(recall.blocks(turn)))
         most = _ANSWER_FACTOR * self._house.config.limits.max_message_bytes
         return Relay(self._open, sent, headers, ended=ended, most=most)
 

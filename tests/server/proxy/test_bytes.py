@@ -51,10 +51,10 @@ def test_a_block_is_all_that_is_added(request: Any, indent: Any, ascii_only: boo
     turns = [i for i, one in enumerate(request["messages"]) if isinstance(one, dict) and one.get("role") == "user"]
     content = request["messages"][turns[-1]].get("content") if turns else None
     if not isinstance(content, str | list):
-        assert asked.turn is None and asked.with_block(BLOCK) == body
+        assert asked.turn is None and asked.with_blocks({}) == body
         return
-    assert asked.turn is not None and asked.with_block("") == body
-    sent = asked.with_block(BLOCK)
+    assert asked.turn is not None and asked.with_blocks({asked.turn.digest: ""}) == body
+    sent = asked.with_blocks({asked.turn.digest: BLOCK})
     added = len(sent) - len(body)
     start = next((i for i, byte in enumerate(body) if byte != sent[i]), len(body))
     assert added > 0 and sent[start + added :] == body[start:]  # what came is there, around one insertion
@@ -103,7 +103,21 @@ def test_an_exchange_has_one_digest(before: list[Any], text: str, after: list[An
 )
 def test_what_is_no_request_is_left_as_it_is(body: bytes) -> None:
     asked = ChatRequest.read(body)
-    assert asked.turn is None and asked.with_block(BLOCK) == body
+    assert asked.turn is None and asked.with_blocks({}) == body
+
+
+def test_each_turn_gets_its_own_block() -> None:
+    messages = [{"role": "user", "content": text} for text in ("a\\", [{"type": "text", "text": "b"}], "c")]
+    messages.insert(1, {"role": "assistant", "content": "ok"})
+    asked = ChatRequest.read(json.dumps({"messages": messages, "model": "m"}).encode())
+    assert asked.turn is not None and len(asked.turn.earlier) == 2
+    first, second = asked.turn.earlier
+    sent = json.loads(asked.with_blocks({asked.turn.digest: "3", second: "2", first: "1"}))
+    contents = [one["content"] for one in sent["messages"]]
+    part = {"type": "text", "text": "2"}
+    assert contents == ["a\\\n\n1", "ok", [{"type": "text", "text": "b"}, part], "c\n\n3"]
+    alone = ChatRequest.read(json.dumps({"messages": messages[:1]}).encode())
+    assert alone.turn is not None and alone.turn.digest == first, "one digest in all requests of a conversation"
 
 
 def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
@@ -111,4 +125,4 @@ def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
     body = b'{"messages": [], "messages": [{"content": "a", "role": "tool", "role": "user", "content": "b"}]}'
     asked = ChatRequest.read(body)
     assert asked.turn is not None and asked.turn.text == "b"
-    assert asked.with_block("!") == body.replace(b'"b"', b'"b\\n\\n!"')
+    assert asked.with_blocks({asked.turn.digest: "!"}) == body.replace(b'"b"', b'"b\\n\\n!"')

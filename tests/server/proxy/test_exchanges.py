@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -120,6 +122,74 @@ def test_turns_of_tools_get_the_same_block_where_nothing_is_stored(proxied: Make
     proxy.memory.add("Where is Marta? She is in Leeds.", user_id="default")
     proxy.chat(user("Where is Marta?"), WANTS_TOOL, RESULT, headers=token)
     assert proxy.sent()[0] == before and FACT in before["content"]
+
+
+FRIENDS = ("Marta has a boat in Porto.", "Otto has a kiln in Leeds.", "Ida has a bakery in Oslo.")
+
+
+def talked(proxy: Proxied, *turns: str) -> list[str]:
+    """Hold a conversation with calls of tools in its first turn; gives what the model's server was sent."""
+    said: list[dict[str, Any]] = []
+    for number, turn in enumerate(turns):
+        said.append(user(turn))
+        for _ in range(3 if number == 0 else 1):
+            proxy.chat(*said)
+            if number == 0:
+                said += [WANTS_TOOL, RESULT]
+        said.append({"role": "assistant", "content": "Noted."})
+    return [json.dumps(asked.json["messages"])[:-1] for asked in proxy.upstream.asked]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_each_request_of_a_conversation_begins_as_the_one_before(restarted: bool, proxied: MakeProxied) -> None:
+    """So that the model server's prefix cache holds through a loop of tools and the turns after it."""
+    proxy = proxied()
+    for text in FRIENDS:
+        proxy.memory.add(text, user_id="default")
+    turns = ("Where is Marta's boat?", "And what has Otto in Leeds?", "What has Ida in Oslo?")
+    if restarted:
+        talked(proxy, *turns[:2])
+        exchanges_of(proxy).forget()
+        proxy.upstream.asked.clear()
+    sent = talked(proxy, *turns)
+    assert all(after.startswith(before) for before, after in pairwise(sent)), "nothing sent before changes"
+    assert sent[-1].count(OPEN) >= 1 and all(sent[-1].count(text) == 1 for text in FRIENDS), "nothing is shown twice"
+
+
+def test_a_block_of_an_earlier_turn_loses_what_is_deleted(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    (secret,) = proxy.memory.add("Marta's number is 5550123.", user_id="default")
+    proxy.memory.add("Marta has a boat.", user_id="default")
+    said = [user("Call Marta, please."), {"role": "assistant", "content": "I will."}]
+    proxy.chat(said[0])
+    assert "5550123" in proxy.sent()[0]["content"]
+    proxy.memory.delete(secret.id, user_id="default")
+    proxy.chat(*said, user("Thanks."))
+    assert "5550123" not in json.dumps(proxy.sent()) and "boat" in proxy.sent()[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (
+            "### Task:\nSuggest 3-5 follow-ups.\n### Output:\nJSON\n### Chat History:\n"
+            "<chat_history>\nUSER: I live in Faro.\n</chat_history>",
+            {},
+        ),
+        ("Write the title of this conversation.\n\nUser: I live in Faro.\nAI: Nice.", {}),
+        ("USER: I live in Faro.", {"metadata": {"task": "title_generation", "chat_id": "1"}}),
+    ],
+)
+def test_a_chat_clients_own_requests_are_not_the_users_words(
+    text: str, more: dict[str, Any], proxied: MakeProxied
+) -> None:
+    proxy = proxied()
+    proxy.memory.add(FACT, user_id="default")
+    proxy.chat(user("Where does Marta work?"))
+    before = proxy.stored()
+    got = proxy.chat(user("Where does Marta work?"), {"role": "assistant", "content": "There."}, user(text), **more)
+    assert proxy.sent()[-1] == user(text) and FACT in proxy.sent()[0]["content"]
+    assert (got.headers["x-nscma-memory"], got.headers["x-nscma-stores"]) == ("off", "no") and proxy.stored() == before
 
 
 def test_what_the_conversation_says_is_not_recalled(proxied: MakeProxied) -> None:

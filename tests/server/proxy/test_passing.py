@@ -110,12 +110,52 @@ def test_models_and_what_is_not_served(proxied: MakeProxied) -> None:
     proxy = proxied(lambda asked: Said([asked.path.encode()], headers={"content-type": "text/plain"}))
     got = proxy.client.get("/v1/models", params={"limit": 2, "user_id": "default"})
     assert got.content == b"/v1/models?limit=2"
-    for path in ("embeddings", "completions", "responses", "audio/speech", "models/m", "files", "chat/completions/7"):
+    for path in ("completions", "audio/speech", "files", "chat/completions/7", "responses/r1"):
         got = proxy.client.post(f"/v1/{path}", json={})
-        assert got.status_code == 404 and CHAT in got.json()["detail"], path
+        assert got.status_code == 404 and CHAT in got.json()["error"]["message"], path
     assert len(proxy.upstream.asked) == 1
+    for name, sent in (("meta/Llama-3:8b", "meta/Llama-3%3A8b"), ("m%3Fx%23", "m%3Fx%23"), ("ft%20a", "ft%20a")):
+        assert proxy.client.get(f"/v1/models/{name}").text == f"/v1/models/{sent}"
+    assert proxy.client.get("/v1/models/a/%2e%2e/%2e%2e/%2e%2e/metrics").status_code == 404
+    assert len(proxy.upstream.asked) == 4
     assert proxy.client.get("/v1/search").status_code == 405  # our own endpoints stay
     assert proxy.client.get(CHAT).status_code == 405
+
+
+def test_other_apis_are_passed_on_without_a_memory(proxied: MakeProxied) -> None:
+    proxy = proxied(lambda asked: Said([asked.body], headers={"content-type": "application/json"}), key="sk-model")
+    proxy.memory.add("My sister Marta works in Porto.", user_id="default")
+    tokens = {"model": "m", "input": [[1] * 100_000]}  # more values than a body may have that is parsed
+    for path, body in (("embeddings", tokens), ("responses", {"model": "m", "input": "Where does Marta work?"})):
+        got = proxy.client.post(f"/v1/{path}", json=body)
+        assert got.status_code == 200 and got.json() == body, path
+        assert (got.headers["x-nscma-memory"], got.headers["x-nscma-stores"]) == ("off", "no")
+        asked = proxy.upstream.asked[-1]
+        assert asked.path == f"/v1/{path}" and asked.headers["authorization"] == "Bearer sk-model"
+    assert len(proxy.stored()) == 1
+
+
+def test_the_proxys_own_errors_are_openais_too(proxied: MakeProxied) -> None:
+    proxy = proxied()
+    token = proxy.served.token("ana", "read")
+    cases = (
+        (proxy.client.post(CHAT, json={}), 401, "authentication_error", "invalid_api_key"),
+        (proxy.client.get("/v1/models"), 401, "authentication_error", "invalid_api_key"),
+        (proxy.client.get("/v1/files", headers=token), 404, "invalid_request_error", None),
+        (
+            proxy.client.post(CHAT, json={}, params={"user_id": "bo"}, headers=token),
+            403,
+            "permission_error",
+            "forbidden",
+        ),
+        (proxy.client.post(CHAT, content=b"[" * 300, headers=token), 413, "invalid_request_error", "request_too_large"),
+        (proxy.client.get(CHAT, headers=token), 405, "invalid_request_error", None),
+    )
+    for got, status, kind, code in cases:
+        error = got.json()["error"]
+        assert (got.status_code, error["type"], error["code"], error["param"]) == (status, kind, code, None)
+        assert error["message"] and int(got.headers["content-length"]) == len(got.content)
+    assert "error" not in proxy.client.get("/v1/stats").json(), "on paths of OpenAI's API alone"
 
 
 def test_headers_and_the_key(proxied: MakeProxied) -> None:
