@@ -50,7 +50,7 @@ def rescore(folder: Path, data: Path, to: Path, make_task: MakeTask, *, first_li
             sample = tasks[line["task"]].sample(line["sample"])
             samples[place] = sample, digest(sample)
         sample, data_of_sample = samples[place]
-        if data_of_sample != line["data"]:
+        if line["data"] != data_of_sample if line.get("data") else not _asks_the_same(line, sample):
             raise InvalidInputError(
                 f"{' / '.join(place)} is not what the run was asked about: give the data that it had"
             )
@@ -60,6 +60,12 @@ def rescore(folder: Path, data: Path, to: Path, make_task: MakeTask, *, first_li
     told = json.dumps({**record, "rescored": provenance(command, 1)}, indent=1, ensure_ascii=False)
     (to / RECORD).write_text(told, encoding="utf-8")
     return changed
+
+
+def _asks_the_same(line: Mapping[str, Any], sample: Sample) -> bool:
+    """Whether a line of a run that kept no digest of its data has the sample's questions and answers."""
+    asked = {question.id: (question.text, list(question.answers)) for question in sample.questions}
+    return all(asked.get(told["id"]) == (told["question"], told["answers"]) for told in line["questions"])
 
 
 def _rescored(line: dict[str, Any], task: Task, sample: Sample, first_lines: bool) -> int:

@@ -167,7 +167,8 @@ def _made_of(runs: Sequence[Run]) -> Element:
         part_of = [f"; a part, within {subset['budget']}: {subset['why']}"] if subset else []
         judges = [f"; {JUDGED} by {judge}" for judge in run.results.judges]
         items.append(element("li", head, ended, part_of, judges))
-    notes = [interval_note(runs[0].results.seed), _SHOWN, costs.NOTE]
+    reasons = dict.fromkeys(reason for run in runs if (reason := origin.not_held_out(run.results)))
+    notes = [*reasons, interval_note(runs[0].results.seed), _SHOWN, costs.NOTE]
     return element("footer", element("h2", "How it was made"), element("ul", items), [element("p", n) for n in notes])
 
 

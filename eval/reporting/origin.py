@@ -10,6 +10,11 @@ from eval.reporting.results import Results
 from eval.systems.options import merged
 
 _UNKNOWN = "not recorded"
+_BABILONG = (
+    "BABILong is not held out: stories that the networks of facts were trained on have the wordings of bAbI's "
+    "statements, and weights and thresholds were chosen by its results (nscma_torch/reading/weights/README.md). This "
+    "holds for every system here that reads by the bundled networks, and for both halves."
+)
 
 
 def head(results: Results) -> str:
@@ -32,14 +37,24 @@ def _rescored_by(results: Results) -> str:
 
 
 def remarks(results: Results) -> list[str]:
-    """Paragraphs that name the commits, and the commands, where there are several."""
+    """Paragraphs on data that is not held out, and on the commits and the commands if there are several."""
     told = []
+    if reason := not_held_out(results):
+        told += [f"**Not held out.** {reason}", ""]
     if len(_commits(results)) > 1:
         told += ["**Of several commits.** Lines, each of one system on one sample, by the commit that made them:", ""]
         told += [*(f"- {task}: {_counted(results, task)}" for task in results.tasks), ""]
     if len(commands := _commands(results)) > 1:
         told += ["**By several commands**, the first one first:", "", "```", *commands, "```", ""]
     return told
+
+
+def not_held_out(results: Results) -> str:
+    """Why scores of the run are not of held-out data, "" if they are."""
+    run = (
+        one.get("kind") for one in results.config.get("tasks", ()) if one.get("name", one.get("kind")) in results.tasks
+    )
+    return _BABILONG if "babilong" in run else ""
 
 
 def engine_of(results: Results, system: str = "") -> str:

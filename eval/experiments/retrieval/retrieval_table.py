@@ -39,6 +39,7 @@ from rich.table import Table
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, KS, LANES, SEARCHES, Asking, Ranked, Store
 from eval.metrics.retrieval_metrics import mean
+from eval.reporting.measures import Measure, average
 from eval.systems.plain_retrieval import PLAIN
 from eval.tasks.background import Background
 from eval.tasks.retrieval_sets import SETS, DataSet, sampled, with_noise
@@ -51,7 +52,10 @@ HALVES = ("even", "odd", "all")
 
 @dataclass(frozen=True)
 class Row:
-    """One structure and strategy on a data set, or on one category of it: recall by half, at each of `KS`."""
+    """One structure and strategy on a data set, or on one category of it: recall by half, at each of `KS`.
+
+    `odd` is recall at `KS[-1]` over the odd questions with its interval of 95 %.
+    """
 
     data_set: str
     structure: str
@@ -59,6 +63,7 @@ class Row:
     questions: int
     recall: Mapping[str, list[float]]
     search_ms: float
+    odd: Measure
 
 
 def askings(strategies: Sequence[str], kinds: Sequence[str]) -> list[Asking]:
@@ -98,12 +103,14 @@ def _row(name: str, asking: Asking, ranked: Sequence[Ranked]) -> Row:
     of_half = {half: [own.recalls for own in ranked if half in ("all", own.asked.half)] for half in HALVES}
     recall = {half: [mean([own[i] for own in values]) for i in range(len(KS))] for half, values in of_half.items()}
     median = statistics.median(own.ms for own in ranked)
-    return Row(name, asking.structure, asking.strategy, len(ranked), recall, median)
+    odd = average(f"odd R@{KS[-1]}", {"": [values[-1] for values in of_half["odd"]]})
+    return Row(name, asking.structure, asking.strategy, len(ranked), recall, median, odd)
 
 
 def table(rows: Sequence[Row]) -> Table:
     """A line each, data set by data set; the best of each column of a data set is bold."""
-    shown = Table("data set", "structure", "strategy", "n", *(f"{half} R@{k}" for half in HALVES for k in KS), "p50 ms")
+    columns = [f"{half} R@{k}" for half in HALVES for k in KS]
+    shown = Table("data set", "structure", "strategy", "n", *columns, "odd n", f"odd R@{KS[-1]}, 95 %", "p50 ms")
     for name in dict.fromkeys(row.data_set for row in rows):
         own = [row for row in rows if row.data_set == name]
         asked = [half for half in HALVES if not math.isnan(own[0].recall[half][0])]
@@ -112,7 +119,8 @@ def table(rows: Sequence[Row]) -> Table:
         for row, values in zip(own, cells, strict=True):
             marked = [f"[bold]{value}[/]" if value == top else value for value, top in zip(values, best, strict=True)]
             told = (row.data_set, row.structure, row.strategy, str(row.questions))
-            shown.add_row(*told, *marked, f"{row.search_ms:.1f}", end_section=row is own[-1])
+            bounds = f"[{row.odd.low:.3f}, {row.odd.high:.3f}]" if row.odd.n > 1 else ""
+            shown.add_row(*told, *marked, str(row.odd.n), bounds, f"{row.search_ms:.1f}", end_section=row is own[-1])
     return shown
 
 
@@ -132,7 +140,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    console = Console(width=160)
+    console = Console(width=190)
     if CHROMA in arguments.strategies and arguments.peer_python is None:
         console.print(f"{CHROMA} is left out: name its interpreter with --peer-python")
     config = load_config(None)

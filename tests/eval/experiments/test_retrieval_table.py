@@ -21,6 +21,7 @@ from eval.experiments.retrieval import retrieval_table
 from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, LANES, SEARCHES, Asking, Ranked, Store
 from eval.experiments.retrieval.retrieval_table import Row, askings, measure, summarised, table
 from eval.metrics.evidence_places import Places, read
+from eval.reporting.measures import Measure
 from eval.systems.plain_retrieval import PLAIN, PlainSearch
 from eval.tasks import beam
 from eval.tasks.corpus import Corpus, Document, Question, Span
@@ -139,7 +140,9 @@ def test_rows_are_means_by_half_and_by_category() -> None:
         3,
         {"even": [0.0, 1.0], "odd": [0.5, 0.75], "all": [pytest.approx(1 / 3), pytest.approx(2.5 / 3)]},
         2.0,
+        every.odd,
     )
+    assert (every.odd.value, every.odd.n) == (0.75, 2) and 0 <= every.odd.low < 0.75 < every.odd.high <= 1
     assert (x.data_set, x.questions, x.recall["odd"]) == ("set x", 2, [1.0, 1.0])
     assert (y.data_set, y.questions, y.recall["odd"]) == ("set y", 1, [0.0, 0.5])
     (only,) = summarised("set", Asking("chunk", "dense"), ranked[:2])
@@ -148,13 +151,15 @@ def test_rows_are_means_by_half_and_by_category() -> None:
 
 def test_the_table_has_a_line_for_each_row() -> None:
     recall = {"even": [0.1, 0.2], "odd": [0.3, 0.4], "all": [0.2, 0.31]}
-    rows = [Row("a", "chunk", "dense", 7, recall, 1.25), Row("b", "mixed", "graph", 8, recall, 2.0)]
+    odd = Measure("odd R@10", 0.4, 0.25, 0.55, 4)
+    rows = [Row("a", "chunk", "dense", 7, recall, 1.25, odd), Row("b", "mixed", "graph", 8, recall, 2.0, odd)]
     out = io.StringIO()
-    Console(file=out, width=160).print(table(rows))
+    Console(file=out, width=200).print(table(rows))
     lines = [line.split("│")[1:-1] for line in out.getvalue().splitlines() if "│" in line]
+    recalls = ["0.100", "0.200", "0.300", "0.400", "0.200", "0.310"]
     assert [[cell.strip() for cell in line] for line in lines] == [
-        ["a", "chunk", "dense", "7", "0.100", "0.200", "0.300", "0.400", "0.200", "0.310", "1.2"],
-        ["b", "mixed", "graph", "8", "0.100", "0.200", "0.300", "0.400", "0.200", "0.310", "2.0"],
+        ["a", "chunk", "dense", "7", *recalls, "4", "[0.250, 0.550]", "1.2"],
+        ["b", "mixed", "graph", "8", *recalls, "4", "[0.250, 0.550]", "2.0"],
     ]
 
 

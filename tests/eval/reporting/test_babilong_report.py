@@ -26,6 +26,7 @@ def babilong(tmp_path: Path) -> Path:
 
 def test_babilong_by_length(tmp_path: Path) -> None:
     path = write(load(babilong(tmp_path)), tmp_path / "to")
+    assert "**Not held out.** BABILong is not held out" in path.read_text(encoding="utf-8")
     odd, everything, _ = read_csv(tmp_path / "to" / "babilong.csv")
     assert next(name for name in odd if name.startswith("BABILong")) == "BABILong 0k", "the shortest text first"
     assert float(everything["BABILong 0k"]) == 1.0 and float(everything["BABILong 10k"]) == 0.5
