@@ -9,7 +9,7 @@ from datetime import datetime
 from nscma_torch.answering.from_facts import from_facts
 from nscma_torch.answering.from_messages import from_messages
 from nscma_torch.components import Components
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.errors import EngineUnavailableError, ReplyError
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.search_bounds import Bounds
@@ -28,9 +28,8 @@ def answered(
 ) -> tuple[Answer, Sequence[Hit]]:
     """The answer, and the hits that it was made of.
 
-    Where the language model is not reached, does not answer in time or says that it is overloaded, the embedded tasks
-    answer, and a note says so. A model that refuses, or replies with what cannot be used, raises: waiting would not
-    help.
+    If the language model is not reached, does not answer in time, is overloaded, or replies with what cannot be used,
+    the embedded tasks answer, and a note says so. A model that refuses raises: the configuration has to change.
     """
     if only_small_talk(question):
         return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []
@@ -42,7 +41,7 @@ def answered(
             return _noted(told, notes), [evidence.hit for evidence in told.evidence]
     try:
         answer, hits = from_messages(parts, parts.tasks, question, bounds, top_k)
-    except EngineUnavailableError as error:
+    except (EngineUnavailableError, ReplyError) as error:
         answer, hits = from_messages(parts, parts.embedded_tasks, question, bounds, top_k)
         notes = (*notes, f"answered without the language model: {error}")
     return _noted(answer, notes), hits

@@ -10,7 +10,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from nscma_torch.config import Retrieval
-from nscma_torch.errors import ConfigError, ReplyError
+from nscma_torch.errors import ConfigError, EngineError
 from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.records import Hit, Unit, UnitKind
 from nscma_torch.retrieval.fact_graph import FactGraph
@@ -128,7 +128,7 @@ Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and ho
 
 
 def fitting(task: str, found: list[_Judged], hits: Sized) -> list[_Judged]:
-    """What the language tasks returned for these hits, one each. Raises `ReplyError` where there are fewer, or more."""
+    """What the language tasks returned for these hits, one each. Raises `EngineError` for fewer, or more."""
     if len(found) != len(hits):
-        raise ReplyError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
+        raise EngineError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
     return found

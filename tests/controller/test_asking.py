@@ -40,7 +40,7 @@ def test_a_second_attempt_and_a_failure_are_counted(converse: Opener) -> None:
     answer = controller.turn("Where is my harp?")
     assert (answer.text, answer.usage.llm_calls) == ("Porto", 2)
     broken = converse(ScriptedEngine(lambda *_: "still not JSON"), name="broken.db")
-    with pytest.raises(ReplyError, match="no Draft"):
+    with pytest.raises(ReplyError, match="reply cannot be used"):
         broken.turn("Where is my harp?")
     assert broken.memory.get_all(user_id="ada") == [], "nothing of the turn was stored"
     work = broken.memory.stats().language_work

@@ -140,7 +140,7 @@ def rounds(
 
 
 def test_a_memory_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any) -> None:
-    faults = {Fault.NONE: 2.0, Fault.TRUNCATED: 1.0, Fault.PROSE: 1.0, Fault.WRONG_TYPES: 1.0, Fault.EMPTY: 1.0}
+    faults = {Fault.NONE: 1.0, Fault.TRUNCATED: 2.0, Fault.PROSE: 1.0, Fault.WRONG_TYPES: 1.0, Fault.EMPTY: 2.0}
     counts = rounds(tmp_path, 20, light_proxy, faults, hierarchy=False, seed=4)
     assert counts["failed, listed"] >= 1
     assert counts["facts at once"] >= 1
@@ -275,6 +275,17 @@ def test_tasks_that_are_given_come_first(tmp_path: Path, light_proxy: Any) -> No
 def test_a_section_that_cannot_be_is_refused(section: dict[str, Any], problem: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=re.escape(problem)):
         Memory(tmp_path / "store.db", config={"llm": section})
+
+
+def test_a_question_is_answered_without_a_model_whose_replies_cannot_be_used(tmp_path: Path, light_proxy: Any) -> None:
+    """As with an absent server, with a note that names no class."""
+    with MisbehavingServer(lambda _: "I would rather talk about the weather.") as server:
+        with Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory:
+            memory.add("The spare key hangs in the shed.", user_id="ada", now=day(1))
+            answer = memory.ask("Where does the spare key hang?", user_id="ada", now=day(2))
+        assert "shed" in answer.text
+        assert answer.notes[-1].startswith("answered without the language model: the model's reply cannot be used: ")
+        assert "Form" not in answer.notes[-1] and "Answer" not in answer.notes[-1] and "Error" not in answer.notes[-1]
 
 
 def test_a_key_that_is_not_set_is_said_to_be(tmp_path: Path, light_proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, InvalidInputError, NscmaError, ReplyError
+from nscma_torch.errors import ConfigError, EngineError, InvalidInputError, NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Answer, Extraction, Hit, Message, Scope, Unit
 from nscma_torch.retrieval.ranking import Ranking
@@ -259,7 +259,7 @@ def test_judgements_that_do_not_fit_are_one_clear_error(
 ) -> None:
     memory = open_memory("store.db", proxy=light_proxy, tasks=Silent())
     memory.add("I live in Rome.", user_id="ada", now=NOW)
-    with pytest.raises(ReplyError, match=rf"{task} was given 1 hits and returned 0 results; correct it"):
+    with pytest.raises(EngineError, match=rf"{task} was given 1 hits and returned 0 results; correct it"):
         memory.search("Rome", user_id="ada", strategy=strategy, now=NOW)
 
 

@@ -8,21 +8,25 @@ from pydantic import Field
 
 from nscma_torch.errors import ReplyError
 from nscma_torch.llm.engines.contract import Token
-from nscma_torch.llm.engines.protocol_schemas import LogProb, LogProbs, Shape, shaped, shown, spelled, without_logprobs
+from nscma_torch.llm.engines.protocol_schemas import (
+    LogProb,
+    LogProbs,
+    Message,
+    Shape,
+    content_text,
+    shaped,
+    shown,
+    spelled,
+    without_logprobs,
+)
 
 _DONE = "[DONE]"
 
 
-class Delta(Shape):
-    """What was written since the event before."""
-
-    content: str | None = None
-
-
 class StreamedChoice(Shape):
-    """A piece of one reply."""
+    """A piece of one reply; the delta is what was written since the event before."""
 
-    delta: Delta
+    delta: Message
     finish_reason: str | None = None
     logprobs: LogProbs | None = None
 
@@ -33,13 +37,16 @@ class Chunk(Shape):
     choices: tuple[StreamedChoice, ...] = Field(max_length=1)
 
 
-def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
+def read_tokens(lines: Iterable[str], *, logprobs: bool, in_form: bool = False) -> Iterator[Token]:
     """Tokens out of the lines of a response; with a log-probability of 0 where none were asked for.
+
+    A reply in a form may also stand where a server puts reasoning: without any content, that comes as one token.
 
     Raises ReplyError for anything but such events and for a stream that ends before the reply does, EngineRefusedError
     where log-probabilities are missing though asked for.
     """
     finished, waiting = "", list[LogProb]()
+    thought: list[str] | None = [] if in_form and not logprobs else None
     for line in lines:
         if not line.startswith("data:"):
             continue  # blank lines and comments stand between events
@@ -50,7 +57,11 @@ def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
             finished = choice.finish_reason or finished
             if choice.logprobs is not None:
                 waiting += choice.logprobs.content or ()
-            text = choice.delta.content
+            text = content_text(choice.delta.content)
+            if text:
+                thought = None
+            elif thought is not None:
+                thought.append(choice.delta.reasoning_content or choice.delta.reasoning or "")
             if text and logprobs:
                 if not waiting:
                     raise without_logprobs()
@@ -60,3 +71,5 @@ def read_tokens(lines: Iterable[str], *, logprobs: bool) -> Iterator[Token]:
                 yield Token(text, 0.0)
     if finished not in {"stop", "length"}:
         raise ReplyError(f"the stream ended with finish_reason {shown(finished)}")
+    if thought and any(thought):
+        yield Token("".join(thought), 0.0)

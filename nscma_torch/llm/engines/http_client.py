@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait as wait_for
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,7 +22,8 @@ from nscma_torch.llm.engines.retry_policy import RetryPolicy
 
 T = TypeVar("T")
 Body = Mapping[str, Any] | None
-_MOST_BYTES = 64 * 2**20  # of one response
+_MOST_BYTES = 64 * 2**20  # of one response, however it arrives
+_MOST_OF_ERROR = 64 * 2**10  # bytes that are read of a response without success
 _AWAY = "start the server, or set llm.base_url to where it listens"
 _TOO_SLOW = "raise llm.timeout, or see whether the server at llm.base_url has too much to do"
 _OVERLOADED = "lower llm.concurrency, or wait until the server at llm.base_url has less to do"
@@ -57,7 +58,7 @@ class HttpClient:
         self._patience = retry_policy
         self._client = httpx2.AsyncClient(
             base_url=url,
-            headers={"Content-Type": "application/json", **headers},
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(retry_policy.read, connect=retry_policy.connect, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=concurrency),
             trust_env=not _is_this_machine(parsed.host),
@@ -91,7 +92,7 @@ class HttpClient:
         return list(results)
 
     def lines(self, path: str, body: Body) -> Iterator[str]:
-        """Post a body and hand out the lines of the response as they come; tried again only while none has come.
+        """Post a body and yield the response's lines as they come, blank ones left out; retried only before the first.
 
         Raises EngineError; whoever stops reading cancels the request.
         """
@@ -166,11 +167,19 @@ class HttpClient:
         try:
             async with self._client.stream("POST", path, content=json.dumps(body).encode()) as response:
                 if not response.is_success:
-                    await response.aread()
-                    self._refuse(path, response, response.content)
-                async for line in response.aiter_lines():
+                    self._refuse(path, response, await _start_of(response))
+                waiting: list[bytes] = []  # a line that has not ended yet
+                async for piece in self._bounded(path, response):
                     begun = True
-                    pieces.put(line)
+                    *ended, rest = piece.split(b"\n")
+                    for end in ended:
+                        line = b"".join((*waiting, end)).removesuffix(b"\r")
+                        waiting.clear()
+                        if line:
+                            pieces.put(line.decode(errors="replace"))
+                    waiting.append(rest)
+                if any(waiting):
+                    pieces.put(b"".join(waiting).decode(errors="replace"))
         except httpx2.RequestError as error:
             passing = _broken(error)
             if begun:
@@ -201,16 +210,22 @@ class HttpClient:
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
         try:
             async with self._client.stream(method, path, content=content) as response:
-                got = bytearray()
-                async for piece in response.aiter_bytes():
-                    got += piece
-                    if len(got) > _MOST_BYTES:
-                        raise ReplyError(f"{self._url}{path}: the response is larger than {_MOST_BYTES >> 20} MiB")
+                if not response.is_success:
+                    self._refuse(path, response, await _start_of(response))
+                return b"".join([piece async for piece in self._bounded(path, response)])
         except httpx2.RequestError as error:
             raise _broken(error) from error
-        if not response.is_success:
-            self._refuse(path, response, got)
-        return bytes(got)
+
+    async def _bounded(self, path: str, response: httpx2.Response) -> AsyncIterator[bytes]:
+        """The body as it comes; ReplyError if it is larger than one response may be."""
+        if "," in response.headers.get("Content-Encoding", ""):
+            raise ReplyError(f"{self._url}{path}: the response is compressed more than once")
+        size = 0
+        async for piece in response.aiter_bytes():
+            size += len(piece)
+            if size > _MOST_BYTES:
+                raise ReplyError(f"{self._url}{path}: the response is larger than {_MOST_BYTES >> 20} MiB")
+            yield piece
 
     def _refuse(self, path: str, response: httpx2.Response, got: bytes | bytearray) -> NoReturn:
         """Raise what a response without success means."""
@@ -231,6 +246,16 @@ class _PassingError(Exception):
         super().__init__(reason)
         self.advice = advice
         self.least = least
+
+
+async def _start_of(response: httpx2.Response) -> bytes:
+    """As much of a body as an error message may need; the rest is not read."""
+    got = bytearray()
+    async for piece in response.aiter_raw():
+        got += piece
+        if len(got) >= _MOST_OF_ERROR:
+            break
+    return bytes(got)
 
 
 def _broken(error: httpx2.RequestError) -> _PassingError:

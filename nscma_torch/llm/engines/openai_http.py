@@ -115,7 +115,7 @@ class OpenAIEngine:
         """Tokens of one reply as the server sends them; tried again only while none has come. Raises EngineError."""
         lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
         try:
-            yield from read_tokens(lines, logprobs=request.logprobs)
+            yield from read_tokens(lines, logprobs=request.logprobs, in_form=request.schema is not None)
         except EngineRefusedError as error:
             raise _refused(request, error) from error
 
@@ -217,7 +217,7 @@ def _result(request: Request, body: bytes | EngineError) -> Reply | EngineError:
     if isinstance(body, EngineError):
         return _refused(request, body)
     try:
-        return read_reply(body, logprobs=request.logprobs)
+        return read_reply(body, logprobs=request.logprobs, in_form=request.schema is not None)
     except EngineError as error:
         return error
 

@@ -65,10 +65,28 @@ class Filled(Shape):
     prompt: str
 
 
-class Message(Shape):
-    """What the model wrote; no content where a reasoning model never came to its answer."""
+class ContentPart(Shape):
+    """A part of a content that is a list; parts without text, such as those of reasoning, are passed over."""
 
-    content: str | None
+    text: str | None = None
+
+
+Content = str | tuple[ContentPart, ...] | None
+
+
+class Message(Shape):
+    """What the model wrote. Servers with a reasoning parser may leave the content empty and put all under reasoning."""
+
+    content: Content = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+def content_text(content: Content) -> str | None:
+    """The text of a content; None if it has none."""
+    if content is None or isinstance(content, str):
+        return content
+    return "".join(part.text or "" for part in content)
 
 
 class LogProb(Shape):
@@ -133,18 +151,22 @@ def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
         problem = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in problem["loc"])
         raise ReplyError(
-            f"what came is no {shape.__name__}: {where + ': ' if where else ''}{problem['msg']}; it began {shown(body)}"
+            f"the server's response is not in the format of its API: {where + ': ' if where else ''}{problem['msg']}; "
+            f"it began {shown(body)}"
         ) from error
 
 
-def read_reply(body: bytes, *, logprobs: bool) -> Reply:
+def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
     """The reply in a chat completion; ReplyError where there is none.
 
-    EngineRefusedError where it comes without log-probabilities though asked for.
+    EngineRefusedError where it comes without log-probabilities though asked for. A reply that was asked for in a form
+    may also stand where a server puts reasoning.
     """
     completion = shaped(body, Completion)
     (choice,) = completion.choices
-    text = choice.message.content
+    text = content_text(choice.message.content)
+    if in_form and not (text or "").strip():
+        text = choice.message.reasoning_content or choice.message.reasoning or text
     if choice.finish_reason not in {"stop", "length"}:
         raise ReplyError(f"the reply ended with finish_reason {choice.finish_reason!r}: {shown(text or '')}")
     if text is None:

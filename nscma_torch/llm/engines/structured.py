@@ -1,8 +1,8 @@
 """Replies in a form: JSON of a pydantic model, parsed, or asked for once more, or an error that says what is wrong.
 
 A form is bounded: whatever a model could go on with forever has a maximum, so that a small one cannot fill its limit of
-tokens with one string or list. What a reply says is taken as it stands: nothing is cut out of prose, completed, or
-turned into another type.
+tokens with one string or list. A JSON object is taken out of the reasoning, code fence or sentences around it; nothing
+is completed, or turned into another type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nscma_torch.errors import EngineError, InvalidInputError, ReplyError
-from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Token, Turn
+from nscma_torch.llm.engines.json_in_text import json_objects
 from nscma_torch.llm.engines.protocol_schemas import shown
 from nscma_torch.records import Usage
 
@@ -115,8 +116,36 @@ def _read(reply: Reply, form: type[FormT]) -> Filled[FormT] | _Failure:
         try:
             return Filled(form.model_validate_json(reply.text.translate(_CONTROLS)), reply)
         except ValidationError as error:
-            problem = _explained(error)
-    return _Failure(ReplyError(f"the reply is no {form.__name__}: {problem}; it began {shown(reply.text)}"), problem)
+            found = _taken_out(reply, form, error)
+        if not isinstance(found, str):
+            return found
+        problem = found
+    return _Failure(ReplyError(f"the model's reply cannot be used: {problem}; it began {shown(reply.text)}"), problem)
+
+
+def _taken_out(reply: Reply, form: type[FormT], error: ValidationError) -> Filled[FormT] | str:
+    """The form in a JSON object within the reply, or what is wrong; several objects that differ are no answer."""
+    found: list[Filled[FormT]] = []
+    for start, end in json_objects(reply.text):
+        try:
+            one = form.model_validate_json(reply.text[start:end].translate(_CONTROLS))
+        except ValidationError as inner:
+            error = inner
+        else:
+            found.append(Filled(one, _part(reply, start, end)))
+            if one != found[0].form:
+                return "it holds several different JSON objects"
+    return found[0] if found else _explained(error)
+
+
+def _part(reply: Reply, start: int, end: int) -> Reply:
+    """The reply without what stands around the characters from `start` to `end`."""
+    tokens, place = [], 0
+    for token in reply.tokens:
+        text = token.text[max(0, start - place) : max(0, end - place)]
+        place += len(token.text)
+        tokens += [Token(text, token.logprob)] if text else []
+    return replace(reply, text=reply.text[start:end], tokens=tuple(tokens))
 
 
 def _explained(error: ValidationError) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.errors import EngineRefusedError, ReplyError
+from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.protocol_schemas import Counted, LogProb, read_reply, shaped, spelled
 
 GOOD: dict[str, Any] = {
@@ -66,10 +67,42 @@ def test_everything_else_is_an_error(path: tuple[str | int, ...], value: Any, sa
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"{", b"\xff\xfe", b"<html>", json.dumps(GOOD).encode()[:-1]])
 def test_other_bodies_are_errors(body: bytes) -> None:
-    with pytest.raises(ReplyError, match="no Completion"):
+    with pytest.raises(ReplyError, match="not in the format of its API"):
         read_reply(body, logprobs=False)
-    with pytest.raises(ReplyError, match="no Counted"):
+    with pytest.raises(ReplyError, match="not in the format of its API"):
         shaped(body, Counted)
+
+
+FORM = '{"item": 3}'
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"content": None, "reasoning_content": FORM}, FORM),
+        ({"content": "", "reasoning": FORM}, FORM),
+        ({"content": "\n", "reasoning_content": f"So: {FORM}"}, f"So: {FORM}"),
+        ({"content": [{"type": "text", "text": '{"item":'}, {"type": "text", "text": " 3}"}]}, FORM),
+        ({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": FORM}]}, FORM),
+        ({"content": FORM, "reasoning_content": "Let me see."}, FORM),
+    ],
+)
+def test_a_reply_in_a_form_is_found_where_servers_put_it(message: dict[str, Any], said: str) -> None:
+    body = changed(("choices", 0, "message"), message)
+    assert read_reply(body, logprobs=False, in_form=True).text == said
+
+
+def test_reasoning_is_no_reply_in_free_text() -> None:
+    with pytest.raises(ReplyError, match="no content"):
+        read_reply(changed(("choices", 0, "message"), {"content": None, "reasoning": "hm"}), logprobs=False)
+
+
+def test_streamed_reasoning_stands_for_a_form_alone() -> None:
+    deltas: list[dict[str, Any]] = [{"reasoning_content": '{"item":'}, {"reasoning_content": " 3}"}]
+    lines = [f"data: {json.dumps({'choices': [{'delta': delta}]})}" for delta in deltas]
+    lines.append('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}')
+    assert [token.text for token in read_tokens(lines, logprobs=False, in_form=True)] == [FORM]
+    assert list(read_tokens(lines, logprobs=False)) == []
 
 
 def test_an_error_shows_the_start_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
@@ -12,7 +13,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from nscma_torch.errors import EngineError, EngineUnavailableError, InvalidInputError, ReplyError
-from nscma_torch.llm.engines.contract import Reply, Request, Turn
+from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
+from nscma_torch.llm.engines.json_in_text import json_objects
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from nscma_torch.llm.engines.retry_policy import RetryPolicy
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill, schema_of
@@ -94,7 +96,6 @@ def test_nothing_asked(engine: OpenAIEngine) -> None:
 UNUSABLE = {
     Fault.TRUNCATED: r"not JSON|cut off at \d+ tokens",
     Fault.BLANKS: r"cut off at \d+ tokens",
-    Fault.PROSE: "not JSON, or not JSON alone",
     Fault.WRONG_TYPES: "item: int type, facts: tuple type",
     Fault.EMPTY: "empty|no content",
     Fault.NO_CHOICES: "choices",
@@ -195,8 +196,11 @@ def test_the_model_is_told_what_was_wrong_and_nothing_that_it_wrote() -> None:
         '{"item": 3, "facts": [{"subject": "' + "a" * 41 + '", "year": 1}]}',
         '{"item": 3, "facts": ' + json.dumps([{"subject": "a", "year": 1}] * 5) + "}",
         '{"item": 3, "facts": [{"subject": "\\ud800", "year": 1}]}',
-        '```json\n{"item": 3, "facts": []}\n```',
-        '{"item": 3, "facts": []}{"item": 3, "facts": []}',
+        '{"item": 3, "facts": []}{"item": 4, "facts": []}',
+        'Sure: {"item": "3", "facts": []}',
+        '<think>{"item": 3, "facts": []}</think> I am not sure.',
+        '{"item": 3, "facts": []',
+        "{'item': 3, 'facts': []}",
         "null",
         "   ",
     ],
@@ -204,6 +208,31 @@ def test_the_model_is_told_what_was_wrong_and_nothing_that_it_wrote() -> None:
 def test_nothing_is_bent_into_a_form(text: str) -> None:
     (result,), _ = fill(Scripted([text], [text]), Facts, [ask(3)])
     assert isinstance(result, ReplyError)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"item": 3, "facts": []}\n```',
+        '<think>Is it {"item": 9, "facts": []}?</think>\n{"item": 3, "facts": []}',
+        'I count three.</THINK>{"item": 3, "facts": []}\nHope this helps!',
+        'With {braces} in it: {"item": 3, "facts": []}, that is {"item": 3, "facts": []}.',
+        '[{"item": 3, "facts": []}]',
+    ],
+)
+def test_an_object_is_taken_out_of_what_stands_around_it(text: str) -> None:
+    tokens = tuple(Token(text[i : i + 3], -1.0) for i in range(0, len(text), 3))
+    (result,), usage = fill(Scripted([Reply(text, 10, 5, finished=True, tokens=tokens)]), Facts, [ask(3)])
+    assert isinstance(result, Filled) and result.form == Facts(item=3, facts=())
+    assert "".join(token.text for token in result.reply.tokens) == result.reply.text == '{"item": 3, "facts": []}'
+    assert usage.llm_calls == 1
+
+
+@pytest.mark.parametrize("piece", ["{", '{"', '{"a":', '{"a ', '{"\\', "<think>", "[{"])
+def test_finding_objects_takes_time_linear_in_the_text(piece: str) -> None:
+    started = time.perf_counter()
+    assert json_objects(piece * 100_000) == []
+    assert time.perf_counter() - started < 1.0
 
 
 def test_a_cut_reply_is_no_reply_even_where_it_parses() -> None:

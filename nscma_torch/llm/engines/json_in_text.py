@@ -1,0 +1,46 @@
+"""Finds JSON objects in what a model wrote around them: reasoning, code fences, a sentence before or after."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_REASONING = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+_OPENED = re.compile(r'\{\s*["}]')
+_DECODER = json.JSONDecoder(strict=False)
+_MOST_TRIED = 64  # places where an object may begin; each failure costs time linear in the text
+
+
+def json_objects(text: str) -> list[tuple[int, int]]:
+    """Start and end of each outermost JSON object of a reply, its reasoning left out; linear in the text.
+
+    >>> text = '<think>{"a": 0}?</think> Here: {"a": 1}'
+    >>> [text[start:end] for start, end in json_objects(text)]
+    ['{"a": 1}']
+    """
+    place, stop = _answer(text)
+    found = []
+    for _ in range(_MOST_TRIED):
+        opened = _OPENED.search(text, place, stop)
+        if opened is None:
+            break
+        try:
+            _, place = _DECODER.raw_decode(text, opened.start())
+        except json.JSONDecodeError as error:
+            place = max(opened.start() + 1, error.pos)  # what was read up to there is part of no outermost object
+        except (ValueError, RecursionError):  # a number or a depth beyond Python's limits
+            break
+        else:
+            found.append((opened.start(), place))
+    return found
+
+
+def _answer(text: str) -> tuple[int, int]:
+    """Where the reply begins after its reasoning, and where reasoning that is never closed begins."""
+    start, stop = 0, len(text)
+    for tag in _REASONING.finditer(text):
+        if tag[1]:
+            start, stop = tag.end(), len(text)
+        else:
+            stop = min(stop, tag.start())
+    return start, stop
