@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from threading import Lock
 from typing import Any, Self
 
 from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from nscma_torch.controller.passages import shown_hit
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
@@ -26,6 +30,8 @@ _ROLES: Mapping[str, str] = {
     "tool": "tool",
     "function": "tool",
 }
+_FLUSHED = "llamaindex_flushed"  # metadata of a message that left a chat history by itself
+_Said = tuple[str, str]  # role, text
 _HEAD = f"Recalled from this user's long-term memory, best first. {NOT_FOLLOWED}"
 
 
@@ -35,6 +41,9 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
     Recalled is what the user said in any session: passages as quoted data, with who said it and when;
     nothing where all that is stored bears little on it (`retrieval.floor`).
     Messages without text, and instructions (system, developer), are not kept.
+
+    No message of a session is stored twice: what is put by hand is taken as the session from its start, what leaves the
+    history by itself as its next part. The n-th message in the same words is stored if fewer than n are.
 
     Args:
         memory: where messages are kept; it stays the caller's, to be closed by the caller.
@@ -53,6 +62,8 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
     top_k: int = 5
     words: int = 120
     threshold: float | None = None
+    _flushed: dict[str, Counter[_Said]] = PrivateAttr(default_factory=dict)  # by session
+    _lock: Lock = PrivateAttr(default_factory=Lock)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -70,9 +81,50 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
         question = next((text for text in asked if text and text.strip()), None)
         return "" if question is None else await asyncio.to_thread(self._recalled, question)
 
+    async def aput(
+        self, messages: list[ChatMessage], from_short_term_memory: bool = False, session_id: str | None = None
+    ) -> None:
+        """Store messages; `from_short_term_memory` says that they leave the chat history, each once and in order."""
+        if from_short_term_memory and not self.accept_short_term_memory:
+            return
+        kept = [one for message in messages if (one := _to_store(message, session_id)) is not None]
+        if kept:
+            await asyncio.to_thread(self._store, kept, flushed=from_short_term_memory)
+
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        if batch := [kept for message in messages if (kept := _to_store(message)) is not None]:
-            await asyncio.to_thread(self.memory.add, batch, **self._ids())
+        await self.aput(messages)
+
+    def _store(self, messages: Sequence[Message], *, flushed: bool) -> None:
+        with self._lock:
+            counts: dict[str, Counter[_Said]] = {}
+            batch = []
+            for message in messages:
+                if message.session is None:
+                    batch.append(message)
+                    continue
+                if message.session not in counts:
+                    counts[message.session] = self._before(message.session) if flushed else Counter()
+                said = message.role, message.content
+                counts[message.session][said] += 1
+                key = self._key(message.session, said, counts[message.session][said])
+                batch.append(replace(message, idempotency_key=key, metadata={_FLUSHED: True} if flushed else {}))
+            self.memory.add(batch, **self._ids())
+            if flushed:
+                self._flushed.update(counts)
+
+    def _before(self, session: str) -> Counter[_Said]:
+        """How often each message left the history of a session already; read from the store the first time."""
+        if session not in self._flushed:
+            own = self.memory.get_all(
+                **self._ids(), filters={_FLUSHED: True}, limit=None, where=lambda one: one.session == session
+            )
+            self._flushed[session] = Counter((one.role, one.text) for one in own)
+        return Counter(self._flushed[session])
+
+    def _key(self, session: str, said: _Said, occurrence: int) -> str:
+        """The same for the same message of a session, whoever puts it."""
+        what = json.dumps([self.agent_id, self.run_id, session, *said, occurrence])
+        return f"llamaindex:{sha256(what.encode()).hexdigest()}"
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """The block without its last passages, in LlamaIndex's tokens; None where none is left."""
@@ -97,10 +149,11 @@ def _block(shown: Sequence[Mapping[str, str]]) -> str:
     return f"{_HEAD}\n{quoted({'memories': shown})}"
 
 
-def _to_store(message: ChatMessage) -> Message | None:
-    """The message as it is kept; None for what is no part of a conversation."""
+def _to_store(message: ChatMessage, session: str | None) -> Message | None:
+    """The message as it is kept, in this session or in its own; None for what is no part of a conversation."""
     role, text = _ROLES.get(message.role.value), message.content
     if role is None or not text or not text.strip():
         return None
-    session = message.additional_kwargs.get("session_id")  # LlamaIndex puts it there
+    if session is None:
+        session = message.additional_kwargs.get("session_id")  # LlamaIndex puts it there
     return Message(role, text, session=None if session is None else str(session))

@@ -50,6 +50,48 @@ def test_what_is_put_is_recalled_in_every_session(memory: Memory) -> None:
         assert asked(block, ChatMessage("x " * 20_000 + name)) == [message.content]
 
 
+def texts(memory: Memory) -> list[str]:
+    return [one.text for one in memory.get_all(user_id="ana", limit=None)]
+
+
+def test_a_whole_session_put_after_its_parts_left_is_stored_once(memory: Memory) -> None:
+    said = [f"My note number {i % 4} says that an invoice is paid." for i in range(6)]  # two are said again
+
+    async def chat() -> None:
+        engine = create_async_engine("sqlite+aiosqlite:///:memory:")
+        block = NscmaMemoryBlock(memory=memory, user_id="ana")
+        sizes = {"token_limit": 60, "chat_history_token_ratio": 0.5, "token_flush_size": 10}
+        history = ChatMemory.from_defaults("s1", memory_blocks=[block], async_engine=engine, **sizes)
+        try:
+            for number, text in enumerate(said):
+                await history.aput_messages([ChatMessage(text), ChatMessage("ok", role="assistant")])
+                if number == 3:
+                    assert 0 < len(texts(memory)) < 8
+                    await block.aput(await history.aget_all(), session_id="s1")
+            for _ in range(2):
+                await block.aput(await history.aget_all(), session_id="s1")
+        finally:
+            await engine.dispose()
+
+    asyncio.run(chat())
+    assert texts(memory) == [one for text in said for one in (text, "ok")]
+
+
+def test_what_is_said_again_after_a_restart_is_stored(memory: Memory) -> None:
+    for budget in ("My budget is 3000.", "My budget is 3500.", "My budget is 3000."):
+        block = NscmaMemoryBlock(memory=memory, user_id="ana")
+        asyncio.run(block.aput([ChatMessage(budget)], from_short_term_memory=True, session_id="s1"))
+    assert [text[-5:-1] for text in texts(memory)] == ["3000", "3500", "3000"]
+
+
+def test_what_was_deleted_is_not_stored_again(memory: Memory) -> None:
+    block = NscmaMemoryBlock(memory=memory, user_id="ana")
+    asyncio.run(block.aput(SAID, session_id="s1"))
+    memory.delete(memory.get_all(user_id="ana")[1].id, user_id="ana")
+    asyncio.run(block.aput([*SAID, ChatMessage("And a dog.")], session_id="s1"))
+    assert texts(memory) == [SAID[0].content, SAID[2].content, "And a dog."]
+
+
 def test_what_bears_little_on_the_question_is_not_shown(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
     for floor, recalled in ((-1, [SAID[1].content]), (2, [])):
         config = {"retrieval": {"floor": floor}}
