@@ -8,7 +8,10 @@ as undirected, leave what they are given as it was, and work on its device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copyreg
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,19 +24,66 @@ from torch_geometric.data import Batch, Data  # noqa: E402 - after the line that
 from torch_geometric.transforms import BaseTransform  # noqa: E402
 
 
+class _PlacesMeta(type(Data)):  # type: ignore[misc] # PyG has no types
+    """The type of the classes that `_with_places` makes: they are pickled by what they were made of."""
+
+    base: type[Data]
+    places: tuple[tuple[str, str], ...]
+
+    def __reduce__(cls) -> tuple[Any, ...]:
+        return _with_places, (cls.base, cls.places)
+
+
+copyreg.pickle(_PlacesMeta, _PlacesMeta.__reduce__)
+
+
+@cache
+def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[Data]:
+    """The class of graphs some attributes of which are places of nodes, so that `Batch` shifts them.
+
+    Args:
+        places: names of the attributes, sorted; each with "" if it has places in the graph itself, else with the name
+            of the attribute that has the places in another graph, each of whose nodes is among them.
+    """
+    of = dict(places)
+
+    def __inc__(self: Any, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - PyG's name
+        if key not in of:
+            return base.__inc__(self, key, value, *args, **kwargs)
+        if not of[key]:
+            return self.num_nodes
+        values = self[of[key]]
+        return int(values.max()) + 1 if len(values) else 0
+
+    name = f"{base.__name__}With{''.join(key.title() for key in of)}"  # PyG names batches by it
+    return _PlacesMeta(name, (base,), {"__inc__": __inc__, "base": base, "places": places, "__module__": __name__})
+
+
+def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
+    """The class of a graph that gets further places."""
+    known = isinstance(given, _PlacesMeta)
+    merged = {**dict(given.places if known else ()), **places}
+    return _with_places(given.base if known else given, tuple(sorted(merged.items())))
+
+
 class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
     """The persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): a node for each component of each neighbourhood.
 
     Personas are ordered by node, then by their smallest neighbour; edges by (row, column), both directions, each once,
     without self-loops. Node attributes go to all personas of a node; an edge has the attributes of the first edge given
-    in its direction, else of the first in the other. What else a graph holds stays.
+    in its direction, else of the first in the other. What else a graph holds stays: `edge_label_index` of a link split
+    and its `edge_label` are pairs of nodes of the graph as it was.
 
     Args:
-        owner: attribute [P] int64 that gets the node of each persona, a place in the graph as it was.
+        owner: attribute [P] int64 that gets the node of each persona, a place in the graph as it was. `Batch` shifts
+            it, and what else has places in that graph, by its number of nodes.
     """
 
     def __init__(self, owner: str = "owner") -> None:
         self.owner = owner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(owner={self.owner!r})"
 
     def forward(self, data: Data) -> Data:
         """Raises TypeError for what is no `Data` or `Batch`, ValueError for edges outside the graph."""
@@ -62,15 +112,23 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
 
     def _split(self, data: Data, split: PersonaGraph) -> Data:
         """A single graph after its split."""
-        out = type(data)()
         given = _given_edges(data.edge_index, split)
+        kept, before = {}, {self.owner: self.owner}
         for name, value in data.items():
             if name in ("edge_index", "num_nodes"):
                 continue
-            if data.is_node_attr(name):
-                value = value[split.owner]
-            elif data.is_edge_attr(name):
-                value = value[given]
+            axis, shifted = data.__cat_dim__(name, value), _is_shifted(data, name, value)
+            if shifted:
+                before[name] = self.owner
+            labels = f"{name}_index" in data  # of pairs of nodes, not of edges
+            if not labels and not (shifted and axis != 0):
+                if data.is_node_attr(name):
+                    value = _rows(value, split.owner, axis)
+                elif data.is_edge_attr(name):
+                    value = _rows(value, given, axis)
+            kept[name] = value
+        out = _placed(type(data), before)()
+        for name, value in kept.items():
             out[name] = value
         out.edge_index, out[self.owner] = split.persona_edge_index, split.owner
         out.num_nodes = len(split.ids)
@@ -87,6 +145,7 @@ class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
         weight: attribute [E] of the edges that holds their weights, None for weight 1; where a graph has no such
             attribute every edge weighs 1.
         community: attribute [n] int64 that gets a node of its community for each node, the same for all members.
+            `Batch` shifts it as it shifts nodes, so that communities of two graphs stay apart.
         max_rounds: ends early; None: at convergence.
     """
 
@@ -95,6 +154,10 @@ class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
     ) -> None:
         self.weight, self.community, self.max_rounds = weight, community, max_rounds
 
+    def __repr__(self) -> str:
+        given = f"weight={self.weight!r}, community={self.community!r}, max_rounds={self.max_rounds}"
+        return f"{type(self).__name__}({given})"
+
     def forward(self, data: Data) -> Data:
         """Raises TypeError for what is no `Data` or `Batch`, ValueError for weights that are negative or no numbers."""
         _check(data)
@@ -102,18 +165,37 @@ class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
         batch = data.batch if isinstance(data, Batch) else None
         found = label_propagation(data.edge_index, weight, data.num_nodes, batch=batch, max_rounds=self.max_rounds)
         if batch is None:
-            data[self.community] = found
-            return data
+            return self._clustered(data, found)
         graphs = data.to_data_list()
         nodes = torch.tensor([graph.num_nodes for graph in graphs], device=found.device)
         for graph, own in zip(graphs, _cut(found - (nodes.cumsum(0) - nodes)[batch], nodes), strict=True):
-            graph[self.community] = own
+            self._clustered(graph, own)
         return Batch.from_data_list(graphs)
+
+    def _clustered(self, data: Data, found: Tensor) -> Data:
+        object.__setattr__(data, "__class__", _placed(type(data), {self.community: ""}))  # Data keeps what is set on it
+        data[self.community] = found
+        return data
 
 
 def _check(data: Data) -> None:
     if not isinstance(data, Data) or data.edge_index is None:
         raise TypeError(f"a homogeneous PyG Data or Batch with an edge_index is needed, got {type(data).__name__}")
+
+
+def _is_shifted(data: Data, name: str, value: Any) -> bool:
+    """Return True if `Batch` shifts an attribute: it has places of nodes."""
+    if not isinstance(value, Tensor) or not value.numel():
+        return "index" in name
+    shift = data.__inc__(name, value, data)
+    return bool(shift.any() if isinstance(shift, Tensor) else shift)
+
+
+def _rows(value: Any, places: Tensor, axis: int) -> Any:
+    """The entries of a node's or edge's attribute at these places, along the axis by which PyG stacks it."""
+    if isinstance(value, Tensor):
+        return value.index_select(axis, places)
+    return value[places]
 
 
 def _cut(values: Tensor, sizes: Tensor) -> Sequence[Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -145,6 +147,52 @@ def test_a_step_of_pyg_propagation_changes_no_community(seed: int) -> None:
     own = spread.gather(1, data.community[:, None])
     assert bool((spread <= own + 1e-6).all())
     assert 1 < len(data.community.unique()) < 60
+
+
+def test_places_of_nodes_survive_a_batch() -> None:
+    """`DataLoader` stacks graphs that were transformed one by one: values must not mean nodes of another graph."""
+    graphs = [random_graph(seed, n, 3.0) for seed, n in ((1, 9), (2, 0), (3, 14))]
+    pipeline = T.Compose([LabelPropagation(community="before"), EgoSplit(), LabelPropagation()])
+    (batch,) = DataLoader([pipeline(graph) for graph in graphs], batch_size=3)
+    communities = [set(batch.community[batch.batch == i].tolist()) for i in range(3)]
+    assert not communities[0] & communities[2]
+    assert bool((batch.batch[batch.community] == batch.batch).all()), "of nodes of the same graph"
+    whole = Batch.from_data_list(graphs)
+    for attribute in (batch.owner, batch.before):
+        assert torch.equal(whole.batch[attribute], batch.batch)
+    assert torch.equal(whole.x[batch.owner], batch.x)
+    again = Batch.from_data_list(pickle.loads(pickle.dumps(batch)).to_data_list())
+    assert same(again, batch)
+    assert torch.equal(copy.copy(again[2]).community, pipeline(graphs[2]).community)
+
+
+@pytest.mark.parametrize("pairs", [3, 5, 6])  # as many as nodes, as edges, or neither
+def test_a_link_split_keeps_its_pairs(pairs: int) -> None:
+    edges = torch.tensor([[0, 0, 1, 2, 2, 3], [1, 2, 2, 3, 4, 4]])
+    given = {"edge_label_index": torch.randint(0, 5, (2, pairs)), "edge_label": torch.arange(pairs)}
+    data = Data(edge_index=edges, edge_attr=torch.arange(6.0), x=torch.arange(5.0), num_nodes=5, **given)
+    split = EgoSplit()(data)
+    assert all(torch.equal(split[name], value) for name, value in given.items())
+    assert torch.equal(split.x, data.x[split.owner]) and len(split.edge_attr) == split.num_edges
+    both = Batch.from_data_list([split, split])
+    assert torch.equal(both.edge_label_index, torch.cat([given["edge_label_index"], given["edge_label_index"] + 5], 1))
+
+
+def test_attributes_are_taken_along_the_axis_of_their_class() -> None:
+    class Columns(Data):  # type: ignore[misc] # PyG has no types
+        def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+            return 1 if key == "wide" else super().__cat_dim__(key, value, *args, **kwargs)
+
+    edges = torch.tensor([[0, 0, 1, 2, 2, 3], [1, 2, 2, 3, 4, 4]])
+    split = EgoSplit()(Columns(edge_index=edges, wide=torch.arange(10).view(2, 5), num_nodes=5))
+    assert isinstance(split, Columns) and torch.equal(split.wide, torch.arange(10).view(2, 5)[:, split.owner])
+
+
+def test_a_transform_shows_its_parameters() -> None:
+    assert repr(EgoSplit("of")) == "EgoSplit(owner='of')"
+    assert repr(T.Compose([LabelPropagation(None, max_rounds=3)])).count(
+        "LabelPropagation(weight=None, community='community', max_rounds=3)"
+    )
 
 
 def test_communities_overlap_in_a_pipeline() -> None:
