@@ -33,7 +33,7 @@ _CACHED = 1 << 18  # elements at a time: few enough to stay in the cache, many e
 _CHEAP = 1 << 19  # comparisons of labels that take no longer than the calls for one more tile
 CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
 LAST = -(2**63)  # the priority of who does not move
-_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2**64 / golden ratio, as int64
 
 
 class Tile(NamedTuple):
@@ -59,12 +59,13 @@ def label_propagation(
     """The label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
 
     `labels` are kept where nothing weighs more (default: every node its own, named by `ids`). Nodes of `frontier` look
-    first (default: all). `ids` are distinct within each graph (default: 0, 1, ... in each graph); they decide ties and
-    priorities, so that the order of nodes and edges does not matter. Each graph of a batch gets the labels that it gets
-    alone; those by default are then shifted to the numbers of its own nodes in the batch, while given labels and ids
-    stay as they are. Weights count as fixed point with 16 binary places, a positive one at least one unit; a graph
-    whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 does not count. `max_rounds` ends early.
-    `impl` "triton" needs CUDA tensors, where it is the default.
+    first (default: all). `ids` are distinct within each graph and decide ties and priorities: with ids that stay with
+    their nodes the result does not depend on the order of nodes. By default they are 0, 1, ... in each graph, so that
+    another order of nodes may give other communities; the order of edges never matters. Each graph of a batch gets the
+    labels that it gets alone; those by default are then shifted to the numbers of its own nodes in the batch, while
+    given labels and ids stay as they are. Weights count as fixed point with 16 binary places, a positive one at least
+    one unit; a graph whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 does not count.
+    `max_rounds` ends early. `impl` "triton" needs CUDA tensors, where it is the default.
 
     Raises ValueError for shapes that do not fit, negative or non-finite weights, equal ids, or edges between graphs.
     """
@@ -113,9 +114,12 @@ def priority(hashes: Tensor, turn: int) -> Tensor:
     return mix(hashes + salt(turn))
 
 
-def salt(turn: int) -> int:
-    """What sets the priorities of one round apart from those of another."""
-    return (turn + 1) * _GOLDEN % 2**63
+def salt(turn: int) -> Tensor:
+    """What sets the priorities of one round apart from those of another, an int64 on the CPU.
+
+    It is computed as a tensor, modulo 2**64: `torch.compile` may make a symbol of `turn`, and knows no larger numbers.
+    """
+    return (torch.tensor(turn + 1) * _GOLDEN) & (2**63 - 1)
 
 
 def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:

@@ -138,6 +138,8 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
 class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
     """Communities by chase-gated label propagation: deterministic, convergent, the same in any order of the edges.
 
+    Nodes are told apart by their numbers: another order of nodes may give other communities.
+
     (PyG's `LabelPropagation` spreads given classes to nodes without one; this finds communities, and is given none.)
     In the end no node sees a label that weighs more among its neighbours than its own. Isolated nodes stay alone.
 

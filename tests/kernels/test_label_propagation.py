@@ -13,7 +13,8 @@ from nscma_kernels.graph import undirected
 from tests.kernels.label_graphs import dense, gnm, locally_maximal, planted, potential
 
 # the package exports the function of the same name
-tiles_of = importlib.import_module("nscma_kernels.label_propagation").tiles_of
+_MODULE = importlib.import_module("nscma_kernels.label_propagation")
+tiles_of, mix, priority, salt = _MODULE.tiles_of, _MODULE.mix, _MODULE.priority, _MODULE.salt
 
 
 @pytest.mark.parametrize(("n", "m", "heaviest"), [(60, 90, 0), (200, 1500, 0), (200, 900, 2.0), (300, 4000, 1e-4)])
@@ -203,3 +204,39 @@ def test_few_nodes_share_a_tile_with_the_next_wider_ones() -> None:
             inside = csr.degree[order[tile.first : tile.first + tile.neighbours.shape[1]]]
             assert torch.equal((tile.neighbours < n).sum(0), inside)
     assert found[0] <= 2 and found[1] >= 4, found
+
+
+def test_the_numbers_of_nodes_are_their_ids() -> None:
+    """Without ids another order of nodes may give other communities; of the edges it never does."""
+    ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
+    found = label_propagation(ring, None, 40)
+    changed = 0
+    for seed in range(8):
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(40, generator=generator)
+        renumbered = label_propagation(order[ring], None, 40)[order]
+        changed += not torch.equal(renumbered[:, None] == renumbered, found[:, None] == found)
+        with_ids = torch.empty_like(order).scatter_(0, order, torch.arange(40))
+        named = label_propagation(order[ring], None, 40, ids=with_ids)[order]
+        assert torch.equal(named, found)
+        assert torch.equal(label_propagation(ring[:, torch.randperm(40, generator=generator)], None, 40), found)
+    assert changed
+
+
+def test_priorities_can_be_compiled_for_every_round() -> None:
+    """A compiler that makes a symbol of the round finds no number in the graph that int64 cannot hold."""
+    hashes = mix(torch.arange(9))
+    golden = 0x9E3779B97F4A7C15
+    for turn in (0, 1, 2, 1000):
+        assert int(salt(turn)) == (turn + 1) * golden % 2**63
+    numbers: list[int] = []
+
+    def backend(graph: torch.fx.GraphModule, _: object) -> object:
+        for node in graph.graph.nodes:
+            numbers.extend(one for one in (*node.args, *node.kwargs.values()) if isinstance(one, int))
+        return graph.forward
+
+    compiled = torch.compile(priority, backend=backend, dynamic=True)
+    for turn in (3, 4):
+        assert torch.equal(compiled(hashes, turn), priority(hashes, turn))
+    assert numbers and all(-(2**63) <= one < 2**63 for one in numbers)

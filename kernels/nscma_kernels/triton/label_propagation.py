@@ -173,7 +173,7 @@ def _desire(tile: Tile, hashes: Tensor, look: Tensor, state: Tensor, want: Tenso
             tile.first,
             size,
             len(hashes),
-            salt(turn),
+            int(salt(turn)),
             wide=wide,
             places=places,
             nodes=nodes,
