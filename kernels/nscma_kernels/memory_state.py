@@ -10,7 +10,10 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
+from nscma_kernels.pytree import as_pytree, named_tuple_as_pytree
 
+
+@named_tuple_as_pytree
 class Pending(NamedTuple):
     """Tokens of a chunk that is not yet full, P < chunk of them; they have changed nothing so far."""
 
@@ -22,6 +25,7 @@ class Pending(NamedTuple):
     stored: Tensor | None  # [B, P] bool; None: all
 
 
+@as_pytree("position", "norm")
 @dataclass(frozen=True)
 class MemoryState:
     """Weights and momentum of B memories of L layers, and where in its chunk and segment each stream is.

@@ -61,9 +61,11 @@ def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[
 
 def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
     """The class of a graph that gets further places."""
-    known = isinstance(given, _PlacesMeta)
-    merged = {**dict(given.places if known else ()), **places}
-    return _with_places(given.base if known else given, tuple(sorted(merged.items())))
+    base: Any = given
+    known: tuple[tuple[str, str], ...] = ()
+    if isinstance(given, _PlacesMeta):
+        base, known = given.base, given.places
+    return _with_places(base, tuple(sorted({**dict(known), **places}.items())))
 
 
 class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types

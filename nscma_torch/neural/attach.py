@@ -18,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from nscma_torch.errors import InvalidInputError, ModelError, described
 from nscma_torch.neural.adapter_files import read_adapter, write_adapter
-from nscma_torch.neural.decoder import Decoder
+from nscma_torch.neural.decoder import Decoder, has_adapters
 from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement
 from nscma_torch.neural.streams import Call, MemoryStreams, keep_with, streams_of
 
@@ -37,6 +37,10 @@ class AttachedMemory(nn.Module):
     pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored, but on the left
     it takes places in segments and chunks: a row padded by other than a multiple of the segment is cut elsewhere, and
     may differ from the same prompt alone.
+
+    *PEFT and accelerate.* Adapters of PEFT that are there before train beside the memory. PEFT freezes whatever is not
+    its own, the memory too when it comes second: the memory is trainable again at the first `parameters()` here or call
+    of the model, so give an optimizer both `model.parameters()` and these. Attach after `cpu_offload`, not before it.
 
     *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
     the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes tokens back, and a
@@ -59,11 +63,14 @@ class AttachedMemory(nn.Module):
         options = {name: value for name, value in settings.items() if name not in ("kind", "layers")}
         placed = [PLACEMENTS[kind](decoder.hidden, **options) for _ in chosen]
         for block, index in zip(placed, chosen, strict=True):
-            block.to(next(decoder.layers[index].parameters()).device)
+            block.to(decoder.device(index))
         self.blocks = nn.ModuleDict({str(index): block for index, block in zip(chosen, placed, strict=True)})
         self._key = uuid4().hex
         self._session: MemoryStreams | None = None
-        self._model, self._trained = [model], [p for p in model.parameters() if p.requires_grad]  # lists: no submodule
+        self._model, self._trained = [model], []  # lists: no submodule
+        self._has_adapters = has_adapters(model)
+        if not self._has_adapters:  # else what trains are the adapters
+            self._trained = [p for p in model.parameters() if p.requires_grad]
         for parameter in self._trained:
             parameter.requires_grad_(False)
         model.add_module(NAME, self)
@@ -96,10 +103,23 @@ class AttachedMemory(nn.Module):
         for handle in self._handles:
             handle.remove()
         delattr(model, NAME)
-        for parameter in self._trained:
+        for parameter in () if has_adapters(model) else self._trained:
             parameter.requires_grad_(True)
         self._handles, self._trained = [], []
         return model
+
+    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
+        """What trains."""
+        self._train_beside_adapters()
+        return super().parameters(recurse)
+
+    def _train_beside_adapters(self) -> None:
+        """Unfreeze the memory once after PEFT, which came later, has frozen it."""
+        if self._has_adapters or not self._model or any(own.requires_grad for own in super().parameters()):
+            return
+        if has_adapters(self._model[0]):
+            self._has_adapters = True
+            self.requires_grad_(True)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `memory.safetensors` and `memory_config.json`: the memories alone, not the model."""
@@ -146,6 +166,9 @@ class AttachedMemory(nn.Module):
             raise InvalidInputError("the memory is not attached")
 
     def _begin(self, stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        self._train_beside_adapters()
+        if any(own.is_meta for own in super().parameters()):
+            raise InvalidInputError("the memory was offloaded with the model: attach it after cpu_offload, not before")
         given = inspect.signature(stack.forward).bind_partial(*args, **kwargs).arguments
         given = {**given.pop("kwargs", {}), **given}
         tokens = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")

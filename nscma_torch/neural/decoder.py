@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from nscma_torch.errors import InvalidInputError, ModelError
@@ -57,6 +58,20 @@ class Decoder:
         assert isinstance(hidden, int)
         return cls(*found[0], hidden)
 
+    def device(self, index: int) -> torch.device:
+        """Where a layer computes. Raises ModelError if its weights are not loaded."""
+        weights = next(self.layers[index].parameters()).device
+        if weights.type != "meta":
+            return weights
+        hooks = (getattr(module, "_hf_hook", None) for module in self.layers[index].modules())
+        devices = (getattr(hook, "execution_device", None) for hook in hooks)
+        device: Any = next((one for one in devices if one is not None), None)  # of accelerate, which loads them there
+        if device is None:
+            raise ModelError(
+                f"the weights of layer {index} are on the meta device: load them before a memory is attached"
+            )
+        return torch.device(device)
+
     def choose(self, layers: Sequence[int] | Literal["all"]) -> list[int]:
         """Indexes of layers, counted from the end where negative, in ascending order.
 
@@ -92,6 +107,11 @@ class Decoder:
                 f"kind='context' needs an attention that runs as 'sdpa' or 'eager'; {type(attention).__name__} runs as"
                 f" {implementation!r}: load the model with attn_implementation='sdpa', or use kind='gate'"
             )
+
+
+def has_adapters(model: nn.Module) -> bool:
+    """Return True for a model with adapters of PEFT in its layers."""
+    return any(type(module).__module__.startswith("peft.") for module in model.modules())
 
 
 def _attentions(layers: nn.ModuleList) -> list[nn.Module]:

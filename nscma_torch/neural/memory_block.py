@@ -13,12 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nscma_kernels.pytree import as_pytree
 from nscma_torch.neural.neural_memory import NeuralMemory
 from nscma_torch.neural.retrieval_attention import KeyValueState, RetrievalAttention
 from nscma_torch.neural.segment import SegmentState
 from nscma_torch.neural.state import NeuralMemoryState
 
 
+@as_pytree()
 @dataclass(frozen=True)
 class BlockState:
     """What one block has kept of B streams; a value, never changed in place."""

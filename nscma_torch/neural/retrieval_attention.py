@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nscma_kernels.pytree import as_pytree
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.neural.nearest import NONE, attend_to, nearest_rows
 
 
+@as_pytree("first", "waiting")
 @dataclass(frozen=True)
 class KeyValueState:
     """The keys and values that B streams have left behind; a value, its tensors are never changed in place."""

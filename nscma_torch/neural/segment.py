@@ -13,7 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nscma_kernels.pytree import named_tuple_as_pytree
 
+
+@named_tuple_as_pytree
 class SegmentState(NamedTuple):
     """The tokens of a segment so far, and the memory token of each."""
 

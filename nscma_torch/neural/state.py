@@ -12,10 +12,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nscma_kernels.memory_state import MemoryState, Pending
+from nscma_kernels.pytree import as_pytree
 from nscma_torch.errors import ModelError
 from nscma_torch.tensor_files import all_tensors, open_tensors
 
 
+@as_pytree("position", "norm", "segment", "chunk")
 @dataclass(frozen=True)
 class NeuralMemoryState(MemoryState):
     """What a `NeuralMemory` has learnt from B streams; its tensors have B * heads rows, heads varying fastest.
@@ -25,6 +27,9 @@ class NeuralMemoryState(MemoryState):
 
     `save` writes a file that nothing but this class reads. Inside a checkpoint of your own `torch.save` writes it with
     the rest, and `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
+
+    It is a pytree: `torch.export` takes and gives it. An exported program is for states at one position in the segment,
+    and with as many pending tokens.
     """
 
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
