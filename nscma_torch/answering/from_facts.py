@@ -18,6 +18,7 @@ from nscma_torch.text.timestamps import format_day
 if TYPE_CHECKING:
     from nscma_torch.retrieval.fact_qa import Renewable
 
+CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
 CHANGED = 0.5  # likelihood of a change to what a fact was made of, from which a newer passage takes its place
 _WORD = re.compile(r"\w+")
 
@@ -73,7 +74,11 @@ def _against_later(
         return told
     found = reader.changes(renewable.source, renewable.later, user_id=scope.user_id, now=now)
     changing = [(unit, kind, likely) for unit, (kind, likely) in zip(renewable.later, found, strict=True)]
-    changing = [one for one in changing if one[2] >= CHANGED]
+    changing = [
+        (unit, kind, likely)
+        for unit, kind, likely in changing
+        if likely >= (CHANGED_BY_VALUE if renewable.by_value.intersection(unit.episode_ids) else CHANGED)
+    ]
     if not changing:
         likely = max(likely for _, likely in found)
         return _traced(told, f"{len(found)} later messages on the matter change nothing ({likely:.2f})")

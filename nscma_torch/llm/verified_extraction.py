@@ -12,6 +12,7 @@ from nscma_torch.llm.grounding import holds, resolves, stands_for
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.reading.capitalised import NAME
+from nscma_torch.reading.corrections import retracts
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import refers_back
 from nscma_torch.reading.resolved_dates import resolved
@@ -103,7 +104,7 @@ class Reading:
             confidence=_CONFIDENCE,
             start=self._spans[number].start,
             end=self._spans[number].end,
-            **_STATES[read.state],
+            **({"negated": True} if retracts(self.sentences[number]) else _STATES[read.state]),
         )
         if replaces and relation.cardinality == "many":
             return [made, replace(made, object=replaces, replaces="", negated=True, past=False)]

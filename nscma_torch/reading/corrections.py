@@ -1,4 +1,4 @@
-"""Sentences that say that what was said before was wrong."""
+"""Sentences that say that what was said before was wrong, or is to be forgotten."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ _CORRECTS = re.compile(
     r"|更正|说错了|记错了|纠正|搞错了|口误",
     re.IGNORECASE,
 )
+
+_RETRACTS = re.compile(
+    r"^\W*(?:(?:please|actually|and|now|ok(?:ay)?),?\s+)*(?:forget|ignore|disregard|unlearn)\s+(?:the\s+fact\s+)?that\s+[\w'’]+\s+\w"
+    r"|^\W*(?:请|請)?(?:忘记|忘記|忘掉|忘了)(?!.*[吗嗎？?])",
+    re.IGNORECASE,
+)
+
+
+def retracts(sentence: str) -> bool:
+    """Whether a sentence asks to forget what it states: "Forget that I live in Porto"."""
+    return bool(_RETRACTS.search(sentence))
 
 
 def corrects(sentence: str) -> bool:

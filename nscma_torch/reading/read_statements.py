@@ -12,7 +12,7 @@ import torch
 
 from nscma_torch.config import Reading
 from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
-from nscma_torch.reading.corrections import corrects
+from nscma_torch.reading.corrections import corrects, retracts
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
@@ -162,7 +162,7 @@ def _statement(
     at = window.start + fact.object.start  # an object stands in the message itself
     span = next(own for own in sentences if own.start <= at < own.end)
     sentence = unit.text[span.start : span.end]
-    over = fact.stance == "ended"
+    over = fact.stance == "ended" or retracts(sentence)
     times = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)
     return Statement(
         subject=subject,

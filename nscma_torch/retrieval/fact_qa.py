@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -18,7 +17,7 @@ from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Language, Wording
-from nscma_torch.retrieval.later_renewals import matter, may_renew, naming, on_the_matter
+from nscma_torch.retrieval.later_renewals import matter, may_renew, naming, of_its_value, on_the_matter
 from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -35,12 +34,14 @@ _HELD_AGAINST = 5  # later messages that are read for a change to a fact, the ne
 class Renewable(NamedTuple):
     """The newest message behind a fact that answered, and later ones on its matter, the newest first.
 
-    `unread` are the ids of those from which no statement was read.
+    `unread` are the ids of those from which no statement was read. `by_value` are those of messages that name no more
+    than its value; what they state in open words was not read as a change.
     """
 
     source: Unit
     later: tuple[Unit, ...]
     unread: frozenset[str]
+    by_value: frozenset[str] = frozenset()
 
 
 class FactQA:
@@ -128,7 +129,7 @@ class FactQA:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
             about = matter(fact, question, query.subject)
-            for episode, follows, _ in _later(connection, scope, fact, about, now):
+            for episode, follows, *_ in self._later(connection, scope, fact, about, now):
                 if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
                     seq, _ = episodes.require(connection, scope.user_id, episode.id)
                     chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
@@ -139,8 +140,9 @@ class FactQA:
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
         """Which later messages may say something newer than the one fact of one value that told the answer.
 
-        They name the fact's subject or matter, and no statement of its relation was read from them: `_HELD_AGAINST` at
-        most. None where there are none, no such fact told, or how something stands now was not asked.
+        They name the fact's subject, matter or value, and no statement of its relation was read from them. There are
+        at most `_HELD_AGAINST`, those that name the value alone last. None if there are none, no such fact told, or how
+        something stands now was not asked.
         """
         query = told.query
         if query is None or not query.path or not _asks_now(query):
@@ -152,19 +154,42 @@ class FactQA:
         if not fact.object or not fact.episode_ids or fact.valid_to is not None:
             return None
         about = naming(fact, question, query.subject)
+        wider = about | of_its_value(fact, self._schema)
         with self._database.read(scope.user_id) as connection:
             if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
-            found = _later(connection, scope, fact, about, now)
-            telling = (one for one in found if on_the_matter(one.episode.text, about, follows=one.follows))
-            later = list(islice(telling, _HELD_AGAINST))
+            found = self._later(connection, scope, fact, wider, now)
+            telling = [one for one in found if on_the_matter(one.episode.text, wider, follows=one.follows)]
             (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
-        if not later:
+        if not telling:
             return None
+        by_value = {
+            one.episode.id for one in telling if not on_the_matter(one.episode.text, about, follows=one.follows)
+        }
+        read = sorted(telling, key=lambda one: one.episode.id in by_value)[:_HELD_AGAINST]
+        later = [one for one in telling if one in read]  # the newest first
         return Renewable(
             units.unit_of(source),
             tuple(units.unit_of(one.episode) for one in later),
-            frozenset(one.episode.id for one in later if not one.stated),
+            frozenset(
+                one.episode.id for one in later if not (one.related if one.episode.id in by_value else one.stated)
+            ),
+            frozenset(by_value),
+        )
+
+    def _later(
+        self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
+    ) -> Iterator[LaterMessage]:
+        """Later messages that name one of these terms, without a statement of the fact's relation, newest first."""
+        return said_later(
+            connection,
+            scope,
+            fact.episode_ids[-1],
+            naming=about,
+            without=fact.relation,
+            open_relations=[name for name, relation in self._schema.relations.items() if relation.open],
+            now=to_micros(now),
+            limit=_LOOKED_AT,
         )
 
     def doubted(self, told: Answer, newer: Unit) -> Answer:
@@ -173,21 +198,6 @@ class FactQA:
         text = Wording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE
         return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
-
-
-def _later(
-    connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
-) -> Iterator[LaterMessage]:
-    """Messages later than a fact that name one of these terms, without a statement of its relation, newest first."""
-    return said_later(
-        connection,
-        scope,
-        fact.episode_ids[-1],
-        naming=about,
-        without=fact.relation,
-        now=to_micros(now),
-        limit=_LOOKED_AT,
-    )
 
 
 def _asks_now(query: FactQuery) -> bool:

@@ -31,6 +31,7 @@ _AHEAD = re.compile(
     r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to"
     r"|about to|try to|trying to|tried to|ha(?:ve|s) to|like to|love to)\b"
 )
+_ALSO_CALLED = {"works_at": ("job",)}  # what has no noun of a relation's own, since other relations are asked by it
 _SHORT = 8  # words of a message that speaks of what was said just before without naming it
 
 
@@ -70,6 +71,12 @@ def may_renew(
 def naming(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
     """Lexical terms of which a message that may change a fact has at least one: its matter's, or its subject's."""
     return matter(known, question, asked_of) | (frozenset(terms(f"{known.subject} {asked_of}")) - _USER)
+
+
+def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
+    """Lexical terms by which a message names the value of a fact itself: "Lidl", "my employer", "my job"."""
+    nouns = (*schema[known.relation].nouns, *_ALSO_CALLED.get(known.relation, ()))
+    return frozenset(terms(" ".join((known.object, *nouns))))
 
 
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:

@@ -16,11 +16,12 @@ from nscma_torch.storage.turns import ECHO
 
 
 class LaterMessage(NamedTuple):
-    """A later message; whether it is the next one of its speaker's, and whether any statement was read from it."""
+    """A later message, if it is the next one of its speaker's, and if any statement, or one of a relation, was read."""
 
     episode: Episode
     follows: bool
     stated: bool
+    related: bool
 
 
 def said_later(
@@ -30,13 +31,14 @@ def said_later(
     *,
     naming: Collection[str],
     without: str,
+    open_relations: Collection[str],
     now: int,
     limit: int,
 ) -> Iterator[LaterMessage]:
     """Later messages of its speaker that name one of these lexical terms, and the next one of its conversation.
 
     The newest first. Messages with a statement of the relation `without` are left out, so are questions to the memory
-    (`turns.ECHO`), and what is said after `now` (microseconds).
+    (`turns.ECHO`), and what is said after `now` (microseconds). Statements of `open_relations` are of no relation.
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
@@ -56,8 +58,15 @@ def said_later(
     )
     read = exists().where(statements.c.episode_seq == episodes.c.seq, statements.c.relation == without)
     stated = exists().where(statements.c.episode_seq == episodes.c.seq)
+    related = stated.where(statements.c.relation.not_in(list(open_relations)))
     query = (
-        select(episodes, streams.c.source, next_one.label("next_one"), stated.label("stated"))
+        select(
+            episodes,
+            streams.c.source,
+            next_one.label("next_one"),
+            stated.label("stated"),
+            related.label("related"),
+        )
         .join(streams, streams.c.id == episodes.c.stream_id)
         .where(log.within(scope), log.live(now), speaker, says, or_(named, next_one), ~read)
         .where(or_(spoken_at > at, and_(spoken_at == at, episodes.c.seq > seq)), spoken_at <= now)
@@ -65,4 +74,4 @@ def said_later(
         .limit(limit)
     )
     for row in connection.execute(query).mappings():
-        yield LaterMessage(log.from_row(row), bool(row["next_one"]), bool(row["stated"]))
+        yield LaterMessage(log.from_row(row), bool(row["next_one"]), bool(row["stated"]), bool(row["related"]))

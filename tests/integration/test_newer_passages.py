@@ -85,6 +85,21 @@ def test_what_a_newer_message_states_of_another_matter_puts_nothing_in_doubt(rea
     assert answer.trace[-1].endswith("but what it states was read, and is another matter")
 
 
+@pytest.mark.parametrize(
+    ("messages", "question"),
+    [
+        (("I work at Lidl.", "The cat is ill.", "I quit my job."), "Where do I work?"),
+        (("I work at Lidl.", "Lidl let me go."), "Where do I work?"),
+        (("I live in Rome.", "Rome is behind me now."), "Where do I live?"),
+    ],
+)
+def test_a_message_that_names_the_value_alone_may_end_it(
+    messages: tuple[str, ...], question: str, read_by: Callable[..., Memory]
+) -> None:
+    memory = told(read_by(WordReader("zebra", "ends")), *messages)
+    assert asked(memory, question).text.startswith("not sure: user, ")
+
+
 def test_what_was_said_before_the_fact_is_no_news(read_by: Callable[..., Memory]) -> None:
     reader = WordReader("Sibiu", "none")
     answer = asked(told(read_by(reader), ROOTS, HOME, "Ysolde is happy."))

@@ -11,7 +11,8 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.memory import Memory
 from nscma_torch.records import Fact
 from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.later_renewals import matter, may_renew
+from nscma_torch.retrieval.later_renewals import matter, may_renew, of_its_value
+from nscma_torch.text.terms import terms
 from tests.helpers.plain_sentences import read_plainly
 from tests.retrieval.fact_making import fact
 
@@ -146,3 +147,10 @@ def test_a_draft_of_the_conversation_asserts_it_no_more(open_memory: Open) -> No
     answer = chat.turn("What is my budget?", now=NOW + timedelta(minutes=5))
     assert answer.text != "3000"
     assert "3500" in answer.text
+
+
+def test_a_value_is_named_by_itself_and_by_the_nouns_of_its_relation() -> None:
+    schema = load_relations()
+    named = of_its_value(fact("user", "works_at", "Lidl"), schema)
+    assert {"lidl", "job"} | set(terms("company employer")) <= named
+    assert "job" not in of_its_value(fact("user", "lives_in", "Porto"), schema)
