@@ -19,7 +19,7 @@ from nscma_torch.errors import NscmaError
 from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.recalling import Found, Recalling
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import ASKED, Asked, Work
 
 log = logging.getLogger("nscma.server.proxy")
 State = Literal["recalled", "nothing", "off", "slow", "failed"]
@@ -148,6 +148,7 @@ class Exchanges:
             standing = self._recalling.standing(user_id, known, unknown) if turn.earlier else {}
             return looking(user_id, turn, keys, at, list(_blocks(standing).values())), standing
 
+        ASKED.set(replace(ASKED.get() or Asked(), size=0))  # what is looked up is cut, however long the conversation
         try:
             found, standing = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
         except TimeoutError:

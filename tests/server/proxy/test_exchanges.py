@@ -20,6 +20,7 @@ from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.keeping import Keeping
 from nscma_torch.server.proxy.recalling import Found, Recalling
+from nscma_torch.server.work import ASKED
 from tests.server.proxy.conftest import Proxied, user
 
 MakeProxied = Callable[..., Proxied]
@@ -276,6 +277,27 @@ def test_replies_that_repeat_and_questions_are_not_recalled(proxied: MakeProxied
         proxy.chat(user("Marta?"))
     content = block_of(proxy.sent()[-1]["content"])
     assert content.count("harbour") == 1 and '"who": "assistant"' not in content
+
+
+def test_recall_counts_as_short_and_storing_by_what_is_stored(proxied: MakeProxied, monkeypatch: Any) -> None:
+    """A long conversation goes on with each of its requests, and neither looks it up nor stores it."""
+    proxy, sizes = proxied(), []
+    only, add = Recalling.only, Memory.add
+
+    def noted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*arguments: Any, **more: Any) -> Any:
+            asked = ASKED.get()
+            assert asked is not None
+            sizes.append((asked.size, asked.user))
+            return call(*arguments, **more)
+
+        return noting
+
+    monkeypatch.setattr(Recalling, "only", noted(only))
+    monkeypatch.setattr(Memory, "add", noted(add))
+    proxy.chat(user("x" * 100_000), {"role": "assistant", "content": "Yes?"}, user("Hi Marta."), user="ana")
+    assert sizes[0] == (0, "ana") and len(sizes) == 3
+    assert all(0 < size < 100 and who == "ana" for size, who in sizes[1:])
 
 
 def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
