@@ -22,7 +22,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test vllm test-vllm test-titans check prove mutants bench gpu chroma authors peers $(PEERS) clean
+.PHONY: demo test vllm test-vllm test-titans check figures prove mutants bench gpu chroma authors peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -74,15 +74,37 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
+# Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.
+figures: export OMP_NUM_THREADS := 1
+figures: $(MEASURING) $(CHROMA)/.ready
+	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --kinds chunk --sets locomo \
+		--strategies BM25 dense RRF auto
+	$(RUN) -m eval.run --config configs/eval/systems.toml --data $(DATA) --out $(CACHE)/figures-systems --cache $(CACHE) --limit 20 \
+		--tasks "LoCoMo, four sessions" --systems "NSCMA full" "RRF of BM25 and dense"
+	$(RUN) -m eval.report $(CACHE)/figures-systems --to $(CACHE)/figures-systems/report
+	$(RUN) -m eval.run --config configs/eval/knowledge_update.toml --data $(DATA) --out $(CACHE)/figures-updates --cache $(CACHE) \
+		--tasks "Knowledge update, BEAM 100K" --systems "NSCMA full" "RAG (ChromaDB)"
+	$(RUN) -m eval.report $(CACHE)/figures-updates --to $(CACHE)/figures-updates/report
+	$(RUN) -m eval.experiments.reading.conversations --conversations $(addprefix train/reader/dialogues/test/,gudrun hiroshi ngozi)
+	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test/petra
+	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
+	$(RUN) -m eval.experiments.reading.question_lookups
+	$(RUN) -m eval.experiments.facts.update_fidelity --chains 500 --cache $(CACHE)
+	$(RUN) -m eval.run --config configs/eval/babilong.toml --data $(DATA) --out $(CACHE)/figures-babilong --cache $(CACHE) --budget 40m \
+		--tasks "BABILong 10k" --samples 'qa[123]-*' --systems "NSCMA full" "full context" "sliding window 8k"
+	$(RUN) -m eval.report $(CACHE)/figures-babilong --to $(CACHE)/figures-babilong/report
+	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA) --stories 30
+	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA) --stories 6 --renamed
+	$(RUN) -m nscma_torch demo
+
 prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.ready) test-vllm test-titans
+	$(MAKE) figures
 	$(RUN) -m pytest -m prove -s
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK)
 	OMP_NUM_THREADS=1 $(RUN) -m tests.integration.store_soak --minutes $(SOAK) --dialect postgresql --processes 8 --threads 1 --users 200
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA)
 	$(RUN) -m eval.experiments.retrieval.recall --data $(DATA) --fusion rrf --gates on
 	$(RUN) -m eval.experiments.retrieval.answerability_auc --data $(DATA)
-	$(RUN) -m eval.experiments.reading.question_lookups
-	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test
 	$(RUN) -m eval.experiments.reading.reader_scores --data $(DATA) --dialogues train/reader/dialogues/test
 	$(RUN) -m eval.experiments.reading.locomo_answers --data $(DATA) --half odd
 	$(RUN) -m eval.experiments.reading.beam_answers --data $(DATA) --half odd
@@ -112,17 +134,13 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.re
 	$(IN_VLLM) $(VLLM)/bin/python -m eval.experiments.retrieval.controller_calls --config $(CACHE)/controller/controller.toml \
 		--model $(CACHE)/controller/model --engine vllm --dialogues 40
 	$(RUN) -m eval.experiments.facts.statements_quality --half test
-	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
 	$(RUN) -m eval.experiments.facts.exchange_facts
 	$(RUN) -m eval.experiments.facts.exchange_facts --sure 0.9 0.8 0.7
 	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/open/test --open
 	$(RUN) -m eval.experiments.facts.exchange_facts --exchanges train/reader/exchanges/new/test --relations train/reader/exchanges/new/relations.toml
 	$(RUN) -m eval.experiments.facts.paraphrases --half test
-	$(RUN) -m eval.experiments.facts.update_fidelity --cache $(CACHE)
 	$(RUN) -m eval.experiments.facts.update_fidelity --no-vectors --paraphrases test
 	$(RUN) -m eval.experiments.facts.update_fidelity --figure
-	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA)
-	$(RUN) -m eval.experiments.facts.babi_facts --data $(DATA) --renamed
 	$(RUN) -m eval.experiments.facts.beam_updates --data $(DATA) --cache $(CACHE)
 	$(RUN) -m eval.experiments.facts.forgetting_recall --data $(DATA) --cache $(CACHE)
 	CHROMA_PYTHON=$(CHROMA)/bin/python $(RUN) -m pytest tests/eval/systems -k rag
@@ -149,7 +167,6 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready $(AUTHORS:%=%/.re
 	$(RUN) -m eval.experiments.doors.transcripts --vllm $(VLLM)/bin/python
 	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.systems.authors_code
 	$(RUN) -m train.proxy.proxy_lm --evaluate --data $(DATA)
-	bash -c 'time $(RUN) -m nscma_torch demo'
 
 # Memory packages of others, each in an environment of its own.
 INSTALL_mempalace := mempalace==3.11.0 chromadb==1.5.9

@@ -54,7 +54,7 @@ def not_held_out(results: Results) -> str:
     run = (
         one.get("kind") for one in results.config.get("tasks", ()) if one.get("name", one.get("kind")) in results.tasks
     )
-    return _BABILONG if "babilong" in run else ""
+    return _BABILONG if "babilong" in (*run, *results.config.get("report", {})) else ""
 
 
 def engine_of(results: Results, system: str = "") -> str:
