@@ -15,6 +15,18 @@ _RELATIVE = re.compile(
 )
 
 
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|[周週]|星期|礼拜|禮拜", re.IGNORECASE)
+
+
+def with_day(phrase: str, text: str, said: datetime) -> str:
+    """A phrase of a text with the days that its relative date or weekday means there: "Tuesday [14 July 2026]"."""
+    for mention in find_dates(text, said):
+        words = text[mention.start : mention.end]
+        if words in phrase and (_RELATIVE.search(words) or _WEEKDAY.search(words)):
+            return f"{phrase} [{format_days(mention.first_day, mention.last_day)}]"
+    return phrase
+
+
 def resolved(text: str, said: datetime) -> str:
     """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
 

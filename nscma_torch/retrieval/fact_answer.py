@@ -104,7 +104,10 @@ class _Answering:
         labelled = [(_source(one), one.name) for one in reached]
         if pairs and len({name_key(source) for source, _ in labelled}) > 1:
             return FactAnswer(self._words.by_subject(labelled), values, facts)
-        return FactAnswer(self._words.listed(values), values, facts)
+        shown = values
+        if self._shape == "date":
+            shown = tuple(self._graph.with_day(one.name, one.facts[-1]) if one.facts else one.name for one in reached)
+        return FactAnswer(self._words.listed(shown), values, facts)
 
     def _objects(self) -> FactAnswer | None:
         query, relation = self._query, self._relation

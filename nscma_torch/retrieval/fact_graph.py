@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
+from nscma_torch.reading.resolved_dates import with_day
 from nscma_torch.reading.role_mentions import called
 from nscma_torch.reading.statement_times import names_unknown_time
 from nscma_torch.records import Fact
@@ -270,6 +271,11 @@ class FactGraph:
         said = (called(edge.target, text, nouns) for text, _ in self._messages(fact))
         known = next(filter(None, said), "")
         return known in alike if known else relation.cardinality == "one"
+
+    def with_day(self, name: str, fact: Fact) -> str:
+        """A value of a fact with the days that it means in the message that says it: "Tuesday [14 July 2026]"."""
+        said = next((said for said in self._messages(fact) if name in said[0]), None) if self._messages else None
+        return name if said is None else with_day(name, *said)
 
     def begun(self, fact: Fact) -> tuple[date, date] | None:
         """The first and the last day on which a fact may have begun, by its messages ("in 2024"); None if unknown."""

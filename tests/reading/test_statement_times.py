@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.reading.resolved_dates import with_day
 from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import UNKNOWN_BEGIN
 
@@ -79,3 +80,17 @@ def test_a_change_of_long_ago_has_a_latest_begin(text: str, begins: datetime | N
 def test_days_are_those_of_the_speakers_zone(text: str, said: str, day: str) -> None:
     begins = times_of(text, [], datetime.fromisoformat(said), past=False).begins
     assert begins is not None and begins.isoformat() == f"{day}T00:00:00{said[-6:]}"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "shown"),
+    [
+        ("Tuesday", "My dentist appointment is on Tuesday.", "Tuesday [19 May 2026]"),
+        ("tomorrow", "My flight leaves tomorrow at 3.", "tomorrow [15 May 2026]"),
+        ("last Friday", "The exam was last Friday.", "last Friday [8 May 2026]"),
+        ("3 June", "My flight leaves on 3 June.", "3 June"),
+        ("soon", "My flight leaves soon, not on Tuesday.", "soon"),
+    ],
+)
+def test_a_relative_day_is_shown_with_the_day_that_it_means(phrase: str, text: str, shown: str) -> None:
+    assert with_day(phrase, text, SAID) == shown
