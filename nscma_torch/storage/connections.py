@@ -18,7 +18,6 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from nscma_torch.errors import StoreAccessError
-from nscma_torch.storage.turn_queue import TurnQueues
 
 Identity = tuple[int, int]  # device, inode
 
@@ -83,7 +82,6 @@ _lock = threading.RLock()  # held while a file is made, a connection opened or c
 _files: dict[Identity, _OpenFile] = {}
 _pools: WeakSet[Any] = WeakSet()
 _inherited: set[Identity] = set()
-WRITERS = TurnQueues()  # by file: the threads of this process that write to it
 
 
 def identity(path: Path | str) -> Identity | None:

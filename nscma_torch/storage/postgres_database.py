@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from nscma_torch.extras import require
 from nscma_torch.storage import connections, postgres_schema, vector_index
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.storage.postgres_address import parse
+from nscma_torch.storage.turn_queue import WRITERS, turn_of
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _WHOSE = text(
@@ -48,7 +49,8 @@ class PostgresDatabase(Database):
     Args:
         address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` where several stores share it. The
             schema and its tables are made where they are missing and the role may make them.
-        busy_timeout: seconds to wait for another writer of the same rows.
+        busy_timeout: seconds to wait for another process's write to the same rows. Threads of this process wait for
+            their turn as long as it takes, and take no connection before.
 
     Raises:
         StoreAccessError: the server cannot be reached, or refuses the role; or psycopg is not installed.
@@ -92,8 +94,15 @@ class PostgresDatabase(Database):
     @contextmanager
     def write(self, whose: Whose, *, wait: float | None = None) -> Iterator[Connection]:
         """As `Database.write`."""
-        seconds = self._busy_timeout if wait is None else min(wait, self._busy_timeout)
-        with self._translated(), self._engine.connect() as connection, connection.begin():
+        with (
+            nullcontext(wait)
+            if whose is ONE_BY_ONE
+            else turn_of(WRITERS.of((self.name, whose)), self.name, wait) as left,
+            self._translated(),
+            self._engine.connect() as connection,
+            connection.begin(),
+        ):
+            seconds = self._busy_timeout if left is None else min(left, self._busy_timeout)
             connection.execute(_WHOSE, self._settings(whose, seconds))
             if isinstance(whose, str):
                 keys = {"everybody": self._key("all users"), "key": self._key(f"user {whose}")}

@@ -27,6 +27,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.storage import connections, migrations, schema, store_path
 from nscma_torch.storage.database import ALL_USERS, Database, Whose
+from nscma_torch.storage.turn_queue import WRITERS, turn_of
 
 _POLL = 0.01  # seconds
 
@@ -133,7 +134,7 @@ class SqliteDatabase(Database):
         Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
         """
         with (
-            self._turn(wait) as left,
+            turn_of(WRITERS.of(self._file), self.name, wait) as left,
             self._translated(),
             self._engine.connect() as connection,
             self._waiting(connection, left),
@@ -143,17 +144,6 @@ class SqliteDatabase(Database):
                 connections.check_in_place(self.path, self._file)
                 yield connection
             connections.check_in_place(self.path, self._file)
-
-    @contextmanager
-    def _turn(self, wait: float | None = None) -> Iterator[float | None]:
-        """Keep other threads of this process from writing; gives what is left of the seconds to wait."""
-        began, writers = time.monotonic(), connections.WRITERS.of(self._file)
-        if not writers.acquire(wait):
-            raise StoreBusyError(f"another thread of this process still writes to {self.path}; try again")
-        try:
-            yield None if wait is None else max(wait - (time.monotonic() - began), 0.0)
-        finally:
-            writers.release()
 
     @contextmanager
     def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
@@ -184,7 +174,7 @@ class SqliteDatabase(Database):
 
     def rewrite(self) -> None:
         """Rewrite the file without its free pages, and empty the -wal file."""
-        with self._turn(), self.driver() as connection:
+        with turn_of(WRITERS.of(self._file), self.name), self.driver() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("VACUUM")
             ((held, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

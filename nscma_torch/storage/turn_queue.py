@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakSet, WeakValueDictionary
+
+from nscma_torch.errors import StoreBusyError
 
 
 class _Waiter(NamedTuple):
@@ -74,7 +78,23 @@ class TurnQueues:
         self._queues: WeakValueDictionary[Hashable, TurnQueue] = WeakValueDictionary()
 
 
+@contextmanager
+def turn_of(queue: TurnQueue, name: str, wait: float | None = None) -> Iterator[float | None]:
+    """Keep other threads of this process from writing to the store `name`; gives what is left of the seconds to wait.
+
+    Raises StoreBusyError if the turn does not come within `wait` seconds.
+    """
+    began = time.monotonic()
+    if not queue.acquire(wait):
+        raise StoreBusyError(f"another thread of this process still writes to {name}; try again")
+    try:
+        yield None if wait is None else max(wait - (time.monotonic() - began), 0.0)
+    finally:
+        queue.release()
+
+
 _every: WeakSet[TurnQueues] = WeakSet()
+WRITERS = TurnQueues()  # by store: the threads of this process that write to it
 
 
 def _after_fork_in_child() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,30 @@ def test_users_do_not_wait_for_each_other(opened: Open) -> None:
         for whose in ("ana", ALL_USERS):
             with pytest.raises(StoreBusyError), database.write(whose, wait=0.05):
                 pass
+
+
+def test_threads_of_one_process_queue_for_longer_than_the_busy_timeout(opened: Open) -> None:
+    """And take no connection before their turn: more may wait than there are connections."""
+    database = opened(store={"busy_timeout": 0.2}).components.database
+    held, wrote = threading.Event(), []
+
+    def write(number: int) -> None:
+        with database.write("ana"):
+            wrote.append(number)
+
+    def hold() -> None:
+        with database.write("ana"):
+            held.set()
+            time.sleep(1)
+
+    threads = [threading.Thread(target=hold), *(threading.Thread(target=write, args=(i,)) for i in range(40))]
+    threads[0].start()
+    assert held.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(wrote) == list(range(40))
 
 
 def test_many_writers_of_many_users(opened: Open, open_memory: Open, light_proxy: Any) -> None:
