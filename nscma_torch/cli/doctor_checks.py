@@ -13,7 +13,8 @@ from nscma_torch.cli.output import console, plain, print_json, say
 from nscma_torch.components import Components
 from nscma_torch.config import load_config
 from nscma_torch.doctor.endpoint import endpoint
-from nscma_torch.doctor.installed import Installed, engine_problems, installed
+from nscma_torch.doctor.engine_check import engine_problems
+from nscma_torch.doctor.installed import Installed, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, card_bytes, plan
 from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
 from nscma_torch.llm.message_tokens import MessageTokenizer
@@ -33,12 +34,13 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
         with Memory(path, config=config) as memory:
             damage = memory.verify()
             llm = memory.components.config.llm
-            lacking = engine_problems(llm, found)
+            stats = memory.stats()
+            lacking = engine_problems(memory.components.config, found, units=sum(stats.units.values()))
             wrong = [*damage, *lacking]
             report["store"] = store_path.name_of(store) if there else f"none at {store_path.name_of(store)}"
             wrong += memory.components.database.exposures()
             report["device"] = str(memory.components.device)
-            bound = memory.stats().embedder
+            bound = stats.embedder
             try:
                 report["embedder"] = memory.components.new_embedder.fingerprint
                 if bound not in (None, report["embedder"]):

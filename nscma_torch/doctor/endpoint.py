@@ -1,23 +1,55 @@
-"""Whether the server that a configuration names is there, and which model it serves."""
+"""Ask the configured server which model it serves, and if it is the kind of server that the configuration says."""
 
 from __future__ import annotations
 
 from nscma_torch.config import Llm
+from nscma_torch.errors import ConfigError, EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.choose import api_key
-from nscma_torch.llm.engines.openai_http import model_of, served
+from nscma_torch.llm.engines.contract import Turn
+from nscma_torch.llm.engines.openai_http import OpenAIEngine, model_of, served
 from nscma_torch.llm.engines.retry_policy import RetryPolicy
 
 _PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 
 
 def endpoint(section: Llm) -> str:
-    """What the server of an [llm] section with engine "http" serves, asked once, within five seconds.
+    """Say what the server of an [llm] section with engine "http" serves; nothing is generated.
 
-    Raises EngineError where it does not answer as such a server, ConfigError where it has no such model or the key is
-    not set.
+    Raises EngineError if it does not answer as an OpenAI-compatible server within five seconds, ConfigError if it has
+    no such model, is not a server of the kind `llm.server`, or the key is not set.
     """
-    models = served(section.base_url, api_key=api_key(section.api_key_env), retry_policy=_PATIENCE)
+    key = api_key(section.api_key_env)
+    try:
+        models = served(section.base_url, api_key=key, retry_policy=_PATIENCE)
+    except ReplyError as error:
+        raise ReplyError(
+            f"{section.base_url} does not answer as an OpenAI-compatible server ({error}); set llm.base_url to one"
+        ) from error
     model = model_of(models, section.model or None)
     context = section.context or model.max_model_len
     told = "its context is not listed" if context is None else f"{context:,} tokens of context"
+    _check_kind(section, model.id, key)
     return f"{section.base_url} is reachable and serves {model.id}, {told}"
+
+
+def _check_kind(section: Llm, model: str, key: str | None) -> None:
+    """Count a prompt's tokens, as the engine does before every request."""
+    try:
+        engine = OpenAIEngine(
+            section.base_url,
+            server=section.server,
+            model=model,
+            api_key=key,
+            context=section.context or None,
+            retry_policy=_PATIENCE,
+        )
+        try:
+            engine.count_tokens([(Turn("user", "Hello"),)])
+        finally:
+            engine.close()
+    except (EngineRefusedError, ReplyError) as error:
+        others = {"vllm": "'llama.cpp'", "llama.cpp": "'vllm'"}.get(section.server, "'vllm' or 'llama.cpp'")
+        raise ConfigError(
+            f"the server at {section.base_url} is not {section.server}, which llm.server says: it counts no tokens as "
+            f"one does; set llm.server to {others}, or to 'other' with llm.context in tokens"
+        ) from error

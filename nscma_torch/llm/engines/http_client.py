@@ -32,6 +32,12 @@ _WANTS_KEY = "the server at llm.base_url takes no such key: name the variable th
 _OTHER_PLACE = (
     "set llm.base_url to an OpenAI-compatible server, llm.server to its kind and llm.model to one that it serves"
 )
+_REASONS: Mapping[type[Exception], str] = {
+    httpx2.ConnectError: "no connection",
+    httpx2.ConnectTimeout: "no connection in time",
+    httpx2.ReadTimeout: "no byte came in time",
+    httpx2.WriteTimeout: "the request was not taken in time",
+}
 _REFUSED = {401: _WANTS_KEY, 403: _WANTS_KEY, 404: _OTHER_PLACE, 405: _OTHER_PLACE}
 
 
@@ -265,7 +271,7 @@ def _broken(error: httpx2.RequestError) -> _PassingError:
         advice = _AWAY
     elif isinstance(error, httpx2.TimeoutException):
         advice = _TOO_SLOW
-    return _PassingError(f"{type(error).__name__} {error}".strip(), advice)
+    return _PassingError(_REASONS.get(type(error), str(error) or "the connection broke"), advice)
 
 
 def _retry_after(value: str | None) -> float:
