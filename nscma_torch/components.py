@@ -385,8 +385,15 @@ class Components:
         if section.model == "none":
             return None
         from nscma_torch.retrieval.reader_qa import ReaderQA
+        from nscma_torch.retrieval.subject_veto import SubjectVeto
 
-        return ReaderQA(self.database, self._reader(), section)
+        return ReaderQA(self.database, self._reader(), section, SubjectVeto(self._facts_reader, self.relations))
+
+    def _facts_reader(self) -> Reader:
+        """The reader that was trained on facts, of those that are configured; else the one that answers."""
+        from nscma_torch.reading.read_statements import configured_reader
+
+        return configured_reader(self.config.reading, self.device) or self._reader()
 
     @locked_cached_property
     def curator(self) -> Curator:

@@ -25,6 +25,7 @@ _OTHER_PERSONS = (
     "|lawyer|ex|client|accountant|vet|hairdresser|nanny"
     "|professor|student|apprentice|carer|physio|classmate|guest|team leader|team lead|cto|ceo"
 )
+PERSON_NOUNS = (*_KIN.split(), *_OTHER_PERSONS.split("|"))
 PERSON_NOUN = re.compile(rf"(?:{KIN_NOUNS}|{_OTHER_PERSONS})\b", re.IGNORECASE)
 NO_THING = word_set(
     """it that this them those these everything nothing something anything someone anyone everyone one ones lot lots

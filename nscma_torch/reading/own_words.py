@@ -73,6 +73,11 @@ def in_own_words(unit: Unit) -> Unit:
     return unit if text == unit.text else replace(unit, text=text)
 
 
+def names_a_text(question: str) -> bool:
+    """Whether a question speaks of a text that was handed over, or of work on one."""
+    return re.search(rf"\b(?:{_TEXT}|{_WORK}d?|s(?:aid|ay|ent))\b", question, re.IGNORECASE) is not None
+
+
 def own_words(text: str) -> str:
     """The text with blanks in place of what its speaker only hands over, of the same length."""
     masked = list(text)

@@ -15,10 +15,11 @@ from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
 from nscma_torch.reading.corrections import corrects, retracts
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
+from nscma_torch.reading.non_events import not_so
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import FIRST_PERSON
-from nscma_torch.reading.reader import ReadSpan, shared_reader
+from nscma_torch.reading.reader import Reader, ReadSpan, shared_reader
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Statement, Unit
@@ -88,10 +89,20 @@ def configured_facts(section: Reading, schema: Schema, device: torch.device) -> 
 
     What it makes raises ModelNotFoundError or ModelError for a folder that does not hold what `train/reader` wrote.
     """
+    folder = _folder(section)
+    return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
+
+
+def configured_reader(section: Reading, device: torch.device) -> Reader | None:
+    """The reader that judges facts in what `reading.facts` names; None where it names none."""
+    folder = _folder(section)
+    return None if folder is None else shared_reader(folder / FACTS, device, precision(section.dtype, device))
+
+
+def _folder(section: Reading) -> Path | None:
     if section.facts == "none":
         return None
-    folder = WEIGHTS.parent if section.facts == "bundled" else Path(section.facts)
-    return lambda: _loaded(folder, schema, device, precision(section.dtype, device))
+    return WEIGHTS.parent if section.facts == "bundled" else Path(section.facts)
 
 
 @lru_cache(maxsize=4)
@@ -162,6 +173,9 @@ def _statement(
     at = window.start + fact.object.start  # an object stands in the message itself
     span = next(own for own in sentences if own.start <= at < own.end)
     sentence = unit.text[span.start : span.end]
+    against = not_so(sentence, at - span.start, at - span.start + len(fact.object.text))
+    if (against == "undone" and fact.stance != "denied") or (against == "not taken" and fact.stance == "holds"):
+        return None
     over = fact.stance == "ended" or retracts(sentence)
     times = times_of(sentence, [fact.object.text] if shape == "date" else [], unit.occurred_at, past=over)
     return Statement(
@@ -169,7 +183,7 @@ def _statement(
         relation=fact.relation,
         object=value.removeprefix(f"{subject}'s "),
         topic=american(fact.topic.lower()),
-        negated=over or fact.stance == "denied",
+        negated=over or fact.stance == "denied" or against == "denied",
         correction=corrects(sentence),
         valid_from=None if over else times.begins,
         valid_to=None if over else times.ends,

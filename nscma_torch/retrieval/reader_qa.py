@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.retrieval.query import Query, parse
 from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.retrieval.subject_veto import SubjectVeto
 from nscma_torch.storage import speakers, turns
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
@@ -31,6 +32,7 @@ from nscma_torch.text.terms import terms
 
 RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
 WEIGHT, LEAST = 0.1, 1e-3  # of the evidence among the search's score; of .1 to 5 on LoCoMo's even half
+_VETOES = 3  # passages that are left out as being about somebody else, before a question stays without an answer
 SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
@@ -60,20 +62,28 @@ class ReadHits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a question: its short answer, None where there is none, and the confidence in [0, 1]."""
+    """One reading of a question: its short answer, None where there is none, and the confidence in [0, 1].
+
+    `vetoes` say which passages were no evidence, and why.
+    """
 
     read: ReadHits
     found: ShortAnswer | None
     sure: float
+    vetoes: tuple[str, ...] = ()
 
 
 class ReaderQA:
-    """Reads the first hits for a question."""
+    """Reads the first hits for a question.
 
-    def __init__(self, database: Database, reader: Reader, settings: Reading) -> None:
+    With `veto`, a passage that is about somebody else than the question is no evidence for its answer.
+    """
+
+    def __init__(self, database: Database, reader: Reader, settings: Reading, veto: SubjectVeto | None = None) -> None:
         self._database = database
         self._reader = reader
         self._settings = settings
+        self._veto = veto
 
     def relevance(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[float]:
         """The search's score of each hit, weighed by how likely the reader takes it for evidence; in [0, 1].
@@ -96,16 +106,19 @@ class ReaderQA:
         now: datetime,
         most: int | None = None,
         asked: str = "",
+        without: Collection[str] = (),
     ) -> ReadHits:
         """The reader's result of the first hits, `reading.passages` of them, with the turns before them.
 
-        `asked`: who asks; by default the user.
+        `asked`: who asks; by default the user. `without`: ids of units that are not read.
         """
         some = hits[: most or self._settings.passages]
         with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
-            ordered, passages = in_order(connection, user_id, some, to_micros(now), name)
+            placed = zip(*in_order(connection, user_id, some, to_micros(now), name), strict=True)
+            kept = [(hit, passage) for hit, passage in placed if hit.id not in without]
+        ordered, passages = [hit for hit, _ in kept], [passage for _, passage in kept]
         asked = asked or name
         (result,) = self._reader.read([asked_by(asked, question)], [passages])
         names = {passage.speaker for passage in passages}.difference(ROLES)
@@ -153,13 +166,30 @@ class ReaderQA:
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
-        read = self.read(question, hits, user_id=user_id, now=now)
-        found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
-        return Attempt(read, found, read.confidence(answerability))
+        without: dict[str, str] = {}
+        while True:
+            read = self.read(question, hits, user_id=user_id, now=now, without=without)
+            found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
+            reason = "" if found is None else self._vetoed(question, read, found)
+            if not reason or found is None or len(without) >= _VETOES:
+                break
+            without[read.hits[found.passage].id] = f"{found.text!r} was left: {reason}"
+        left = f"{found.text!r} was left: {reason}" if found is not None and reason else ""
+        vetoes = (*without.values(), left) if left else tuple(without.values())
+        return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
+
+    def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
+        """Why the passage of an answer is no evidence for it; "" where it may be."""
+        if self._veto is None:
+            return ""
+        place = found.passage
+        answer = next((span.text for span in read.result.spans if span.passage == place), found.text)
+        return self._veto.reason(question, answer, found.kind, read.passages, place, read.hits[place].unit, read.asker)
 
     def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
         """The answer of the reading that was kept."""
         read, found, sure = attempt.read, attempt.found, attempt.sure
+        hops = [*hops, *attempt.vetoes]
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
         if found is None or sure < self._settings.unsure:
             if told := _told_of_times(read):

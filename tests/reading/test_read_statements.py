@@ -235,3 +235,10 @@ def test_a_message_is_surely_read_where_each_statement_is_found_or_ruled_out() -
         ]
         assert is_sure(message._replace(statements=statements), 0.9) == sure
     assert is_sure(ReadMessage([], {}), 1.0)
+
+
+def test_what_nearly_happened_is_not_stated_and_what_was_ruled_out_is_denied() -> None:
+    assert read("I almost moved to Lyon.", ("lives_in", "@", "Lyon", "holds")) == []
+    assert read("I nearly sold my canoe.", ("owns", "@", "canoe", "ended")) == []
+    assert [one.negated for one in read("I cancelled Acorn.", ("likes", "@", "Acorn", "ended"))] == [True]
+    assert [one.negated for one in read("They ruled out Lyon.", ("lives_in", "@", "Lyon", "holds"))] == [True]

@@ -1,0 +1,66 @@
+"""Whom a question is about, "I" or "my sister", and the question that asks a passage for its subject instead.
+
+"Do I have diabetes?" is about who asks. "Who does have diabetes?", asked of the passage that answers it, tells whether
+the passage is about them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from nscma_torch.reading.noun_phrases import PERSON_NOUN
+
+_PERSON = PERSON_NOUN.pattern
+_DESCRIBED = r"(?:(?:older|younger|elder|little|big|best|old|new|twin|late|own|dear|ex)[\s-])*"
+_AUXILIARY = {"do": "does", "am": "is", "are": "is", "were": "was", "have": "has"}
+_ASKING = r"(?:what|which|where|when|who|whom|whose|why|how(?:\s(?:much|many|often|long|old|far))?)"
+_VERBAL = re.compile(
+    rf"(?:(?P<asking>{_ASKING})\b(?P<noun>[^,;?]*?)\s|[^?]*?)??"
+    r"\b(?P<auxiliary>do|does|did|am|is|are|was|were|have|has|had|can|will)(?:n['’]t)?\s+(?:not\s+)?"
+    rf"(?P<subject>i|we|(?:my|our)\s+{_DESCRIBED}(?P<role>{_PERSON})(?!['’]))\b(?P<rest>\s+[^?]+?)?\s*\?*",
+    re.IGNORECASE,
+)
+_OWNED = re.compile(
+    rf"(?P<asking>{_ASKING})(?P<noun>\s[^,;?]*?)??(?:\s(?:is|are|was|were)|['’]s)\s+(?:my|our)\s+{_DESCRIBED}"
+    rf"(?:(?P<role>{_PERSON})['’]s\s+)?(?P<thing>[^?]+?)\s*\?*",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
+_SECOND = re.compile(r"\b(?:you|your|yours|yourself|we|our|us|assistant)\b", re.IGNORECASE)
+_MOST = 300  # characters of a question that is looked at
+
+
+class AskedSubject(NamedTuple):
+    """Whom a question is about: who asks, or with `role` the person whom they call so ("sister").
+
+    `whether` asks for yes or no; `template` is the question for the subject, with a place for an answer.
+    """
+
+    role: str
+    whether: bool
+    template: str
+
+    def question(self, answer: str) -> str:
+        """The question for whom a passage with this answer is about."""
+        return " ".join(self.template.format(answer="" if self.whether else answer).split()).replace(" ?", "?")
+
+
+def asked_subject(question: str) -> AskedSubject | None:
+    """Whom a question is about, where it is who asks or somebody of theirs; else None."""
+    text = " ".join(question.split())[-_MOST:].replace("{", "(").replace("}", ")")
+    verbal = _VERBAL.fullmatch(text)
+    if verbal and (verbal["rest"] or (verbal["asking"] or "who").lower() != "who"):
+        auxiliary = verbal["auxiliary"].lower()
+        about = f"{_AUXILIARY.get(auxiliary, auxiliary)} {verbal['rest'] or ''} {verbal['noun'] or ''}"
+        role = (verbal["role"] or "").lower()
+        return AskedSubject(role, verbal["asking"] is None, f"who {about} {{answer}}?")
+    owned = _OWNED.fullmatch(text)
+    if owned is None or re.fullmatch(_PERSON, owned["thing"], re.IGNORECASE):
+        return None  # "who is my boss?" asks for somebody, not about them
+    return AskedSubject((owned["role"] or "").lower(), False, f"whose {owned['thing']} is {{answer}}?")
+
+
+def only_of_asker(question: str) -> bool:
+    """Whether a question speaks of who asks and not of whom it is put to, so that only the asker's word counts."""
+    return _FIRST.search(question) is not None and _SECOND.search(question) is None

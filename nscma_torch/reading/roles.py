@@ -1,0 +1,51 @@
+"""Nouns by which a speaker calls people of theirs, "boss" and "cousin", and which of them may mean one person."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from nscma_torch.reading.noun_phrases import PERSON_NOUNS
+from nscma_torch.reading.nouns import singular
+from nscma_torch.reading.role_mentions import called
+from nscma_torch.relations import Schema
+from nscma_torch.text.spelling_variants import american
+
+_COUPLE = frozenset({"married_to", "partner"})  # relations that follow each other with one person
+
+
+def role_of(name: str, text: str) -> str:
+    """The noun, in the singular, by which a text's speaker calls a name as theirs: "my boss Maria"; "" for none."""
+    noun = called(name, text, PERSON_NOUNS)
+    own = noun and re.search(rf"\b(?:my|our)\s+(?:[\w-]+\s+){{0,3}}?{re.escape(noun)}s?\b", text, re.IGNORECASE)
+    return noun if own else ""
+
+
+def roles_of(name: str, text: str) -> frozenset[str]:
+    """All nouns by which a text calls a name: "my boss Maria is my cousin"."""
+    return frozenset(noun for noun in PERSON_NOUNS if noun in text.casefold() and called(name, text, (noun,)))
+
+
+def same_role(one: str, other: str, schema: Schema) -> bool:
+    """Whether two nouns may mean one person in one role: "mum" and "mother", "girlfriend" and "wife"."""
+    first, second = american(singular(one.casefold())), american(singular(other.casefold()))
+    if first == second:
+        return True
+    relations, groups = _nouns(schema)
+    together = relations.get(first, frozenset()) & relations.get(second, frozenset())
+    couple = not _COUPLE.isdisjoint(relations.get(first, ())) and not _COUPLE.isdisjoint(relations.get(second, ()))
+    apart = groups.get(first), groups.get(second)
+    return bool(together or couple) and (None in apart or apart[0] == apart[1])
+
+
+@lru_cache(maxsize=4)
+def _nouns(schema: Schema) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, int]]]:
+    """The relations that a noun stands for, and the exclusive role that it names in one of them."""
+    relations: dict[str, frozenset[str]] = {}
+    groups: dict[str, tuple[str, int]] = {}
+    for name, relation in schema.relations.items():
+        for noun in (*relation.nouns, *(noun for role in relation.exclusive_roles for noun in role)):
+            relations[american(noun)] = relations.get(american(noun), frozenset()) | {name}
+        for number, role in enumerate(relation.exclusive_roles):
+            groups.update({american(noun): (name, number) for noun in role})
+    return relations, groups

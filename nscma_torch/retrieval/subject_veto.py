@@ -1,0 +1,97 @@
+"""Holds an answer of the reader against whom the question is about: another subject, a wish or a proposal is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from nscma_torch.reading.asked_subject import AskedSubject, asked_subject, only_of_asker
+from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
+from nscma_torch.reading.own_words import names_a_text, own_words
+from nscma_torch.reading.phrase_names import name_of
+from nscma_torch.reading.pronouns import FIRST_PERSON
+from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
+from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_model import STANCES
+from nscma_torch.reading.role_mentions import called
+from nscma_torch.reading.roles import same_role
+from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.records import Unit
+from nscma_torch.relations import Schema
+from nscma_torch.text.names import name_key
+
+NAMED = 0.3  # share of a subject from which it counts; "My aunt" of "My aunt's car" shares with the longer spans
+SURE = 0.5  # probability of a stance from which it counts
+TOLD = 0.5  # evidence that a passage tells something of its speaker's own word
+_UNREAL = frozenset({"wished", "supposed", "fiction"})
+_OPEN = re.compile(
+    r"\b(?:know|knows|sure|certain|wonder\w*|ask\w*|doubt\w*|unclear|idea)\b[^.?!]{0,30}\b(?:if|whether)\b",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(rf"\s({PERSON_NOUN.pattern})$", re.IGNORECASE)
+
+
+class SubjectVeto:
+    """Asks the reader of facts whom a passage is about that answers a question about somebody.
+
+    Args:
+        reader: makes the reader of facts when it is first asked.
+        schema: tells which nouns mean the same person.
+    """
+
+    def __init__(self, reader: Callable[[], Reader], schema: Schema) -> None:
+        self._reader = reader
+        self._schema = schema
+
+    def reason(
+        self, question: str, answer: str, verdict: str, passages: Sequence[Passage], place: int, unit: Unit, asker: str
+    ) -> str:
+        """Why the passage at `place` is no evidence for the answer; "" where it may be.
+
+        Args:
+            answer: what was read; for a question of yes or no, `verdict` is "yes" or "no".
+            passages: in the order in which they were said.
+            unit: what the passage is of.
+            asker: the name of who asks.
+        """
+        if unit.role == "assistant" and only_of_asker(question):
+            return "the assistant said it, and the question is about who asks"
+        asked = asked_subject(question)
+        if asked is None or (asked.whether and verdict not in ("yes", "no")):
+            return ""
+        own = passages[place]
+        heard = own_words(own.text) if unit.role == "user" and not names_a_text(question) else own.text
+        before = [replace(one, context=True) for one in passages[max(0, place - TURNS_BEFORE) : place]]
+        (read,) = self._reader().read([asked.question(answer)], [[*before, replace(own, text=heard, context=False)]])
+        if heard != own.text and read.evidence[-1] < TOLD:
+            return "the passage is not its speaker's own word"
+        told = dict(zip(STANCES, read.stances, strict=True))
+        unreal = sum(told[one] for one in _UNREAL)
+        open_yes = asked.whether and verdict == "yes" and unreal + told["denied"] >= SURE
+        if unreal >= SURE or open_yes or (asked.whether and _OPEN.search(heard)):
+            return "the passage does not say that it is so: it wishes, supposes, asks or denies it"
+        return self._another(asked, read, [*before, own], asker)
+
+    def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[Passage], asker: str) -> str:
+        """Whom else than who is asked about a passage surely tells it of; "" for nobody else."""
+        best = next(iter(read.spans), None)
+        if best is None or best.share < NAMED:
+            return ""
+        passage = passages[best.passage]
+        whom, role = _subject(best, passage)
+        if not asked.role:
+            other = role or (name_key(whom) != name_key(asker) and (not best.of_text or whom[:1].isupper()))
+        else:
+            other = role != "" and not same_role(role, asked.role, self._schema)
+        return f"the passage tells it of {best.text!r}" if other else ""
+
+
+def _subject(span: ReadSpan, passage: Passage) -> tuple[str, str]:
+    """The name of a span's subject, and the noun by which its passage calls the person: "Tom", "brother"."""
+    if not span.of_text or span.text.lower() in FIRST_PERSON | {"my", "our"}:
+        return passage.speaker, ""
+    named = name_of(span.text, passage.speaker, "")
+    if role := _ROLE.search(named):
+        return named, role[1].lower()
+    return named, called(named, passage.text, PERSON_NOUNS) if named[:1].isupper() else ""
