@@ -12,6 +12,7 @@ from torch import Tensor
 from nscma_torch.encode.conversation_summary import ConversationSummaries, Place, places
 from nscma_torch.encode.describing import Describer
 from nscma_torch.encode.indexer import IndexedChunk, Indexer
+from nscma_torch.encode.namesakes import told_apart
 from nscma_torch.encode.notes import note
 from nscma_torch.encode.open_triples import opened
 from nscma_torch.encode.ratings import importances
@@ -194,9 +195,8 @@ class Extractor:
         records = self._records(chunks, extracted, contexts)
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[_Text] = []
-        for (seq, unit), own in zip(chunks, extracted, strict=True):
-            stated = () if self._notes == "alone" else own.statements
-            named = [self._placed(statement, unit) for statement in stated if name_key(statement.subject)]
+        stated = self._told_apart(user_id, chunks, extracted)
+        for (seq, unit), own, named in zip(chunks, extracted, stated, strict=True):
             said[seq] += with_symmetric(named, self._schema)
             if self._notes != "none":
                 noted = self._noted(unit, own)
@@ -293,6 +293,17 @@ class Extractor:
             note(text, unit, unit.start + start, unit.start + end, self._schema)
             for text, (start, end) in placed.items()
         ]
+
+    def _told_apart(
+        self, user_id: str, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction]
+    ) -> list[list[Statement]]:
+        """The statements of each chunk, of people who share a name each under their own."""
+        placed = [
+            [self._placed(one, unit) for one in own.statements if name_key(one.subject) and self._notes != "alone"]
+            for (_, unit), own in zip(chunks, extracted, strict=True)
+        ]
+        with self._database.read(user_id) as connection:
+            return told_apart(connection, user_id, chunks, placed, self._schema)
 
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
         """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""

@@ -53,13 +53,16 @@ def called(name: str, text: str, nouns: Sequence[str]) -> str:
     """The noun, in the singular and as given, by which the text calls the name; "" where it does by none.
 
     Args:
-        name: a person's or a thing's; one that ends with a noun, "grey cat", is called by it.
+        name: a person's or a thing's; one that ends with a noun, "grey cat" or "Maria (cousin)", is called by it.
         text: what was said.
         nouns: in the singular, English or Chinese.
     """
     if not nouns or not name.strip():
         return ""
     known = _known(tuple(nouns))
+    name, _, role = name.removesuffix(")").partition(" (")
+    if role.casefold() in known.singulars:
+        return known.singulars[role.casefold()]
     own = known.ending.search(name)
     if own:
         return known.singulars.get(own[0].casefold(), "")

@@ -97,6 +97,11 @@ class FactGraph:
             relation.name for relation in schema.relations.values() if self.schema.shape(relation.name) == "name"
         ]
         self._named = self._bearers_of_names()
+        self._namesakes: dict[str, list[str]] = defaultdict(list)
+        for key in self._names:
+            name, told_apart, _ = key.partition(" (")
+            if told_apart:
+                self._namesakes[name].append(key)
         self.places = {key: i for i, key in enumerate(self._names)}  # of the n nodes, by their keys
         self._network = cache(self._made_network)  # views share it
 
@@ -180,12 +185,13 @@ class FactGraph:
         return self.network.at(as_of, self.now)
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
-        """Entities that a name can mean: the one so called, its aliases, and for "Ben's sister" also Ben's siblings.
+        """Entities that a name can mean: those so called, their aliases, and for "Ben's sister" also Ben's siblings.
 
         A thing that is known by its bare name only is found by its owner's too ("Ben's car"), and the other way round.
         An unknown name gives none.
         """
         found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
+        found += [Reached(self._names[key]) for key in self._namesakes.get(name_key(name), ())]
         owned = _POSSESSIVE.fullmatch(" ".join(name.replace("’", "'").split()))
         if owned:
             if name_key(owned["owner"]) in self._asker:

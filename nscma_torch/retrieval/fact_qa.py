@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.reading.questions import QuestionReader
+from nscma_torch.reading.roles import role_of, same_role
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_answer import answer_query
@@ -22,6 +23,8 @@ from nscma_torch.storage import backlog, episodes, speakers, units
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.later_messages import LaterMessage, said_later
+from nscma_torch.storage.name_mentions import entities_of
+from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 from nscma_torch.text.terms import terms
 
@@ -129,6 +132,8 @@ class FactQA:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
             about = matter(fact, question, query.subject)
+            if fact.relation != query.path[-1]:  # "Where does my boss live?" asks who that is only on the way
+                about = frozenset(terms(" ".join(self._schema[fact.relation].nouns)))
             for episode, follows, *_ in self._later(connection, scope, fact, about, now):
                 if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
                     seq, _ = episodes.require(connection, scope.user_id, episode.id)
@@ -180,8 +185,14 @@ class FactQA:
     def _later(
         self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
     ) -> Iterator[LaterMessage]:
-        """Later messages that name one of these terms, without a statement of the fact's relation, newest first."""
-        return said_later(
+        """Messages later than a fact that name one of these terms, without a statement of its relation, newest first.
+
+        Those that speak of a namesake of its subject are left out.
+        """
+        _, source = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
+        name, _, role = fact.subject.removesuffix(")").partition(" (")
+        role = role or role_of(name, source.text)
+        found = said_later(
             connection,
             scope,
             fact.episode_ids[-1],
@@ -191,6 +202,15 @@ class FactQA:
             now=to_micros(now),
             limit=_LOOKED_AT,
         )
+        for one in found:
+            seq, _ = episodes.require(connection, scope.user_id, one.episode.id)
+            if entities := entities_of(connection, seq, name):
+                same = name_key(fact.subject) in entities
+            else:
+                other = role_of(name, one.episode.text) if role else ""
+                same = not other or same_role(role, other, self._schema)
+            if same:
+                yield one
 
     def doubted(self, told: Answer, newer: Unit) -> Answer:
         """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""

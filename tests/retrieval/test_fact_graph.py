@@ -197,3 +197,10 @@ def test_views_share_what_was_computed_of_the_facts(schema: Schema, monkeypatch:
     keys.clear()
     many.at(day(2024)).resolve("P7")
     assert counts[0] == counts[1] == counts[2] and len(keys) < 10
+
+
+def test_a_name_means_its_namesakes_too(schema: Schema) -> None:
+    rows = [fact("Maria", "lives_in", "Rome"), fact("Maria (cousin)", "lives_in", "Lima")]
+    graph = FactGraph([*rows, fact("user", "relative", "Maria (cousin)")], schema)
+    assert names(graph, "Maria", "lives_in") == ["Rome", "Lima"]
+    assert names(graph, "user's cousin", "lives_in") == ["Lima"]
