@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import MOST_IMPORTANT
+from nscma_torch.reading.aliases import aliases
 from nscma_torch.reading.asserted_statements import ReadMessage, asserted, is_sure
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
@@ -183,8 +184,8 @@ class EmbeddedTasks:
         turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
         return [
-            (placed(sorted([*forms, *asserted(own, self._relations)], key=lambda one: one.start), unit.text), own)
-            for unit, forms, own in zip(written, chinese, read, strict=True)
+            (placed(_with_aliases([*forms, *asserted(own, self._relations)], aliases(heard.text)), unit.text), own)
+            for unit, heard, forms, own in zip(written, units, chinese, read, strict=True)
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
@@ -317,6 +318,13 @@ def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
         for hit, own in zip(hits, covers, strict=True)
         if not (hit.renewed and any(at >= hit.occurred_at and other >= own for at, other in newest))
     ]
+
+
+def _with_aliases(statements: Sequence[Statement], said: Sequence[Statement]) -> list[Statement]:
+    """The statements of a message in the order of its text, with aliases that none of them names."""
+    named = {(one.subject, one.object) for one in statements if one.relation == said[0].relation} if said else set()
+    more = [one for one in said if (one.subject, one.object) not in named]
+    return sorted([*statements, *more], key=lambda one: one.start)
 
 
 def _extraction(unit: Unit, statements: tuple[Statement, ...]) -> Extraction:

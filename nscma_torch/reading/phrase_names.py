@@ -28,6 +28,7 @@ _ADJECTIVE_OF_KIN = re.compile(
     rf"(?:(?:lovely|dear|late|poor|beloved|old)\s+)(?P<rest>(?:{KIN_NOUNS})\b.*)", re.IGNORECASE
 )
 _OF_THE_SPEAKER = word_set("mum mom dad grandma grandpa granny gran nan papa mama mam")
+_APPOSITION = re.compile(rf"(?P<name>{_FULL_NAME}),\s+(?!and\b|or\b)[a-z].*")  # "Elizabeth, we call her Lizzie"
 _KEPT = ("new", "brand-new", "brand new", "all", "one of", "only", "both")
 
 
@@ -38,6 +39,8 @@ def name_of(phrase: str, speaker: str, listener: str, *, person: str = "") -> st
         person: whom "she" and "her" mean; "" where nobody was named before.
     """
     plain = " ".join(phrase.strip(" ,.'\"").split())
+    if apposition := _APPOSITION.fullmatch(plain):
+        return apposition["name"]
     lowered = plain.lower()
     if lowered in FIRST_PERSON:
         return speaker
