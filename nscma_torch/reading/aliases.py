@@ -65,10 +65,10 @@ def _pairs(sentence: str, before: str) -> Iterator[tuple[str, str]]:
     for match in _IN_BRACKETS.finditer(sentence):
         if _is_short_for(match["alias"], match["name"]) or _is_short_for(match["name"], match["alias"]):
             yield match["name"], match["alias"]
-    if match := _OF_PRONOUN.search(sentence):
-        name = _spoken_of(sentence[: match.start()]) or _spoken_of(before)
+    if called_so := _OF_PRONOUN.search(sentence):
+        name = _spoken_of(sentence[: called_so.start()]) or _spoken_of(before)
         if name:
-            yield name, match["alias"]
+            yield name, called_so["alias"]
 
 
 def _spoken_of(text: str) -> str:

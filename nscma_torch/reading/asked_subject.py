@@ -18,11 +18,11 @@ _ASKING = r"(?:what|which|where|when|who|whom|whose|why|how(?:\s(?:much|many|oft
 _VERBAL = re.compile(
     rf"(?:(?P<asking>{_ASKING})\b(?P<noun>[^,;?]*?)\s|[^?]*?)??"
     r"\b(?P<auxiliary>do|does|did|am|is|are|was|were|have|has|had|can|will)(?:n['’]t)?\s+(?:not\s+)?"
-    rf"(?P<subject>i|we|(?:my|our)\s+{_DESCRIBED}(?P<role>{_PERSON})(?!['’]))\b(?P<rest>\s+[^?]+?)?\s*\?*",
+    rf"(?P<subject>i|my\s+{_DESCRIBED}(?P<role>{_PERSON})(?!['’]))\b(?P<rest>\s+[^?]+?)?\s*\?*",
     re.IGNORECASE,
 )
 _OWNED = re.compile(
-    rf"(?P<asking>{_ASKING})(?P<noun>\s[^,;?]*?)??(?:\s(?:is|are|was|were)|['’]s)\s+(?:my|our)\s+{_DESCRIBED}"
+    rf"(?P<asking>{_ASKING})(?P<noun>\s[^,;?]*?)??(?:\s(?:is|are|was|were)|['’]s)\s+my\s+{_DESCRIBED}"
     rf"(?:(?P<role>{_PERSON})['’]s\s+)?(?P<thing>[^?]+?)\s*\?*",
     re.IGNORECASE,
 )

@@ -10,7 +10,7 @@ from nscma_torch.reading.asked_subject import AskedSubject, asked_subject, only_
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
 from nscma_torch.reading.own_words import names_a_text, own_words
 from nscma_torch.reading.phrase_names import name_of
-from nscma_torch.reading.pronouns import FIRST_PERSON
+from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
@@ -22,8 +22,10 @@ from nscma_torch.relations import Schema
 from nscma_torch.text.names import name_key
 
 NAMED = 0.3  # share of a subject from which it counts; "My aunt" of "My aunt's car" shares with the longer spans
-SURE = 0.5  # probability of a stance from which it counts
+SURE, SURER = 0.5, 0.7  # probability of a stance from which it counts, for yes or no and for other questions
 TOLD = 0.5  # evidence that a passage tells something of its speaker's own word
+_PROPOSED = "the assistant said it, and the question is about who asks"
+_UNSAID = "the passage does not say that it is so: it wishes, supposes, asks or denies it"
 _UNREAL = frozenset({"wished", "supposed", "fiction"})
 _OPEN = re.compile(
     r"\b(?:know|knows|sure|certain|wonder\w*|ask\w*|doubt\w*|unclear|idea)\b[^.?!]{0,30}\b(?:if|whether)\b",
@@ -55,11 +57,10 @@ class SubjectVeto:
             unit: what the passage is of.
             asker: the name of who asks.
         """
-        if unit.role == "assistant" and only_of_asker(question):
-            return "the assistant said it, and the question is about who asks"
         asked = asked_subject(question)
+        proposed = unit.role == "assistant" and only_of_asker(question)
         if asked is None or (asked.whether and verdict not in ("yes", "no")):
-            return ""
+            return _PROPOSED if proposed else ""
         own = passages[place]
         heard = own_words(own.text) if unit.role == "user" and not names_a_text(question) else own.text
         before = [replace(one, context=True) for one in passages[max(0, place - TURNS_BEFORE) : place]]
@@ -68,28 +69,46 @@ class SubjectVeto:
             return "the passage is not its speaker's own word"
         told = dict(zip(STANCES, read.stances, strict=True))
         unreal = sum(told[one] for one in _UNREAL)
-        open_yes = asked.whether and verdict == "yes" and unreal + told["denied"] >= SURE
-        if unreal >= SURE or open_yes or (asked.whether and _OPEN.search(heard)):
-            return "the passage does not say that it is so: it wishes, supposes, asks or denies it"
-        return self._another(asked, read, [*before, own], asker)
+        if asked.whether:
+            unsaid = unreal + (told["denied"] if verdict == "yes" else 0.0)
+            if unsaid >= SURE or _OPEN.search(heard):
+                return _UNSAID
+        elif unreal >= SURER and verdict != "when":
+            return _UNSAID
+        found = self._another(asked, read, [*before, own], asker)
+        if proposed and not found:
+            found = "" if told["holds"] + told["ended"] >= SURER and _is_of(read, [*before, own], asker) else _PROPOSED
+        return found
 
     def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[Passage], asker: str) -> str:
         """Whom else than who is asked about a passage surely tells it of; "" for nobody else."""
         best = next(iter(read.spans), None)
         if best is None or best.share < NAMED:
             return ""
-        passage = passages[best.passage]
-        whom, role = _subject(best, passage)
-        if not asked.role:
-            other = role or (name_key(whom) != name_key(asker) and (not best.of_text or whom[:1].isupper()))
-        else:
+        whom, role = _subject(best, passages[best.passage])
+        if asked.role:
             other = role != "" and not same_role(role, asked.role, self._schema)
+        elif _is_speaker(best):  # in a conversation of two, who says something of the other's is often taken for them
+            other = asked.whether and name_key(whom) != name_key(asker)
+        else:
+            other = role != "" or (whom[:1].isupper() and name_key(whom) != name_key(asker))
         return f"the passage tells it of {best.text!r}" if other else ""
+
+
+def _is_of(read: ReadResult, passages: Sequence[Passage], asker: str) -> bool:
+    """Whether a passage surely tells it of who asks, whom an assistant calls "you"."""
+    best = read.spans[0]
+    you = best.of_text and best.text.lower() in SECOND_PERSON
+    return best.share >= SURE and (you or name_key(_subject(best, passages[best.passage])[0]) == name_key(asker))
+
+
+def _is_speaker(span: ReadSpan) -> bool:
+    return not span.of_text or span.text.lower() in FIRST_PERSON | {"my", "our"}
 
 
 def _subject(span: ReadSpan, passage: Passage) -> tuple[str, str]:
     """The name of a span's subject, and the noun by which its passage calls the person: "Tom", "brother"."""
-    if not span.of_text or span.text.lower() in FIRST_PERSON | {"my", "our"}:
+    if _is_speaker(span):
         return passage.speaker, ""
     named = name_of(span.text, passage.speaker, "")
     if role := _ROLE.search(named):

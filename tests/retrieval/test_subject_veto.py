@@ -70,7 +70,8 @@ def test_an_open_question_is_no_answer() -> None:
 
 def test_the_word_of_the_assistant_is_not_the_users() -> None:
     text = "You could take 400 mg ibuprofen."
-    assert "assistant" in reason(text, "How much ibuprofen do I take?", "", role="assistant")
+    assert "assistant" in reason(text, "How much ibuprofen do I take?", "You", "future", role="assistant")
+    assert reason("You booked Casa Aurora, as you said.", "Which hotel did I book?", "You", role="assistant") == ""
     assert reason(text, "How much ibuprofen did you suggest to me?", "", role="assistant") == ""
 
 
