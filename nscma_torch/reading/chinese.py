@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from nscma_torch.reading.chinese_foreign_names import SOUNDS
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.relations import Kind
 from nscma_torch.text.number_words import HAN_NUMERALS
@@ -57,7 +58,7 @@ _ROLES = word_set(
 )
 _NAME = re.compile(
     rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{HANZI}]{{1,2}}|([{HANZI}])\1|[{_SURNAMES}][{HANZI}]{{1,2}}"
-    rf"|[{_SURNAMES}][{HANZI}]?(?:{_TITLED})|[{_GIVEN}]{{2}}"
+    rf"|[{_SURNAMES}][{HANZI}]?(?:{_TITLED})|[{_GIVEN}]{{2}}|[艾玛][{SOUNDS}]{{1,4}}"
 )
 _PRONOUN = re.compile(r"(?:我|你|您|他|她|它|咱|俺)们?|本人")
 _OWNED = re.compile(rf"((?:我|你|您|他|她|咱)们?)(?:家的|的|家)?([{HANZI}A-Za-z0-9]{{1,8}})")

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
+from nscma_torch.reading.chinese_foreign_names import sounded, written
 from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
 from nscma_torch.reading.chinese_question_text import Plain, plain
 from nscma_torch.reading.nouns import narrowing, relations_by_noun
@@ -61,6 +62,13 @@ class ChineseQuestionReader:
         self, question: str, *, asker: str, now: datetime | None = None, follows: FactQuery | None = None
     ) -> FactQuery | None:
         """The query that a question means, or None where no form fits it surely; see `QuestionReader.read`."""
+        found = self._read(sounded(question), asker, now, follows)
+        if found is None:
+            return None
+        names = (written(name, question) for name in (found.subject, found.object, found.before))
+        return replace(found, **dict(zip(("subject", "object", "before"), names, strict=True)))
+
+    def _read(self, question: str, asker: str, now: datetime | None, follows: FactQuery | None) -> FactQuery | None:
         text = plain(question)
         if not text.words and text.previous:
             return replace(follows, previous=True) if follows else None

@@ -15,6 +15,7 @@ from nscma_torch.reading import chinese
 from nscma_torch.reading.asserted_statements import said_anew
 from nscma_torch.reading.chinese_clauses import Clause, clauses
 from nscma_torch.reading.chinese_coreference import ChineseCoreference
+from nscma_torch.reading.chinese_foreign_names import sounded, written
 from nscma_torch.reading.chinese_forms import Form, compile_forms
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.reading.statement_times import times_of
@@ -52,9 +53,9 @@ class ChineseReader:
         """
         mentions = ChineseCoreference(unit.name or unit.role, listener)
         found: list[Statement] = []
-        for clause in clauses(unit.text):
+        for clause in clauses(sounded(unit.text)):
             found += _completed(self._of_clause(clause, mentions, unit.occurred_at), found)
-        return tuple(said_anew(found, self._schema))
+        return tuple(_written(one, unit.text) for one in said_anew(found, self._schema))
 
     def _of_clause(self, clause: Clause, mentions: ChineseCoreference, said: datetime) -> list[Statement]:
         made: list[Statement] = []
@@ -142,6 +143,14 @@ class ChineseReader:
             made += [replace(made[0], object=replaced, negated=True)]
             made[0] = replace(made[0], replaces=replaced)
         return made
+
+
+def _written(statement: Statement, text: str) -> Statement:
+    """A statement with foreign names as the text writes them."""
+    subject, value, replaced = (
+        written(name, text) for name in (statement.subject, statement.object, statement.replaces)
+    )
+    return replace(statement, subject=subject, object=value, replaces=replaced)
 
 
 def _verb(form: Form, match: re.Match[str]) -> tuple[bool, bool] | None:

@@ -153,6 +153,8 @@ class _Answering:
         if query.previous or query.before or len(query.path) > 1:
             return None
         reached = self._graph.backwards(query.object, relation.name, self._as_of, topic=query.topic)
+        if not reached and relation.locates:  # "who has a key?" may be read as asking what the key holds
+            reached = self._graph.walk([query.object], query.path, self._as_of, topic=query.topic)
         if reached:
             return self._listed(reached)
         if not relation.locates or not self._is_known(query.object):
@@ -219,9 +221,9 @@ class _Answering:
         return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
 
     def _is_known(self, place: str) -> bool:
-        """Whether a fact of a relation names a place; what only an open statement names may hold anything."""
+        """Whether a fact of where something is names a place; what other facts name may hold anything."""
         keys = {one.key for one in self._graph.resolve(place, self._as_of)}
-        facts = (fact for fact in self._graph.facts if not self._graph.schema[fact.relation].open)
+        facts = (fact for fact in self._graph.facts if self._graph.schema[fact.relation].locates)
         return any({name_key(fact.subject), name_key(fact.object)} & keys for fact in facts)
 
     def _lies_in(self, place: str) -> bool:

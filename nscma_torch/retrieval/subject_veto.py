@@ -24,6 +24,7 @@ from nscma_torch.text.names import name_key
 NAMED = 0.3  # share of a subject from which it counts; "My aunt" of "My aunt's car" shares with the longer spans
 SURE, SURER = 0.5, 0.7  # probability of a stance from which it counts, for yes or no and for other questions
 TOLD = 0.5  # evidence that a passage tells something of its speaker's own word
+SUREST = 0.85  # share of a bare name from which it counts for other questions than yes or no
 _PROPOSED = "the assistant said it, and the question is about who asks"
 _UNSAID = "the passage does not say that it is so: it wishes, supposes, asks or denies it"
 _UNREAL = frozenset({"wished", "supposed", "fiction"})
@@ -90,8 +91,9 @@ class SubjectVeto:
             other = role != "" and not same_role(role, asked.role, self._schema)
         elif _is_speaker(best):  # in a conversation of two, who says something of the other's is often taken for them
             other = asked.whether and name_key(whom) != name_key(asker)
-        else:
-            other = role != "" or (whom[:1].isupper() and name_key(whom) != name_key(asker))
+        else:  # who is only named beside a value may have nothing to do with it: "taking white. Kinga is sulking"
+            named = whom[:1].isupper() and name_key(whom) != name_key(asker)
+            other = role != "" or (named and best.share >= (SURE if asked.whether else SUREST))
         return f"the passage tells it of {best.text!r}" if other else ""
 
 

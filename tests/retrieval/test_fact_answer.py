@@ -419,3 +419,9 @@ def test_the_latest_begin_of_what_is_asked_for(schema: Schema) -> None:
         "10 January 2026",
     )
     assert when(object="Graz") is None and when(object="Rome", as_of=day(4)) == "4 January 2026"
+
+
+def test_who_has_a_thing_is_no_question_for_what_it_holds(schema: Schema) -> None:
+    rows = [fact("key", "held_by", "Otto"), fact("Otto", "owns", "bike")]
+    assert text(schema, rows, "subject", "held_by", object="key") == "Otto"
+    assert text(schema, rows, "subject", "held_by", object="bike") is None
