@@ -77,7 +77,9 @@ def _show(fact: Fact, in_words: frozenset[str]) -> None:
     reason = plain(fact.reason) if fact.status != "active" else ""
     times = f"said {fact.strength} times" if fact.strength > 1 else ""
     notes = ", ".join(filter(None, (_span(fact), times, reason)))
-    said = f"[bold]{plain(fact.subject)}[/] {told} [bold]{plain(fact.object)}[/]"
+    is_note = fact.relation in in_words and not fact.topic  # a whole sentence
+    about = "" if is_note else f"[bold]{plain(fact.subject)}[/] {told} "
+    said = f"{about}[bold]{plain(fact.object)}[/]"
     say(f"{_MARKS[fact.status]} {said}  [dim]{notes}[/]")
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.forgetting import restarts, retained_fact
+from nscma_torch.encode.notes import is_note
 from nscma_torch.encode.triples import sentence
 from nscma_torch.records import Episode, Fact, ProfileLine, Scope, Statement
 from nscma_torch.relations import Schema
@@ -64,14 +65,17 @@ def _known(
 
 
 def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSection) -> list[ProfileLine]:
-    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic.
+    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic, or a note.
 
     Open statements, whose predicate is any phrase of a message, are left to search.
     """
     grouped: dict[tuple[str, str, str], list[_Known]] = {}
-    described = [one for one in known if one.fact.relation not in schema or not schema[one.fact.relation].open]
-    for one in sorted(described, key=lambda one: (-one.weight, one.fact.id)):
-        grouped.setdefault((one.fact.subject, one.fact.relation, one.fact.topic), []).append(one)
+    for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):
+        fact = one.fact
+        if is_note(fact.relation, fact.topic, schema):
+            grouped[fact.subject, fact.relation, fact.id] = [one]
+        elif fact.relation not in schema or not schema[fact.relation].open:
+            grouped.setdefault((fact.subject, fact.relation, fact.topic), []).append(one)
     chosen = [own[: settings.profile_objects] for own in grouped.values()][: settings.profile_lines]
     return [_line(number, own, schema) for number, own in enumerate(chosen)]
 

@@ -46,6 +46,7 @@ def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[
             of the attribute that has the places in another graph, each of whose nodes is among them.
     """
     of = dict(places)
+    of_base: Any = base.__repr__
 
     def __inc__(self: Any, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - PyG's name
         if key not in of:
@@ -55,8 +56,13 @@ def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[
         values = self[of[key]]
         return int(values.max()) + 1 if len(values) else 0
 
+    def __repr__(self: Any) -> str:  # noqa: N807
+        written: str = of_base(self)
+        return written.replace(name, base.__name__, 1)
+
     name = f"{base.__name__}With{''.join(key.title() for key in of)}"  # PyG names batches by it
-    return _PlacesMeta(name, (base,), {"__inc__": __inc__, "base": base, "places": places, "__module__": __name__})
+    own = {"__inc__": __inc__, "__repr__": __repr__, "base": base, "places": places, "__module__": __name__}
+    return _PlacesMeta(name, (base,), own)
 
 
 def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:

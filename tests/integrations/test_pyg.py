@@ -189,6 +189,8 @@ def test_attributes_are_taken_along_the_axis_of_their_class() -> None:
 
 
 def test_a_transform_shows_its_parameters() -> None:
+    clustered = LabelPropagation()(random_graph(1, 3, 2.0))
+    assert repr(clustered).startswith("Data(") and repr(Batch.from_data_list([clustered])).startswith("DataBatch(")
     assert repr(EgoSplit("of")) == "EgoSplit(owner='of')"
     assert repr(T.Compose([LabelPropagation(None, max_rounds=3)])).count(
         "LabelPropagation(weight=None, community='community', max_rounds=3)"

@@ -123,6 +123,8 @@ def test_delete_stores_nothing_and_can_be_undone(told: Callable[..., Told]) -> N
     off = ada.tell("The meeting with John is called off")
     assert ada.found() == [ICE]
     assert [fact.object for fact in ada.memory.facts(user_id="ada")] == [f"user: {ICE}"]
+    ada.memory.sleep(user_id="ada", now=DAY + timedelta(days=30))
+    assert [line.text for line in ada.memory.profile(user_id="ada")] == [f"user: {ICE}"]
     ada.memory.delete(off, user_id="ada")
     ada.memory.flush()
     assert ada.found() == [AT_3, ICE]
