@@ -24,7 +24,8 @@ def unquoted(text: str) -> list[str]:
     found = []
     for line in text.splitlines():
         plain = _MARKS.sub("", line, count=1).strip()
-        plain = _INTRODUCTION.sub("", plain, count=1) if _INTRODUCTION.match(plain) else plain
+        introduction = _INTRODUCTION.match(plain)
+        plain = plain[introduction.end() :] if introduction else plain
         if len(plain) > 1 and plain[0] in _OPENING and plain[-1] in _CLOSING:
             plain = plain[1:-1].strip()
         if plain and not (plain.endswith(":") and len(plain.split()) <= _HEADING):

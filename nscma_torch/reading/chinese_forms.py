@@ -19,7 +19,8 @@ from nscma_torch.relations import Relation, Schema
 Mood = Literal["states", "begins", "ends"]
 
 _SLOT = re.compile(r"([SORT])(?::([a-z]+))?")
-_ADVERBS = rf"(?P<verb>(?:{ADVERBS}|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会)*)"
+# At most five: "刚刚" is one adverb or two, and a run of them has too many readings to try them all.
+_ADVERBS = rf"(?P<verb>(?:{ADVERBS}|(?<![评审例晨布年事乐晚聚大宴讨周月协员舞博运早班长动论])会){{0,5}})"
 
 
 @dataclass(frozen=True, slots=True)

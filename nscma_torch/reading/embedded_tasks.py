@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 _PLAIN = 0.5  # salience of a sentence without any cue
 _KIND_BONUS = 0.2  # for a passage that holds an expression of the kind asked for; best of .1-.4 on LoCoMo
 _TIME_ASKED = re.compile(
-    r"\W*(?:when|(?:in|on )?\s*(?:what|which) (?:date|day|month|year|time))\b|.*(?:什么时候|何时|哪[天年月]|几[号月])",
+    r"\W*(?:when|(?:(?:in|on)\s+)?(?:what|which) (?:date|day|month|year|time))\b"
+    r"|.*(?:什么时候|何时|哪[天年月]|几[号月])",
     re.I,
 )
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|far|tall)\b|\bwhat number\b|多少|多久|几[个次岁]", re.I)

@@ -6,7 +6,7 @@ import re
 
 from nscma_torch.text.sentences import Span
 
-_MARKS = re.compile(r"[\"“”]|「[^」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w)'(?=\w)){3,}'(?=[\s.,!]|$)")
+_MARKS = re.compile(r"[\"“”]|「[^「」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w)'(?=\w)){3,}'(?=[\s.,!]|$)")
 
 
 def quotations(text: str) -> list[Span]:

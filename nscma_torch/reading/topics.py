@@ -22,7 +22,7 @@ LEAST = 3  # messages that hold a topic
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _TOPICAL = {"person", "name"}  # kinds of cue that a topic may be; the others are verbs, times and small talk
 _BESIDE = 1 / 3  # of the messages with a topic that hold a further word, at least
-_HEAD = re.compile(r".+? spoke of (.+?) in at least |.+?条消息说到(.+?)[，：]")
+_HEAD = re.compile(r".{1,400}? spoke of (.{1,400}?) in at least |.{1,400}?条消息说到(.{1,400}?)[，：]")
 _DETERMINED = 0.3  # share of a noun's places that show that it is one, at least
 _WORDS = 40  # longest sentence that is quoted
 

@@ -8,14 +8,14 @@ from nscma_torch.text.sentences import split_sentences
 
 _MOST_CHARACTERS = 300  # of one instruction; longer sentences are stories, not rules
 _ASKS = re.compile(
-    r"[?？]\W*$"
+    r"[?？]\W{0,40}$"
     r"|^\W*(?:who|whom|whose|what|which|how)\b(?!\s+(?:a|an|i|we|you|he|she|they)\b)"
     r"|^\W*(?:when|where|why|how|what)\s+(?:is|are|was|were|am|do|does|did|will|would|can|could|should|has|have|had)\b"
     r"|^\W*(?:do|does|did|is|are|was|were|am|can|could|will|would|should|has|have|had)\s+(?:i|you|we|he|she|it|they"
     r"|my|your|our|his|her|their|the|there|any\w*|some\w*)\b"
     r"|^\W*(?:please\s+)?(?:tell|remind|show)\s+(?:me|us)\b"
-    r"|(?:吗|呢|么)\W*$|^\W*(?:请问|告诉我|谁|什么|哪|几|多少|怎么|为什么|何时)"
-    r"|(?:什么|哪[里儿个天年些]|多少|几[个点号岁]|谁|怎么样?)\W*$",
+    r"|(?:吗|呢|么)\W{0,40}$|^\W*(?:请问|告诉我|谁|什么|哪|几|多少|怎么|为什么|何时)"
+    r"|(?:什么|哪[里儿个天年些]|多少|几[个点号岁]|谁|怎么样?)\W{0,40}$",
     re.IGNORECASE,
 )
 _COMMAND = (  # how a sentence goes on that tells the assistant what to do
@@ -46,7 +46,8 @@ _GREETS = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"```.*?(?:```|\Z)|^\s*>.*?$|[\"“”«].*?[\"“”»]|「.*?」|『.*?』|《.*?》|(?<!\w)['‘].*?['’](?!\w)",
+    r"```.*?(?:```|\Z)|^[ \t]*>.*?$|[\"“”«][^\"“”«»]*[\"“”»]|「[^「」]*」|『[^『』]*』|《[^《》]*》"
+    r"|(?<!\w)['‘][^'‘’]*(?:(?<=\w)['’](?=\w)[^'‘’]*)*['’](?!\w)",
     re.DOTALL | re.MULTILINE,
 )
 

@@ -13,7 +13,6 @@ Legend: n rows, d embedding dimension; row = position in these tensors, seq = th
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -375,7 +374,18 @@ _TAKEN_OVER = {
 
 def _headings(name: str) -> list[str]:
     """The headings that a document's section stands under, without what a title adds in brackets."""
-    return [re.sub(r"\s*\([^()]*\)\s*$", "", part) for part in name.split(" > ")]
+    return [_without_brackets(part) for part in name.split(" > ")]
+
+
+def _without_brackets(title: str) -> str:
+    """A title without the brackets at its end.
+
+    >>> _without_brackets("Mercury (planet)")
+    'Mercury'
+    """
+    plain = title.rstrip()
+    before, opened, inside = plain.removesuffix(")").rpartition("(")
+    return before.rstrip() if opened and plain.endswith(")") and ")" not in inside else title
 
 
 def _later(said: int, recalled: int | None) -> int:
