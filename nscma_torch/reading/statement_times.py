@@ -63,6 +63,8 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
     for mention in find_dates(text, said):
         if any(text[mention.start : mention.end] in phrase for phrase in within):
             continue
+        if mention.first_day.year == date.min.year:  # in UTC it may begin before the calendar
+            continue
         since = _is_since(text, mention)
         if _UNTIL.search(text[max(0, mention.start - 40) : mention.start]):
             ends = ends or _instant(mention.first_day, said)

@@ -94,3 +94,8 @@ def test_days_are_those_of_the_speakers_zone(text: str, said: str, day: str) -> 
 )
 def test_a_relative_day_is_shown_with_the_day_that_it_means(phrase: str, text: str, shown: str) -> None:
     assert with_day(phrase, text, SAID) == shown
+
+
+def test_the_first_year_of_the_calendar_is_no_time_in_any_zone() -> None:
+    east = datetime.fromisoformat("2026-03-05T00:30:00+09:00")
+    assert times_of("I moved to Rome on 0001-01-01.", [], east, past=False) == (None, None, None)
