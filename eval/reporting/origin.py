@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,11 @@ from eval.reporting.results import Results
 from eval.systems.options import merged
 
 _UNKNOWN = "not recorded"
+_QUOTED = re.compile(r"\n[^\n:]{1,80}, \d{1,2} [A-Z][a-z]+ \d{4}: ")  # a passage below the first line
+_QUOTING = (
+    "**Evidence, not answers.** Replies quote their evidence below the answer. Scores by a reply's words (F1, EM, "
+    "ROUGE, current and outdated values) count right words of the quotations: they measure the evidence shown."
+)
 _BABILONG = (
     "BABILong is not held out: stories that the networks of facts were trained on have the wordings of bAbI's "
     "statements, and weights and thresholds were chosen by its results (nscma_torch/reading/weights/README.md). This "
@@ -37,10 +43,12 @@ def _rescored_by(results: Results) -> str:
 
 
 def remarks(results: Results) -> list[str]:
-    """Paragraphs on data that is not held out, and on the commits and the commands if there are several."""
+    """Paragraphs on data that is not held out, on quotations that were scored, and on several commits and commands."""
     told = []
     if reason := not_held_out(results):
         told += [f"**Not held out.** {reason}", ""]
+    if quotes_evidence(results):
+        told += [_QUOTING, ""]
     if len(_commits(results)) > 1:
         told += ["**Of several commits.** Lines, each of one system on one sample, by the commit that made them:", ""]
         told += [*(f"- {task}: {_counted(results, task)}" for task in results.tasks), ""]
@@ -55,6 +63,14 @@ def not_held_out(results: Results) -> str:
         one.get("kind") for one in results.config.get("tasks", ()) if one.get("name", one.get("kind")) in results.tasks
     )
     return _BABILONG if "babilong" in (*run, *results.config.get("report", {})) else ""
+
+
+def quotes_evidence(results: Results) -> bool:
+    """Whether replies quote their evidence below the answer, as those of the embedded tasks did up to 7a65de02."""
+    if results.run.get("rescored"):
+        return False
+    replies = [asked.reply for lines in results.lines.values() for line in lines for asked in line.questions]
+    return sum(bool(_QUOTED.search(reply)) for reply in replies) > len(replies) / 100
 
 
 def engine_of(results: Results, system: str = "") -> str:

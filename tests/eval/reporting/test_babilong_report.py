@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from eval.report import load, write
+from eval.reporting.origin import quotes_evidence
+from eval.reporting.results import Results
 from tests.eval.raw import failed, line, question, read_csv, run
 
 
@@ -126,3 +129,14 @@ def test_there_is_one_mean_where_the_other_is_no_part_of_it(tmp_path: Path, hops
     lines = [timed("10k", category, i, 1.0) for i, category in enumerate(["qa1", "qa2", "qa3"])]
     lengths(tmp_path, lines, multi_hop=hops)
     assert not (tmp_path / "to" / "babilong-multi-hop.csv").exists()
+
+
+def test_replies_that_quote_their_evidence_are_named_as_evidence() -> None:
+    def results(reply: str, **run: object) -> SimpleNamespace:
+        lines = {("t", "s"): [SimpleNamespace(questions=[SimpleNamespace(reply=reply)])]}
+        return SimpleNamespace(run=run, lines=lines)
+
+    quoting = "The bedroom\ndocument, 5 January 2026: The bedroom is west of the kitchen."
+    assert quotes_evidence(cast(Results, results(quoting)))
+    assert not quotes_evidence(cast(Results, results(quoting, rescored={"command": "eval.rescore"})))
+    assert not quotes_evidence(cast(Results, results("A summary\nof two lines.")))
