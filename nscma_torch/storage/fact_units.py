@@ -79,7 +79,7 @@ def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Stan
             return True
         if MERGED_TEXT in operation.before:
             speaks = row.statement_seq in spoken and _stands(operation, counting)
-            return speaks != _is_merged(row, operation)
+            return speaks != (row.end == _MERGED)
         named = operation.before.get(NAMED_FACTS, ())
         return not operation.before[STORES] and (not named or any(not counting.isdisjoint(ids) for ids in named))
 
@@ -158,10 +158,6 @@ def _stands(operation: DecisionRow, counting: Collection[str]) -> bool:
     return all(any(one in counting for one in ids) for ids in operation.before[NAMED_FACTS])
 
 
-def _is_merged(unit: Row[Any], operation: DecisionRow) -> bool:
-    return bool(unit.end == _MERGED and unit.text in operation.before[MERGED_TEXT])
-
-
 def _with_merged_unit(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
     """Those of these statements that have the unit of a merged text."""
     query = select(_L.statement_seq).join(units_table, _U.seq == _L.unit_seq).where(_U.end == _MERGED)
@@ -183,7 +179,7 @@ def _standing() -> Select[Any]:
     living = func.sum(case((facts.c.status != "archived", 1), else_=0))
     return (
         select(
-            *(_U.seq, _U.id, _U.text, _U.end, _U.status, _L.statement_seq),
+            *(_U.seq, _U.id, _U.end, _U.status, _L.statement_seq),
             *(episodes.c.status.label("of_message"), shown.label("shown")),
             *(func.count(facts.c.seq).label("resting"), living.label("living")),
         )
