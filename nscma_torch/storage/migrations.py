@@ -180,9 +180,10 @@ def _leases_of_users(connection: Connection) -> None:
 
 def _zones_and_latest_begins(connection: Connection) -> None:
     """13 to 14: the zone in which a message was said, and the latest time at which a statement began. Both unknown."""
-    for table, name, kind in (("episodes", "utc_offset", "INTEGER"), ("statements", "begun_by", "BIGINT")):
-        if name not in {column["name"] for column in inspect(connection).get_columns(table)}:  # 3 to 4 makes it
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+    for column in (schema.episodes.c.utc_offset, fact_schema.statements.c.begun_by):
+        table, kind = column.table.name, column.type.compile(dialect=connection.dialect)
+        if column.name not in {known["name"] for known in inspect(connection).get_columns(table)}:  # 3 to 4 makes it
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column.name} {kind}")
 
 
 STEPS: dict[int, Callable[[Connection], None]] = {
