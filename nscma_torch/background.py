@@ -226,7 +226,8 @@ class BackgroundWorker:
         if not chosen:
             return []
         with self._database.write(ONE_BY_ONE) as connection:
-            return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now))
+            reach = leases.reach(self._settings.lease)
+            return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now), longest=reach)
 
     def _sleep_for(self, users: Sequence[str], at: int) -> bool:
         """One sleep of these users; False where it was interrupted.

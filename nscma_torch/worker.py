@@ -18,7 +18,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError
+from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError, StoreFullError
 from nscma_torch.storage import jobs, leases, streams, worker_health
 from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE, Database, user_or_all
 from nscma_torch.storage.jobs import Job
@@ -271,7 +271,8 @@ class Worker:
         if run.user_id is None:
             with self._database.read(ALL_USERS) as connection:
                 wanted = jobs.users_waiting(kinds, up_to=run.up_to)
-                free = leases.free(connection, JOBS, wanted, self._owner, now=_now())
+                reach = leases.reach(self._lease_seconds)
+                free = leases.free(connection, JOBS, wanted, self._owner, now=_now(), longest=reach)
             free = [user_id for user_id in free if user_id not in run.held]
             if run.users is not None:
                 free = [user_id for user_id in free if user_id in run.users]
@@ -286,7 +287,8 @@ class Worker:
             return []
         now = _now()
         with self._database.write(ONE_BY_ONE, wait=wait) as connection:
-            return leases.claim(connection, JOBS, user_ids, self._owner, now=now, until=self._until(now))
+            reach = leases.reach(self._lease_seconds)
+            return leases.claim(connection, JOBS, user_ids, self._owner, now=now, until=self._until(now), longest=reach)
 
     def _give_back(self, user_ids: Sequence[str] | None = None) -> None:
         with self._database.write(ONE_BY_ONE) as connection:
@@ -454,7 +456,7 @@ class Worker:
             while not ended.wait(self._lease_seconds / 3):
                 try:
                     self._renew()
-                except StoreBusyError:  # the batch itself is writing: there is time for another try
+                except (StoreBusyError, StoreFullError):  # there is time for another try
                     continue
 
         renewer = threading.Thread(target=renew, daemon=True)

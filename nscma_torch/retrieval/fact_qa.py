@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.errors import InvalidInputError
 from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.roles import role_of, same_role
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
@@ -77,6 +78,8 @@ class FactQA:
             as_of: the world time asked about, where the question names none.
         """
         begin = time.perf_counter()
+        if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
+            raise InvalidInputError(f"follows walks {follows.path!r}, and each must be a relation of the schema")
         if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
             return None
         with self._database.read(scope.user_id) as connection:

@@ -78,22 +78,34 @@ def holders(connection: Connection, name: str, *, now: int) -> list[str]:
     return list(connection.execute(query.distinct().order_by(user_leases.c.owner)).scalars())
 
 
-def free(connection: Connection, name: str, wanted: Select[str], owner: str, *, now: int) -> list[str]:
-    """Those of the wanted users whose lease an owner can have, in the order in which they are wanted."""
+def free(
+    connection: Connection, name: str, wanted: Select[str], owner: str, *, now: int, longest: int = DAY
+) -> list[str]:
+    """Those of the wanted users whose lease an owner can have, in the order in which they are wanted.
+
+    A lease that runs for more than `longest` (microseconds) from now is of a clock that was ahead, and free.
+    """
     query = select(user_leases.c.user_id).where(user_leases.c.name == name)
-    can_have = set(connection.execute(query.where(_free(connection, name, owner, now))).scalars())
+    can_have = set(connection.execute(query.where(_free(connection, name, owner, now, longest))).scalars())
     return [user_id for user_id in connection.execute(wanted).scalars() if user_id in can_have]
 
 
 def claim(
-    connection: Connection, name: str, user_ids: Collection[str], owner: str, *, now: int, until: int
+    connection: Connection,
+    name: str,
+    user_ids: Collection[str],
+    owner: str,
+    *,
+    now: int,
+    until: int,
+    longest: int = DAY,
 ) -> list[str]:
     """Take the leases of these users until a time, or push them ahead; returns the users whose lease the owner has now.
 
-    Left out are those that others hold, or are taking at this instant.
+    Left out are those that others hold, or are taking at this instant; `longest` as in `free`.
     """
     taken: list[str] = []
-    can_have = _free(connection, name, owner, now)
+    can_have = _free(connection, name, owner, now, longest)
     for some in pages(sorted(user_ids)):
         own = (user_leases.c.name == name) & user_leases.c.user_id.in_(some)
         query = select(user_leases.c.user_id).where(own, can_have).with_for_update(skip_locked=True)
@@ -105,10 +117,16 @@ def claim(
     return taken
 
 
-def _free(connection: Connection, name: str, owner: str, now: int) -> ColumnElement[bool]:
-    """Whether an owner can have a lease: nobody alive holds it, or the owner does."""
+def reach(seconds: float) -> int:
+    """The `longest` of leases that are taken for so many seconds: room for other settings and clocks."""
+    return int((10 * seconds + 60) * 1e6)
+
+
+def _free(connection: Connection, name: str, owner: str, now: int, longest: int) -> ColumnElement[bool]:
+    """Whether an owner can have a lease: nobody alive holds it, its end is too far, or the owner has it."""
     ended = [one for one in holders(connection, name, now=now) if is_dead(one)]
-    return (user_leases.c.until <= now) | user_leases.c.owner.in_([owner, *ended])
+    ends = user_leases.c.until
+    return (ends <= now) | (ends > now + longest) | user_leases.c.owner.in_([owner, *ended])
 
 
 def renew(connection: Connection, name: str, owner: str, *, until: int) -> None:

@@ -26,6 +26,8 @@ from nscma_torch.text.timestamps import parse_timestamp
 
 _FIELDS = frozenset({"role", "content", "timestamp", "name", "session", "metadata", "idempotency_key"})
 _EXAMPLE = '{"role": "user", "content": "…"}'
+_DEEPEST = 64  # levels of metadata: every reader of the store can follow them
+_NESTED = (Mapping, list, tuple)
 _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
@@ -151,6 +153,16 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
         text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
+    level: list[Any] = [metadata]
+    depth = 0
+    while level:
+        if depth > _DEEPEST:
+            raise InvalidInputError(f"metadata is nested more than {_DEEPEST} deep; flatten it")
+        for value in level:
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise InvalidInputError("metadata holds a number that does not fit into 64 bits; write it as a string")
+        inner = (one.values() if isinstance(one, Mapping) else one for one in level if isinstance(one, _NESTED))
+        level, depth = [value for values in inner for value in values], depth + 1
     return text
 
 

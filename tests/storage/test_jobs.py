@@ -110,6 +110,14 @@ def test_a_lease_has_one_holder(connection: Connection) -> None:
     assert leases.holder(connection, leases.JOBS, "ada") is None
 
 
+def test_a_lease_by_a_clock_that_was_ahead_is_free(connection: Connection) -> None:
+    longest = leases.reach(30.0)
+    for ahead, free in ((60_000_000, []), (3_600_000_000, ["ada"]), (80 * 365 * leases.DAY, ["ada"])):
+        leases.claim(connection, leases.JOBS, ["ada"], "gone 7 abc", now=2**61, until=ahead)
+        taken = leases.claim(connection, leases.JOBS, ["ada"], "here 1 one", now=0, until=1, longest=longest)
+        assert taken == free
+
+
 def test_work_that_is_done_for_a_time_is_not_done_again(connection: Connection) -> None:
     def due(before: int, now: int = 0) -> list[str]:
         wanted = leases.undone(leases.SLEEP, before=before, now=now)

@@ -23,6 +23,7 @@ from nscma_torch.errors import (
 )
 from nscma_torch.memory import Memory
 from nscma_torch.neural import attach_memory
+from nscma_torch.records import Answer, FactQuery
 from nscma_torch.storage import connections
 from nscma_torch.text.timestamps import parse_timestamp
 
@@ -96,6 +97,25 @@ def test_a_memory_is_attached_to_a_module(model: Any) -> None:
 def test_a_time_at_the_end_of_the_calendar_is_named_as_such(value: object) -> None:
     with pytest.raises(TimestampError, match="lies outside the years 1 to 9999"):
         parse_timestamp(value)
+
+
+@pytest.mark.parametrize("inner", [1 << 63, [-(1 << 63) - 1], {"a": 1 << 90}])
+def test_metadata_that_could_not_be_read_back(inner: Any, filled: Memory, untouched: Any) -> None:
+    with untouched(InvalidInputError, "64 bits"):
+        filled.add({"role": "user", "content": "Hi Ann.", "metadata": {"n": inner}}, **ADA)
+    deep: Any = 1
+    for level in range(300):
+        deep = {"a": deep} if level % 2 else [deep]
+    with untouched(InvalidInputError, "more than 64 deep"):
+        filled.add({"role": "user", "content": "Hi Ann.", "metadata": {"n": deep}}, **ADA)
+    filled.add({"role": "user", "content": "Hi Ann.", "metadata": {"n": [1 << 62, {"a": [True, None]}]}}, **ADA)
+
+
+@pytest.mark.parametrize("path", [("nowhere",), ("lives_in", "nowhere"), ()])
+def test_a_question_that_follows_an_unknown_relation(path: tuple[str, ...], filled: Memory) -> None:
+    before = Answer("", True, 0.0, (), query=FactQuery("object", path, "Marta"))
+    with pytest.raises(InvalidInputError, match="must be a relation of the schema"):
+        filled.ask("And before that?", follows=before, **ADA)
 
 
 def test_a_clock_before_1970_is_refused(filled: Memory, untouched: Any) -> None:
