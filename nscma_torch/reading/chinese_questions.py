@@ -65,8 +65,8 @@ class ChineseQuestionReader:
         found = self._read(sounded(question), asker, now, follows)
         if found is None:
             return None
-        names = (written(name, question) for name in (found.subject, found.object, found.before))
-        return replace(found, **dict(zip(("subject", "object", "before"), names, strict=True)))
+        subject, value, before = (written(name, question) for name in (found.subject, found.object, found.before))
+        return replace(found, subject=subject, object=value, before=before)
 
     def _read(self, question: str, asker: str, now: datetime | None, follows: FactQuery | None) -> FactQuery | None:
         text = plain(question)
