@@ -6,8 +6,8 @@ import ast
 import importlib
 import pkgutil
 import re
-import re._constants as codes  # type: ignore[import-untyped]
-import re._parser as parser  # type: ignore[import-untyped]
+import re._constants as codes  # type: ignore[import-not-found]
+import re._parser as parser  # type: ignore[import-not-found]
 import signal
 import time
 from collections import defaultdict

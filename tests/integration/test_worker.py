@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError, StoreClosedError
+from nscma_torch.errors import (
+    EngineUnavailableError,
+    JobError,
+    NscmaError,
+    StoreBusyError,
+    StoreClosedError,
+    StoreFullError,
+)
 from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.records import Extraction, Message, Unit
@@ -305,6 +312,22 @@ def test_two_workers_take_different_users_and_neither_waits(open_memory: Open) -
     memory.add(FACTS[0], user_id="ada")
     assert memory.flush() == 1
     assert other == [0] and len(facts(memory)) == len(facts(memory, "bob")) == 1
+
+
+def test_a_full_disk_does_not_end_the_renewal_of_leases(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, calls = open_memory().components.worker, list[int]()
+
+    def full() -> None:
+        calls.append(1)
+        raise StoreFullError("no space left")
+
+    monkeypatch.setattr(worker, "_renew", full)
+    monkeypatch.setattr(worker, "_lease_seconds", 0.03)
+    with worker._renewing():
+        give_up = time.monotonic() + 5
+        while len(calls) < 3 and time.monotonic() < give_up:
+            time.sleep(0.01)
+    assert len(calls) >= 3
 
 
 def test_a_lease_of_the_dead_runs_out(open_memory: Open) -> None:
