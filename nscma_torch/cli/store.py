@@ -24,6 +24,7 @@ from nscma_torch.cli.output import (
     print_json,
     say,
     verdict,
+    warn,
 )
 from nscma_torch.cli.progress import progress
 from nscma_torch.errors import EncodingError, StoreAccessError
@@ -90,6 +91,9 @@ def _export_foreign(kind: str, target: str, user: str | None, store: str, config
         return
     left = f"; {made.left_out} that {kind} takes no role of are left out" if made.left_out else ""
     say(f"exported {made.messages} messages for {kind} to {plain(target)}{left}")
+
+
+_MOST_LEFT = 20  # warnings of an import that are printed
 
 
 def rows_of(first: str) -> int | None:
@@ -181,8 +185,14 @@ def _import_foreign(
 ) -> None:
     from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.compat.exports.importing import import_export, read_export
+    from nscma_torch.config import load_config
 
-    exported = read_export(kind, Path(file))
+    left: list[str] = []
+    exported = read_export(kind, Path(file), limits=load_config(config).limits, report=left.append)
+    for told in left[:_MOST_LEFT]:
+        warn(f"warning: {told}")
+    if len(left) > _MOST_LEFT:
+        warn(f"warning: and {len(left) - _MOST_LEFT:,} more; --json lists all")
     results: list[Added] = []
     with opened(store, config, must_exist=False) as memory:
         with progress("importing", len(exported)) as advance:
@@ -191,7 +201,7 @@ def _import_foreign(
                 advance(len(results))
         flush(memory)
     if json:
-        print_json(added_object(results))
+        print_json({**added_object(results), "warnings": left})
         return
     counts = added_counts(results)
     known = f", {counts['known']} known already" if counts["known"] else ""

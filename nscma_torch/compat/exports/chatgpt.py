@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nscma_torch.compat.exports.archives import json_files
-from nscma_torch.compat.exports.foreign import Foreign, mapping, sequence, time_of
+from nscma_torch.compat.exports.foreign import Foreign, Found, listed, mapping, sequence, time_in, until_fault
 from nscma_torch.errors import MalformedInputError
 from nscma_torch.records import Message
 
@@ -20,57 +20,81 @@ _FILES = r"conversations(-\d+)?\.json"
 _SAID = ("text", "multimodal_text")  # kinds of content that one says to the other
 
 
-def read(path: Path) -> Iterator[Foreign]:
+def read(path: Path) -> Iterator[Found]:
     """Messages of an export, conversation by conversation."""
     for name, content in json_files(path, _FILES):
         for number, conversation in enumerate(sequence(content, name), start=1):
-            yield from _conversation(mapping(conversation, f"{name}: conversation {number}"), f"{name}: {number}")
+            yield from until_fault(_conversation(conversation, name, number))
 
 
-def _conversation(conversation: Mapping[str, Any], place: str) -> Iterator[Foreign]:
-    key = str(conversation.get("conversation_id") or conversation.get("id") or place)
+def _conversation(value: object, name: str, number: int) -> Iterator[Found]:
+    place = f"{name}: conversation {number}"
+    conversation = mapping(value, place)
+    key = str(conversation.get("conversation_id") or conversation.get("id") or f"{name}: {number}")
     title = str(conversation.get("title") or "untitled")
-    when = conversation.get("create_time")
-    for node in _shown(conversation, place):
+    times: list[object] = [conversation.get("create_time")]
+    way, fault = _shown(conversation, place)
+    if fault:
+        yield MalformedInputError(f"{place}: {fault}")
+    for node in way:
         message = node.get("message")
         if not isinstance(message, Mapping) or not _is_said(message):
             continue
-        when = message.get("create_time") or when
+        when, faults = time_in(message.get("create_time"), *times)
+        times = [when, *times[-1:]]
         text = _text(mapping(message.get("content"), f"{place}: content"))
         if text.strip():
             yield Foreign(
                 Message(
                     role=message["author"]["role"],
                     content=text,
-                    timestamp=time_of(when),
+                    timestamp=when,
                     session=f"{title} ({key[:8]})",
                     metadata={"title": title, "conversation": key},
                     idempotency_key=f"chatgpt:{key}:{message.get('id') or node.get('id')}",
                 ),
                 {},
+                faults=faults,
             )
 
 
-def _shown(conversation: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:
-    """The nodes of the branch that was shown last, from the root."""
-    nodes = mapping(conversation.get("mapping"), f"{place}: mapping")
-    key = conversation.get("current_node") or _last_leaf(nodes)
+def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[str, Any]], str]:
+    """The nodes of the branch that was shown last, from the root, and what is wrong with it.
+
+    Nodes without any links are one branch, in the order of their times.
+    """
+    found = mapping(conversation.get("mapping"), f"{place}: mapping")
+    nodes = {key: node for key, node in found.items() if isinstance(node, Mapping)}
+    parents = _parents(nodes)
+    if len(nodes) > 1 and not any(parents.values()):
+        return sorted(nodes.values(), key=_created), ""
+    current = conversation.get("current_node")
+    fault = "" if current is None or current in nodes else f"node {current!r} is missing; the newest branch is taken"
+    key = current if current in nodes else _last_leaf(nodes, parents)
     way: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     while key is not None:
         if key in seen or key not in nodes:
-            raise MalformedInputError(f"{place}: node {key!r} is missing, or its own ancestor; export it anew")
+            return way[::-1], f"node {key!r} is missing, or its own ancestor; what was said before it is left out"
         seen.add(key)
-        way.append(mapping(nodes[key], f"{place}: node {key}"))
-        key = way[-1].get("parent")
-    return way[::-1]
+        way.append(nodes[key])
+        key = parents[key]
+    return way[::-1], fault
 
 
-def _last_leaf(nodes: Mapping[str, Any]) -> str | None:
-    """The newest leaf, where an export does not say which one was shown."""
-    parents = {node.get("parent") for node in nodes.values() if isinstance(node, Mapping)}
-    leaves = [key for key in nodes if key not in parents]
-    return max(leaves, key=lambda key: _created(nodes[key]), default=None)
+def _parents(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
+    """The parent of each node, as it says itself, or else as the parent does."""
+    above = {
+        child: key for key, node in nodes.items() for child in listed(node.get("children")) if isinstance(child, str)
+    }
+    named = {key: node.get("parent") for key, node in nodes.items()}
+    return {key: parent if isinstance(parent, str) else above.get(key) for key, parent in named.items()}
+
+
+def _last_leaf(nodes: Mapping[str, Any], parents: Mapping[str, str | None]) -> str | None:
+    """The newest leaf."""
+    inner = set(parents.values())
+    return max((key for key in nodes if key not in inner), key=lambda key: _created(nodes[key]), default=None)
 
 
 def _created(node: Any) -> float:
@@ -94,7 +118,7 @@ def _is_said(message: Mapping[str, Any]) -> bool:
 def _text(content: Mapping[str, Any]) -> str:
     """The texts of the parts, also of what was spoken; images and files are left out."""
     texts = []
-    for part in content.get("parts") or ():
+    for part in listed(content.get("parts")):
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, Mapping) and isinstance(part.get("text"), str):  # an audio transcription

@@ -1,24 +1,43 @@
-"""A message of another program, with what that program says of whose it is."""
+"""A message of another program, with what that program says of whose it is.
+
+A reader of exports gives messages, and in place of what cannot be read the error that says so: one bad conversation
+does not keep the others out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nscma_torch.errors import MalformedInputError
+from nscma_torch.errors import InvalidInputError, MalformedInputError, TimestampError
 from nscma_torch.records import ROLES, Message
 from nscma_torch.text.timestamps import parse_timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`ids` are those that the source names (user_id, agent_id, run_id), none where it knows nobody."""
+    """`ids` are those that the source names (user_id, agent_id, run_id), none where it knows nobody.
+
+    `faults` say what of the message could not be taken over.
+    """
 
     message: Message
     ids: Mapping[str, Any]
     expires_at: datetime | None = None
+    faults: tuple[str, ...] = ()
+
+
+Found = Foreign | InvalidInputError
+
+
+def until_fault(found: Iterator[Found]) -> Iterator[Found]:
+    """What is found; the error that ends it becomes its last item."""
+    try:
+        yield from found
+    except InvalidInputError as error:
+        yield error
 
 
 def role_of(value: object, otherwise: str = "user") -> str:
@@ -29,6 +48,25 @@ def role_of(value: object, otherwise: str = "user") -> str:
 def time_of(value: object) -> datetime | None:
     """A time of another program; None where there is none. Raises `TimestampError` for what is no time."""
     return None if value in (None, "") else parse_timestamp(value)
+
+
+def time_in(*values: object) -> tuple[datetime | None, tuple[str, ...]]:
+    """The first of these values that is a time, and what is wrong with those before it."""
+    faults: list[str] = []
+    for value in values:
+        try:
+            when = time_of(value)
+        except TimestampError as error:
+            faults.append(str(error))
+            continue
+        if when is not None:
+            return when, tuple(faults)
+    return None, tuple(faults)
+
+
+def listed(value: object) -> list[Any]:
+    """A JSON list; empty for anything else, such as null."""
+    return value if isinstance(value, list) else []
 
 
 def mapping(value: object, what: str) -> Mapping[str, Any]:

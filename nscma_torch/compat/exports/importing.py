@@ -3,41 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
 from types import MappingProxyType
 
 from nscma_torch.compat.exports import chatgpt, claude, mem0, mempalace
-from nscma_torch.compat.exports.foreign import Foreign
+from nscma_torch.compat.exports.fitting import fitted
+from nscma_torch.compat.exports.foreign import Foreign, Found
 from nscma_torch.compat.mem0.scopes import scope_of
-from nscma_torch.errors import EmptyTextError, InvalidInputError, NscmaError
+from nscma_torch.config import Limits
+from nscma_torch.errors import EmptyTextError, InvalidInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Added, Scope
-from nscma_torch.text.json_messages import check_message
+from nscma_torch.validation import clock
 
-READERS: Mapping[str, Callable[[Path], Iterator[Foreign]]] = MappingProxyType(
+READERS: Mapping[str, Callable[[Path], Iterator[Found]]] = MappingProxyType(
     {"mem0": mem0.read, "mempalace": mempalace.read, "chatgpt": chatgpt.read, "claude": claude.read}
 )
 
 
-def read_export(kind: str, path: Path) -> list[Foreign]:
-    """All messages of an export, each checked. Reading it twice gives the same idempotency keys.
+def read_export(
+    kind: str,
+    path: Path,
+    *,
+    limits: Limits | None = None,
+    now: datetime | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> list[Foreign]:
+    """All messages of an export that can be stored. Reading it twice gives the same idempotency keys.
 
-    Raises `InvalidInputError` for an unknown kind, or what cannot be read; `EmptyTextError` where it holds no message.
+    `report` is called with a sentence about each thing that is left out or changed: a conversation that cannot be read,
+    a text that is cut to `limits.max_message_bytes`, a time that lies in the future.
+
+    Raises `InvalidInputError` for an unknown kind, or if nothing can be read; `EmptyTextError` if there is no message.
     """
     if kind not in READERS:
         raise InvalidInputError(f"unknown kind of export {kind!r}; kinds are {', '.join(READERS)}")
     if not path.exists():
         raise InvalidInputError(f"there is no file or folder {path}")
-    found = []
+    found: list[Foreign] = []
+    first: InvalidInputError | None = None
+    bounds, at = Limits() if limits is None else limits, clock(now)
     for number, one in enumerate(READERS[kind](path), start=1):
-        try:
-            check_message(one.message)
-        except NscmaError as error:
-            raise InvalidInputError(f"{path}: message {number}: {error}") from error
-        found.append(one)
+        fitting = one if isinstance(one, InvalidInputError) else fitted(one, bounds, at)
+        if isinstance(fitting, InvalidInputError):
+            place = "" if fitting is one else f"message {number}: "
+            first = first or fitting
+            report(f"{place}{fitting}; it is left out")
+            continue
+        for fault in fitting.faults:
+            report(f"message {number}: {fault}")
+        found.append(fitting)
     if not found:
-        raise EmptyTextError(f"{path} holds no message; is it an export of {kind}?")
+        raise first or EmptyTextError(f"{path} holds no message; is it an export of {kind}?")
     return found
 
 

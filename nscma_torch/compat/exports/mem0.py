@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nscma_torch.compat.exports.archives import json_files
-from nscma_torch.compat.exports.foreign import Foreign, mapping, role_of, time_of
+from nscma_torch.compat.exports.foreign import Foreign, Found, role_of, time_in, until_fault
 from nscma_torch.compat.exports.foreign_sqlite import opened, rows, tables
 from nscma_torch.compat.exports.qdrant_points import payloads
 from nscma_torch.compat.mem0.expiry import day_of, end_of
@@ -23,13 +23,14 @@ _OWN = frozenset(
     {"id", "memory", "data", "hash", "metadata", "score", "score_details", "created_at", "updated_at", "actor_id"}
     | {"role", "expiration_date", "text_lemmatized", "attributed_to", *IDS}
 )
+_Item = Mapping[str, Any] | InvalidInputError
 _HISTORY = """
     SELECT memory_id, new_memory, created_at, updated_at, is_deleted, actor_id, role FROM history
     ORDER BY created_at, DATETIME(updated_at), rowid
 """
 
 
-def read(path: Path) -> Iterator[Foreign]:
+def read(path: Path) -> Iterator[Found]:
     """Memories in the order of their times, where the source gives them in none."""
     if path.is_dir():
         items = _folder(path)
@@ -37,13 +38,20 @@ def read(path: Path) -> Iterator[Foreign]:
         items = _json(path)
     else:
         items = _database(path)
-    for item in sorted(items, key=lambda item: str(item.get("created_at") or "")):
+    memories = []
+    for item in items:
+        if isinstance(item, InvalidInputError):
+            yield item
+        else:
+            memories.append(item)
+    for item in sorted(memories, key=lambda item: str(item.get("created_at") or "")):
         text = item.get("memory") or item.get("data")
         if isinstance(text, str) and text.strip():
-            yield _foreign(text, item)
+            yield from until_fault(_foreign(text, item))
 
 
-def _foreign(text: str, item: Mapping[str, Any]) -> Foreign:
+def _foreign(text: str, item: Mapping[str, Any]) -> Iterator[Found]:
+    when, faults = time_in(item.get("created_at"))
     kept = {key: value for key, value in item.items() if key not in _OWN}
     inner = item.get("metadata")
     metadata = {**kept, **(inner if isinstance(inner, Mapping) else {})}
@@ -51,16 +59,16 @@ def _foreign(text: str, item: Mapping[str, Any]) -> Foreign:
     message = Message(
         role=role_of(item.get("role")),
         content=text,
-        timestamp=time_of(item.get("created_at")),
+        timestamp=when,
         name=name if isinstance(name, str) and name else None,
         metadata=metadata,
         idempotency_key=f"mem0:{item['id']}",
     )
     ids = {name: item[name] for name in IDS if item.get(name)}
-    return Foreign(message, ids, end_of(day_of(item.get("expiration_date"))))
+    yield Foreign(message, ids, end_of(day_of(item.get("expiration_date"))), faults)
 
 
-def _folder(path: Path) -> Iterator[Mapping[str, Any]]:
+def _folder(path: Path) -> Iterator[_Item]:
     stores = [
         file
         for file in sorted(path.glob("collection/*/storage.sqlite"))
@@ -75,22 +83,26 @@ def _folder(path: Path) -> Iterator[Mapping[str, Any]]:
         raise InvalidInputError(f"{path} is neither a local Qdrant store nor a folder with history.db; name a file")
 
 
-def _json(path: Path) -> Iterator[Mapping[str, Any]]:
+def _json(path: Path) -> Iterator[_Item]:
     for name, content in json_files(path, r".*\.json"):
         if isinstance(content, Mapping) and isinstance(content.get("docstore"), Mapping):  # FAISS
             for key, payload in content["docstore"].items():
-                yield {**mapping(payload, f"{name}: {key}"), "id": key}
+                if isinstance(payload, Mapping):
+                    yield {**payload, "id": key}
+                else:
+                    yield MalformedInputError(f"{name}: {key} is not an object but {type(payload).__name__}")
             return
         items = content.get("results", content.get("memories")) if isinstance(content, Mapping) else content
         if not isinstance(items, list):
             raise MalformedInputError(f'{name} is not what mem0 gives: {{"results": […]}}, a list, or a FAISS docstore')
         for number, item in enumerate(items, start=1):
-            if "id" not in mapping(item, f"{name}: memory {number}"):
-                raise MalformedInputError(f"{name}: memory {number} has no id")
-            yield item
+            if isinstance(item, Mapping) and "id" in item:
+                yield item
+            else:
+                yield MalformedInputError(f"{name}: memory {number} is no object with an id")
 
 
-def _database(path: Path) -> Iterator[Mapping[str, Any]]:
+def _database(path: Path) -> Iterator[_Item]:
     with opened(path) as connection:
         known = tables(connection)
         if "points" in known:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.compat.exports.foreign import Foreign, time_of
+from nscma_torch.compat.exports.foreign import Foreign, Found, time_in
 from nscma_torch.compat.exports.foreign_sqlite import opened, rows
 from nscma_torch.errors import InvalidInputError, MalformedInputError
 from nscma_torch.records import Message
@@ -32,18 +33,22 @@ _EXACT = """
     FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ? ORDER BY d.rowid
 """
 _DOCUMENT = "chroma:document"
+_Drawer = tuple[str, str, dict[str, Any]]
 _TECHNICAL = frozenset({_DOCUMENT, "id_recipe", "normalize_version", "convo_chunker_version", "source_mtime"})
 
 
-def read(path: Path) -> Iterator[Foreign]:
+def read(path: Path) -> Iterator[Found]:
     """Drawers of a palace (its folder, or the database in it), file by file and in the order of their stretches."""
     file = _file(path)
     reader = _exact if file.name.startswith("sqlite_exact") else _chroma
     with opened(file) as connection:
-        drawers = list(reader(connection, file))
+        found = list(reader(connection, file))
+    yield from (one for one in found if isinstance(one, InvalidInputError))
+    drawers = [one for one in found if not isinstance(one, InvalidInputError)]
     for key, text, fields in sorted(drawers, key=lambda drawer: _order(drawer[2])):
         if text.strip() and fields.get("ingest_mode") != "registry":
-            yield Foreign(_message(key, text, fields), {})
+            when, faults = time_in(fields.get("authored_at"), fields.get("filed_at"))
+            yield Foreign(_message(key, text, fields, when), {}, faults=faults)
 
 
 def _file(path: Path) -> Path:
@@ -56,13 +61,13 @@ def _file(path: Path) -> Path:
     raise InvalidInputError(f"{path} is no palace: it holds neither chroma.sqlite3 nor sqlite_exact.sqlite3")
 
 
-def _message(key: str, text: str, fields: Mapping[str, Any]) -> Message:
+def _message(key: str, text: str, fields: Mapping[str, Any], when: datetime | None) -> Message:
     source = fields.get("source_file")
     place = f"{fields.get('wing') or 'unknown'}/{fields.get('room') or 'general'}"
     return Message(
         role="document",
         content=text,
-        timestamp=time_of(fields.get("authored_at") or fields.get("filed_at")),
+        timestamp=when,
         source=source if isinstance(source, str) and source else place,
         metadata={name: value for name, value in fields.items() if name not in _TECHNICAL},
         idempotency_key=f"mempalace:{key}",
@@ -74,7 +79,7 @@ def _order(fields: Mapping[str, Any]) -> tuple[str, int]:
     return str(fields.get("source_file") or ""), number if isinstance(number, int) else 0
 
 
-def _chroma(connection: sqlite3.Connection, _: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _chroma(connection: sqlite3.Connection, _: Path) -> Iterator[_Drawer]:
     drawers: dict[str, dict[str, Any]] = {}
     for row in rows(connection, _CHROMA, (_COLLECTION,)):
         drawers.setdefault(row["id"], {})[row["key"]] = row["value"]
@@ -82,10 +87,11 @@ def _chroma(connection: sqlite3.Connection, _: Path) -> Iterator[tuple[str, str,
         yield key, str(fields.get(_DOCUMENT) or ""), fields
 
 
-def _exact(connection: sqlite3.Connection, file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _exact(connection: sqlite3.Connection, file: Path) -> Iterator[_Drawer | InvalidInputError]:
     for row in rows(connection, _EXACT, (_COLLECTION,)):
         try:
             fields = json.loads(row["metadata"])
         except ValueError as error:
-            raise MalformedInputError(f"{file}: the metadata of drawer {row['id']} are not JSON: {error}") from error
-        yield row["id"], row["document"], fields if isinstance(fields, dict) else {}
+            yield MalformedInputError(f"{file}: the metadata of drawer {row['id']} are not JSON: {error}")
+            continue
+        yield row["id"], str(row["document"] or ""), fields if isinstance(fields, dict) else {}

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.compat.exports.importing import read_export
-from nscma_torch.errors import EmptyTextError, InvalidInputError, MalformedInputError, TimestampError
+from nscma_torch.config import Limits
+from nscma_torch.errors import EmptyTextError, InvalidInputError, MalformedInputError
 from nscma_torch.records import Message
 
 
@@ -146,12 +147,11 @@ def test_claude(write):
         ("chatgpt", {"a": 1}, MalformedInputError, "not a list"),
         ("chatgpt", [5], MalformedInputError, "conversation 1"),
         ("chatgpt", [{"title": "x"}], MalformedInputError, "mapping"),
-        ("chatgpt", [conversation(node("a", "a", "user", ["x"]), current="a")], MalformedInputError, "own ancestor"),
+        ("chatgpt", [conversation(node("a", "a"), current="a")], MalformedInputError, "own ancestor"),
         ("chatgpt", [conversation(node("a", None), current="b")], MalformedInputError, "missing"),
         ("chatgpt", [conversation(node("last", None))], EmptyTextError, "no message"),
         ("chatgpt", "[{", MalformedInputError, "line 1"),
         ("claude", [{"uuid": "x"}], MalformedInputError, "chat_messages"),
-        ("claude", [{"chat_messages": [said("u", "human", "x", created_at="soon")]}], TimestampError, "not a time"),
         ("claude", [], EmptyTextError, "no message"),
         ("gemini", [], InvalidInputError, "chatgpt, claude"),
     ],
@@ -159,6 +159,68 @@ def test_claude(write):
 def test_what_is_no_such_export(write, kind, content, error, words):
     with pytest.raises(error, match=words):
         read(write(content), kind)
+
+
+def unlinked(*nodes):
+    """The nodes as exports without `parent` have them."""
+    return [{key: value for key, value in one.items() if key != "parent"} for one in nodes]
+
+
+GOOD = conversation(node("last", None, "user", ["I grow tomatoes."]))
+THREE = (node("a", None, "user", ["1"]), node("b", "a", "assistant", ["2"]), node("last", "b", "user", ["3"]))
+TIMED = [node(key, None, "user", [key], when=when) for key, when in (("2", 20.0), ("3", 30.0), ("1", 10.0))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "texts", "told"),
+    [
+        ("chatgpt", None, [], "conversation 2 is not an object"),
+        ("chatgpt", {"title": "x", "mapping": None}, [], "mapping is not an object"),
+        ("chatgpt", conversation(*THREE, current="zz"), ["1", "2", "3"], "node 'zz' is missing"),
+        ("chatgpt", conversation(*THREE[1:]), ["2", "3"], "node 'a' is missing"),
+        ("chatgpt", conversation(*unlinked(*TIMED)), ["1", "2", "3"], None),
+        ("chatgpt", conversation(*unlinked({**THREE[0], "children": ["last"]}, THREE[2])), ["1", "3"], None),
+        (
+            "chatgpt",
+            conversation(node("last", None, "user", ["I went to Oslo \ud83d"])),
+            ["I went to Oslo \ufffd"],
+            "U+FFFD",
+        ),
+        ("chatgpt", conversation(node("last", None, "user", ["x"]), title="Trip \ud83c"), ["x"], None),
+        (
+            "chatgpt",
+            conversation(node("last", None, "user", ["ab" * 9])),
+            ["ab" * 5],
+            "cut to limits.max_message_bytes",
+        ),
+        ("chatgpt", conversation(node("last", None, "user", ["x"], when=4e9)), ["x"], "lies in the future"),
+        ("chatgpt", conversation(node("last", None, "user", ["x"], when="soon")), ["x"], "'soon' is not a time"),
+        ("claude", {"uuid": "x", "chat_messages": None}, [], "chat_messages is not a list"),
+        (
+            "claude",
+            {"uuid": "x", "chat_messages": [None, said("u", "human", "x")]},
+            ["x"],
+            "message 1 is not an object",
+        ),
+        ("claude", {"chat_messages": [said("u", None, "x"), said("v", "human", "y")]}, ["y"], "unknown sender None"),
+        ("claude", {"chat_messages": [said("u", "human", "x", attachments=5, content=None)]}, ["x"], None),
+        ("claude", {"chat_messages": [said("u", "human", "x", created_at="soon")]}, ["x"], "not a time"),
+    ],
+)
+def test_what_is_wrong_with_a_conversation_is_told_and_the_others_are_read(write, kind, bad, texts, told):
+    good = GOOD if kind == "chatgpt" else {"uuid": "g", "chat_messages": [said("u", "human", "I grow tomatoes.")]}
+    reports: list[str] = []
+    limits = Limits(max_message_bytes=10 if told is not None and "cut" in told else 20)
+    path = write(json.dumps([good, bad, good | {"conversation_id": "8f3a2b1d", "uuid": "h"}]))
+    first, *found, last = read_export(
+        kind, path, limits=limits, now=datetime(2026, 1, 1, tzinfo=UTC), report=reports.append
+    )
+    assert first.message.content.startswith("I grow tom") and last.message.content == first.message.content
+    assert [one.message.content for one in found] == texts
+    if told is None:
+        assert not reports
+    else:
+        assert any(told in one for one in reports), reports
 
 
 def test_a_path_without_an_export(tmp_path):
