@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -86,6 +87,8 @@ if TYPE_CHECKING:
     from nscma_torch.curator.skills import FoundSkill
     from nscma_torch.encode.replay import Redecision
     from nscma_torch.retrieval.store_module import StoreModule
+
+_log = logging.getLogger("nscma")
 
 
 class Memory:
@@ -624,11 +627,14 @@ class Memory:
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """What sleep has written down of the user: dated lines with the ids of their facts, then portrait and insights.
 
-        These (sections [daily] and [insights]) have the ids of the messages that they rest on.
+        These (sections [daily] and [insights]) have the ids of the messages that they rest on. What was deleted or
+        corrected since is left out.
         """
+        from nscma_torch.curator.profile import standing_lines
+
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
-            lines = profiles.of_scope(connection, scope)
+            lines = standing_lines(connection, scope, self.components.relations)
             known = [one for kind in profiles.DERIVED for one in derived_texts.of_scope(connection, scope, kind)]
         return lines + [
             ProfileLine(number, one.text, one.until.date(), (), one.episode_ids, one.confidence)
@@ -765,20 +771,33 @@ class Memory:
             unsound = self.components.database.problems(connection)
             return unsound + check.problems(connection, single=self._single_relations())
 
-    def export(self, *, user_id: str | None = None) -> Iterator[str]:
-        """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory."""
+    def export(self, *, user_id: str | None = None, report: Callable[[str], None] = _log.warning) -> Iterator[str]:
+        """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory.
+
+        If the file is damaged, the messages that can be read are exported, and `report` is called with a sentence about
+        each loss; by default it is logged.
+        """
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
-            yield from transfer.export(connection, user)
+            yield from transfer.export(connection, user, report)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
         """Read an export, all of it or nothing; returns the number of rows.
 
-        Its users must be new to the store, and it must hold nothing that `verify` would report.
+        Its users must be new to the store, and it must hold nothing that `verify` would report. What follows from
+        messages is made anew where the export is of a damaged store.
         """
+        from nscma_torch.encode.reindex import reindex
+
         stream = checked_stream(lines, "lines must be the lines of an export, such as an open file")
         with self.components.database.write(ALL_USERS) as connection:
-            return transfer.import_(connection, stream, single=self._single_relations(), progress=progress)
+            return transfer.import_(
+                connection,
+                stream,
+                single=self._single_relations(),
+                rebuild=lambda connection, user: reindex(connection, self.components.indexer, user),
+                progress=progress,
+            )
 
     def _single_relations(self) -> list[str]:
         """The relations that hold one object at a time: none where a model decides, which may keep two of any."""

@@ -6,7 +6,7 @@ import json as jsonlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -57,17 +57,19 @@ def export(
         _export_foreign(kind, target, user, store, config, json)
         return
     lines, total = 0, None
+    lost: list[str] = []
     with opened(store, config) as memory, progress("exporting") as advance:
         if target == "-":
-            for lines, line in enumerate(memory.export(user_id=user)):
+            for lines, line in enumerate(memory.export(user_id=user, report=lost.append)):
                 total = total if lines else rows_of(line)
                 sys.stdout.write(line + "\n")
                 advance(lines, total)
+            _report_lost(lost)
             return
         try:
             _refuse_target(Path(target), store)
             with _replacing(Path(target)) as out:
-                for lines, line in enumerate(memory.export(user_id=user), start=1):
+                for lines, line in enumerate(memory.export(user_id=user, report=lost.append), start=1):
                     total = rows_of(line) if lines == 1 else total
                     out.write(line + "\n")
                     advance(lines - 1, total)
@@ -77,6 +79,15 @@ def export(
         print_json({"file": target, "lines": lines})
     else:
         say(f"exported {lines} lines to {plain(target)}")
+    _report_lost(lost)
+
+
+def _report_lost(lost: Sequence[str]) -> None:
+    """Say what of a damaged store could not be exported, and end with exit code 1."""
+    for told in lost:
+        warn(f"warning: {told}")
+    if lost:
+        raise typer.Exit(1)
 
 
 def _export_foreign(kind: str, target: str, user: str | None, store: str, config: Path | None, json: bool) -> None:

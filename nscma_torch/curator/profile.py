@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -80,9 +81,27 @@ def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSe
     return [_line(number, own, schema) for number, own in enumerate(chosen)]
 
 
+def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list[ProfileLine]:
+    """The profile without what rests on facts that were deleted, corrected or ended since it was written."""
+    written = profiles.of_scope(connection, scope)
+    ids = {fact_id for line in written for fact_id in line.fact_ids}
+    held = {fact.id: fact for fact in facts.select_facts(connection, scope, ids=ids, statuses=("active",))}
+    lines = []
+    for line in written:
+        own = [held[fact_id] for fact_id in line.fact_ids if fact_id in held]
+        if own:
+            text = line.text if len(own) == len(line.fact_ids) else _text(own, schema)
+            lines.append(replace(line, number=len(lines), text=text, fact_ids=tuple(fact.id for fact in own)))
+    return lines
+
+
+def _text(own: Sequence[Fact], schema: Schema) -> str:
+    """One sentence for facts of one subject, relation and topic."""
+    first, objects = own[0], ", ".join(fact.object for fact in own)
+    return sentence(Statement(first.subject, first.relation, objects, first.topic), schema)
+
+
 def _line(number: int, own: Sequence[_Known], schema: Schema) -> ProfileLine:
-    fact = own[0].fact
-    objects = ", ".join(one.fact.object for one in own)
-    text = sentence(Statement(fact.subject, fact.relation, objects, fact.topic), schema)
+    text = _text([one.fact for one in own], schema)
     day = max(one.fact.valid_from or one.told for one in own).date()
     return ProfileLine(number, text, day, tuple(one.fact.id for one in own))

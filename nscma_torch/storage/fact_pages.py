@@ -110,7 +110,7 @@ def around(
     Args:
         as_of: what held at this time (microseconds), whatever became of it since; None for what stands now.
     """
-    own = [_standing(as_of), _F.retired_at.is_(None)]
+    own = [_standing(as_of), known(None)]
     found: list[Fact] = []
     total, known_as = 0, name
     for namespace in namespaces.of_scope(connection, scope):
@@ -156,7 +156,7 @@ def _beyond(
 
 
 def _mentions(connection: Connection, scope: Scope) -> Select[Any]:
-    within = (_F.namespace.in_(namespaces.of_scope(connection, scope)), _F.retired_at.is_(None), _standing(None))
+    within = (_F.namespace.in_(namespaces.of_scope(connection, scope)), known(None), _standing(None))
     both = union_all(*(select(column.label("key")).where(*within) for column in (_F.subject, _F.object_key))).subquery()
     return select(both.c.key)
 

@@ -18,6 +18,7 @@ from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.fact_schema import fact_sources, facts, statements
 from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
+from nscma_torch.storage.statements import counting
 from nscma_torch.storage.streams import derive_id
 
 FORGETTING = "forgetting"  # a value of `archived_by`
@@ -223,9 +224,7 @@ def select_facts(
     if ids is not None:
         clauses.append(_F.id.in_(sorted(ids)))
     if scope.run_id is not None:
-        run = select(_S.seq).join(fact_sources, fact_sources.c.statement_seq == _S.seq)
-        run = run.join(episodes, episodes.c.seq == _S.episode_seq)
-        clauses.append(exists(run.where(fact_sources.c.fact_seq == _F.seq, episodes.c.run_id == scope.run_id)))
+        clauses.append(_said(episodes.c.run_id == scope.run_id))
     found: list[Fact] = []
     for namespace in namespaces.of_scope(connection, scope):
         into = entities.canonical(connection, namespace)
@@ -242,10 +241,21 @@ def fitting(connection: Connection, namespace: str, *clauses: ColumnElement[bool
 
 
 def known(known_at: int | None) -> ColumnElement[bool]:
-    """Condition: believed at this time (microseconds); None for now."""
+    """Condition: believed at this time (microseconds), None for now, and said by a message that is not hidden.
+
+    A hidden message takes its facts along at once, before the curator has derived the facts without it.
+    """
     if known_at is None:
-        return _F.retired_at.is_(None)
-    return and_(_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at)
+        return and_(_F.retired_at.is_(None), _said(counting()))
+    believed = and_(_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at)
+    return and_(believed, _said(episodes.c.status == "active"))
+
+
+def _said(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Condition: a statement behind the fact, joined with its message, fits."""
+    told = select(_S.seq).join(fact_sources, fact_sources.c.statement_seq == _S.seq)
+    told = told.join(episodes, episodes.c.seq == _S.episode_seq)
+    return exists(told.where(fact_sources.c.fact_seq == _F.seq, condition))
 
 
 def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) -> list[Fact]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, select
 
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
@@ -229,8 +229,12 @@ def _merged(row: Mapping[Any, Any], into: Mapping[str, str]) -> StatementRow:
 
 def _counting(namespace: str) -> Select[Any]:
     query = select(*_COLUMNS).join(episodes, episodes.c.seq == _S.episode_seq)
-    query = query.where(_S.namespace == namespace, ~_S.withdrawn, ~_S.superseded)
-    return query.where(episodes.c.status == "active", episodes.c.expires_at.is_(None))
+    return query.where(_S.namespace == namespace, counting())
+
+
+def counting() -> ColumnElement[bool]:
+    """Condition on a statement joined with its message: it counts as evidence."""
+    return and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active", episodes.c.expires_at.is_(None))
 
 
 def said(row: StatementRow) -> tuple[int, int, int, int]:

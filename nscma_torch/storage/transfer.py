@@ -11,10 +11,10 @@ import base64
 import json
 import math
 import struct
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, exc, func, select, true
+from sqlalchemy import Column, Connection, Select, Table, exc, select, true
 
 from nscma_torch.errors import (
     EmbedderMismatchError,
@@ -25,7 +25,7 @@ from nscma_torch.errors import (
     ScopeError,
 )
 from nscma_torch.records import Scope
-from nscma_torch.storage import check, fingerprint, leases, summary_context, unit_changes
+from nscma_torch.storage import check, fingerprint, leases, salvage, summary_context, unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
@@ -52,6 +52,7 @@ from nscma_torch.storage.schema import (
 from nscma_torch.storage.streams import first_version
 
 FORMAT = "nscma-export"
+_DAMAGED = "damaged"  # key of the header: what could not be read
 _ORDER: tuple[Table, ...] = (
     *(users, streams, episodes, units, unit_sources, vectors, postings, history, jobs),
     *(hierarchies, nodes, personas, links, node_units),
@@ -81,23 +82,61 @@ _DAY = 86_400  # seconds
 _BATCH = 1024
 
 
-def export(connection: Connection, user_id: str | None = None) -> Generator[str, None, None]:
-    """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there."""
-    known = select(users.c.user_id).where(users.c.user_id == user_id)
-    if user_id is not None and connection.execute(known).first() is None:
-        raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
-    bounds = {table: true() if user_id is None else table.c.user_id == user_id for table in _ORDER}
-    counts = (select(func.count()).select_from(table).where(bound) for table, bound in bounds.items())
-    rows = sum(connection.execute(count).scalar_one() for count in counts)
-    own = fingerprint.stored(connection)
-    store = {fingerprint.KEY: own, summary_context.KEY: summary_context.was_used(connection)}
+def export(
+    connection: Connection, user_id: str | None = None, report: Callable[[str], None] = lambda _: None
+) -> Generator[str, None, None]:
+    """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there.
+
+    Of a store whose file is damaged the messages and their history are exported, as far as they can be read; the header
+    says so, and `report` is called with a sentence about each loss.
+    """
+    try:
+        known = select(users.c.user_id).where(users.c.user_id == user_id)
+        if user_id is not None and connection.execute(known).first() is None:
+            raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
+        queries = {table: _of_table(table, user_id) for table in _ORDER}
+        rows = sum(_count(connection, query) for query in queries.values())  # as they are read below: damage shows
+        own = fingerprint.stored(connection)
+        store = {fingerprint.KEY: own, summary_context.KEY: summary_context.was_used(connection)}
+    except exc.DBAPIError as error:
+        if not salvage.is_damage(error):
+            raise
+        yield from _of_damaged(connection, user_id, report)
+        return
     yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **store, "rows": rows})
-    for table, bound in bounds.items():
-        query = select(table).where(bound).order_by(*table.primary_key.columns)
+    for table, query in queries.items():
         with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
             for row in found.mappings():
-                fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
-                yield json.dumps({"table": table.name, **fields}, ensure_ascii=False)
+                yield _line(table, row)
+
+
+def _of_table(table: Table, user_id: str | None) -> Select[Any]:
+    bound = true() if user_id is None else table.c.user_id == user_id
+    return select(table).where(bound).order_by(*table.primary_key.columns)
+
+
+def _count(connection: Connection, query: Select[Any]) -> int:
+    with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
+        return sum(map(len, found.partitions()))
+
+
+def _of_damaged(
+    connection: Connection, user_id: str | None, report: Callable[[str], None]
+) -> Generator[str, None, None]:
+    lost: list[str] = []
+    rows = salvage.log_rows(connection, user_id, lost.append)
+    lost.append("what follows from messages (units, vectors, facts, hierarchies) is left out; an import makes it anew")
+    for told in lost:
+        report(told)
+    header = {fingerprint.KEY: None, summary_context.KEY: False, "rows": len(rows), _DAMAGED: lost}
+    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **header}, ensure_ascii=False)
+    for table, row in rows:
+        yield _line(table, row)
+
+
+def _line(table: Table, row: Mapping[str, Any]) -> str:
+    fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+    return json.dumps({"table": table.name, **fields}, ensure_ascii=False)
 
 
 def import_(
@@ -106,6 +145,7 @@ def import_(
     *,
     user_id: str | None = None,
     single: Collection[str] = (),
+    rebuild: Callable[[Connection, str], None] = lambda _, __: None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Read an export inside a write transaction; returns the number of rows.
@@ -116,6 +156,7 @@ def import_(
     Args:
         user_id: the one user that the export may hold; None for any.
         single: the relations that hold one object at a time.
+        rebuild: makes the units of a user's messages anew, where the export is of a damaged store.
 
     Raises:
         ForbiddenError: the export holds another user than `user_id`.
@@ -125,7 +166,7 @@ def import_(
         InvalidInputError: the store already holds one of the users.
     """
     numbered = enumerate(lines, start=1)
-    announced = _announced(connection, next(numbered, (1, ""))[1])
+    announced, damaged = _announced(connection, next(numbered, (1, ""))[1])
     shift: dict[tuple[str, int], int] = {}
     waiting: list[tuple[int, dict[str, Any]]] = []  # with their line numbers
     current: Table | None = None
@@ -162,6 +203,8 @@ def import_(
             f"the export has {total} of its {announced} rows: it was cut, or put together of several; export it anew, "
             "or import several one by one"
         )
+    for user in sorted(declared) if damaged else ():
+        rebuild(connection, user)
     for some in pages(sorted(declared)):
         broken = check.problems(connection, some, single=single)
         if broken:
@@ -169,8 +212,8 @@ def import_(
     return total
 
 
-def _announced(connection: Connection, line: str) -> int:
-    """The number of rows that a header announces, once it fits this store."""
+def _announced(connection: Connection, line: str) -> tuple[int, bool]:
+    """The number of rows that a header announces, once it fits this store; and whether it is of a damaged one."""
     try:
         header = json.loads(line)
     except ValueError:
@@ -197,7 +240,7 @@ def _announced(connection: Connection, line: str) -> int:
     rows = header.get("rows")
     if not isinstance(rows, int) or rows < 0:
         raise MalformedInputError("the header does not say how many rows follow; export it anew", line=1)
-    return rows
+    return rows, bool(header.get(_DAMAGED))
 
 
 def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:

@@ -1,0 +1,86 @@
+"""Read the log of a damaged SQLite store, as far as it can be read: users, streams, messages and their history.
+
+What follows from messages (units, vectors, facts) is not read: an import makes it anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, exc, literal_column, select
+
+from nscma_torch.storage.episodes import text_hash
+from nscma_torch.storage.schema import episodes, history, streams, users
+
+LOG: tuple[Table, ...] = (users, streams, episodes, history)
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+Row = dict[str, Any]
+
+
+def is_damage(error: exc.DBAPIError) -> bool:
+    """True if the database file itself is broken."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF in _CORRUPT
+
+
+def log_rows(connection: Connection, user_id: str | None, report: Callable[[str], None]) -> list[tuple[Table, Row]]:
+    """The rows of the log that can be read, of all users or one, in the order in which an import needs them.
+
+    `report` is called with a sentence about each loss. Streams and users whose rows are lost are made of the messages.
+    """
+    found: dict[str, list[Row]] = {}
+    for table in LOG:
+        rows, whole = _scanned(connection, table)
+        found[table.name] = [row for row in rows if user_id in (None, row["user_id"])]
+        if not whole:
+            report(f"table {table.name} is damaged: {len(found[table.name]):,} of its rows can be read")
+    said = found[episodes.name]
+    for row in said:
+        if row["text_hash"] != text_hash(row["text"]):
+            row["text_hash"] = text_hash(row["text"])
+            report(f"the text of message {row['id']} is damaged: it is not the text that was stored")
+    known = {row["seq"] for row in said}
+    told = [row for row in found[history.name] if row["episode_seq"] in known]
+    if len(told) < len(found[history.name]):
+        report(f"{len(found[history.name]) - len(told):,} entries of the history belong to messages that are lost")
+    of_streams = _streams(found[streams.name], said)
+    owners = {row["user_id"] for row in (*found[users.name], *of_streams)}
+    of_users = [{"user_id": owner, "generation": 0, "epoch": 0} for owner in sorted(owners)]
+    tables = ((users, of_users), (streams, of_streams), (episodes, said), (history, told))
+    return [(table, row) for table, rows in tables for row in rows]
+
+
+def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
+    """The rows of a table from both ends up to the damage, without any index; and whether these are all."""
+    place = literal_column("rowid")
+    found: dict[int, Row] = {}
+    for order in (place.asc(), place.desc()):
+        query = select(place.label("place"), *table.c).select_from(table).order_by(order)
+        try:
+            with connection.execute(query.execution_options(yield_per=1)) as rows:
+                for row in rows.mappings():
+                    found[row["place"]] = {column.name: row[column.name] for column in table.c}
+        except exc.DBAPIError as error:
+            if not is_damage(error):
+                raise
+        else:
+            return list(found.values()), True
+    return [found[key] for key in sorted(found)], False
+
+
+def _streams(known: Iterable[Row], said: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The streams of all messages; one whose row is lost begins anew, and its document has no name."""
+    by_id = {row["id"]: dict(row) for row in known}
+    for row in said:
+        stream = by_id.setdefault(
+            row["stream_id"],
+            {
+                **dict.fromkeys(column.name for column in streams.c),
+                **{name: row[name] for name in ("user_id", "agent_id", "run_id")},
+                **{"id": row["stream_id"], "next_position": 0, "version": 1},
+            },
+        )
+        stream["next_position"] = max(stream["next_position"], row["position"] + 1)
+    return [by_id[key] for key in sorted(by_id)]

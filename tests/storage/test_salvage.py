@@ -1,0 +1,76 @@
+"""The export of a store with one damaged page: what can be read, a report of the rest, and an import that works."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nscma_torch.cli import app
+from nscma_torch.memory import Memory
+
+Open = Callable[..., Memory]
+PAGE = 4096
+MESSAGES = 90
+
+
+def pages_of(path: Path, name: str) -> tuple[int, list[int]]:
+    """The root page of a table or index, and the pages below it, numbered from 1."""
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    page = path.read_bytes()[(root - 1) * PAGE : root * PAGE]
+    if page[0] not in (2, 5):  # of an index, of a table: pages with pages below them
+        return root, []
+    places = (
+        int.from_bytes(page[at : at + 2], "big") for at in range(12, 12 + 2 * int.from_bytes(page[3:5], "big"), 2)
+    )
+    return root, [int.from_bytes(page[at : at + 4], "big") for at in places]
+
+
+def damage(path: Path, page: int) -> None:
+    with path.open("r+b") as file:
+        file.seek((page - 1) * PAGE)
+        file.write(bytes(PAGE))
+
+
+@pytest.fixture
+def store(open_memory: Open, tmp_path: Path) -> Path:
+    memory = open_memory()
+    memory.add([f"Locker {number} is in hall {number % 7}." for number in range(MESSAGES)], user_id="ana")
+    memory.delete(memory.log(user_id="ana")[0].id, user_id="ana")
+    memory.components.database.close()
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return tmp_path / "store.db"
+
+
+@pytest.mark.parametrize(
+    ("table", "least"),
+    [("postings", MESSAGES), ("users", MESSAGES), ("streams", MESSAGES), ("episodes", MESSAGES // 2)],
+)
+def test_what_can_be_read_is_exported_and_imported(table: str, least: int, store: Path, open_memory: Open) -> None:
+    root, below = pages_of(store, table)
+    damage(store, below[len(below) // 2] if table == "episodes" else root)
+    memory = open_memory(store.name)
+    told: list[str] = []
+    lines = list(memory.export(report=told.append))
+    assert told[-1].startswith("what follows from messages")
+    assert any(f"table {table} is damaged" in one for one in told) == (table != "postings")
+    other = open_memory("other.db")
+    other.import_(lines)
+    log = other.log(user_id="ana")
+    assert least <= len(log) <= MESSAGES and (len(log) == MESSAGES) == (table != "episodes")
+    other.flush()
+    assert other.verify() == [] and other.search("locker hall", user_id="ana")
+    assert len(other.get_all(user_id="ana", limit=None)) == len(log) - (log[0].status == "deleted")
+
+
+def test_the_command_says_what_was_lost(store: Path, tmp_path: Path) -> None:
+    damage(store, pages_of(store, "users")[0])
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "out.jsonl"), "--store", str(store)])
+    assert done.exit_code == 1 and "table users is damaged" in " ".join(done.output.split())
+    assert (tmp_path / "out.jsonl").read_text().count("Locker") == MESSAGES
