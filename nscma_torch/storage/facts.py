@@ -241,14 +241,13 @@ def fitting(connection: Connection, namespace: str, *clauses: ColumnElement[bool
 
 
 def known(known_at: int | None) -> ColumnElement[bool]:
-    """Condition: believed at this time (microseconds), None for now, and said by a message that is not hidden.
+    """Condition: believed at this time (microseconds).
 
-    A hidden message takes its facts along at once, before the curator has derived the facts without it.
+    None for now: a hidden or edited message takes its facts along at once, before the curator derives them anew.
     """
     if known_at is None:
         return and_(_F.retired_at.is_(None), _said(counting()))
-    believed = and_(_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at)
-    return and_(believed, _said(episodes.c.status == "active"))
+    return and_(_F.recorded_at <= known_at, func.coalesce(_F.retired_at, known_at + 1) > known_at)
 
 
 def _said(condition: ColumnElement[bool]) -> ColumnElement[bool]:

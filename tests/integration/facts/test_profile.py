@@ -82,3 +82,24 @@ def test_disputes_are_settled_when_newer_evidence_outweighs(noted: Open) -> None
     report = memory.sleep(now=day(10))
     assert (report.settled, report.disputed) == (1, 0)
     assert memory.conflicts(user_id="ada") == [] and held(memory) == ["Kyoto"]
+
+
+def test_deleted_and_corrected_messages_take_their_lines_along_at_once(memory: Memory) -> None:
+    """Before any job or sleep has run; what else a line says stays."""
+    home = tell(memory, "{user|lives_in|Rome}", 1, name=None)
+    tea = tell(memory, "{user|likes|tea}", 2, name=None)
+    tell(memory, "{user|likes|jazz}", 3, name=None)
+    tell(memory, "{user|works_at|Acme}", 4, name=None)
+    memory.sleep(now=day(5))
+    assert {"Rome", "tea", "jazz", "Acme"} <= set(" ".join(shown(memory)).replace(",", "").split())
+    memory.delete(home, user_id="ada")
+    memory.update(tea, "Never mind.", user_id="ada")
+    assert held(memory) == ["Acme", "jazz"]
+    words = set(" ".join(shown(memory)).replace(",", "").split())
+    assert {"jazz", "Acme"} <= words and not {"Rome", "tea"} & words
+    tell(memory, "{user|works_at|Bosch}", 6, name=None)
+    assert "Acme" not in " ".join(shown(memory))
+
+
+def shown(memory: Memory) -> list[str]:
+    return [line.text for line in memory.profile(user_id="ada")]
