@@ -158,11 +158,12 @@ def _statement(
     if not _on_topic(fact.topic, passages):
         return None
     shape = schema.shape(relation.name)
-    subject = _named(fact.subject, passages, listener)
+    writer = "user" if unit.role == "document" else ""  # a note's heading speaks of nobody
+    subject = _named(fact.subject, passages, listener, writer)
     if shape in _VERBATIM:
         value = bare(fact.object.text, keep=("a", "new", "around", "about"))
     else:
-        value = _named(fact.object, passages, listener)
+        value = _named(fact.object, passages, listener, writer)
     if not subject or not value or name_key(subject) == name_key(value):
         return None
     if shape == "person" and _UNNAMED.fullmatch(value):
@@ -207,12 +208,13 @@ def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:
     return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 
 
-def _named(span: ReadSpan, passages: Sequence[Passage], listener: str) -> str:
-    """The name of what a span means, "" where that is unclear; "I" and "my" are those of the passage's speaker."""
+def _named(span: ReadSpan, passages: Sequence[Passage], listener: str, writer: str) -> str:
+    """The name of what a span means, "" if that is unclear; "I" and "my" are the writer's, else the speaker's."""
     passage = passages[span.passage]
+    speaker = writer or passage.speaker
     if not span.of_text or span.text.lower() in FIRST_PERSON:
-        return passage.speaker
+        return speaker
     if _UNKNOWN.fullmatch(span.text):
         return ""
     own = span.passage == len(passages) - 1
-    return name_of(span.text, passage.speaker, listener if own else passages[-1].speaker)
+    return name_of(span.text, speaker, listener if own else passages[-1].speaker)

@@ -17,7 +17,7 @@ from nscma_torch.reading.asserted_statements import (
     is_sure,
 )
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader
+from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader, _named
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
@@ -242,3 +242,21 @@ def test_what_nearly_happened_is_not_stated_and_what_was_ruled_out_is_denied() -
     assert read("I nearly sold my canoe.", ("owns", "@", "canoe", "ended")) == []
     assert [one.negated for one in read("I cancelled Acorn.", ("likes", "@", "Acorn", "ended"))] == [True]
     assert [one.negated for one in read("They ruled out Lyon.", ("lives_in", "@", "Lyon", "holds"))] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "of_text", "writer", "name"),
+    [
+        ("I", True, "user", "user"),
+        ("my sister", True, "user", "user's sister"),
+        ("Health", False, "user", "user"),
+        ("I", True, "", "Health"),
+        ("Marta", True, "user", "Marta"),
+    ],
+)
+def test_the_first_person_of_a_note_is_the_user_and_not_its_heading(
+    text: str, of_text: bool, writer: str, name: str
+) -> None:
+    passages = [Passage(f"{text} and more.", "Health", datetime(2026, 1, 1, tzinfo=UTC))]
+    span = ReadSpan(text, 0, 0, len(text), of_text, 1.0)
+    assert _named(span, passages, "", writer) == name
