@@ -86,7 +86,7 @@ def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list
     written = profiles.of_scope(connection, scope)
     ids = {fact_id for line in written for fact_id in line.fact_ids}
     held = {fact.id: fact for fact in facts.select_facts(connection, scope, ids=ids, statuses=("active",))}
-    lines = []
+    lines: list[ProfileLine] = []
     for line in written:
         own = [held[fact_id] for fact_id in line.fact_ids if fact_id in held]
         if own:

@@ -21,7 +21,7 @@ def reindex(connection: Connection, indexer: Indexer, user_id: str) -> None:
         batch = rows[start : start + _BATCH]
         indexed = indexer.index([row["text"] for row in batch], [True] * len(batch))
         for row, own in zip(batch, indexed, strict=True):
-            units.insert(connection, chunk_units(row, own))
+            units.insert(connection, chunk_units(dict(row), own))
             if row["status"] != "active":
                 units.set_status(connection, units.seqs_of_episode(connection, row["seq"]), row["status"])
     connection.execute(episodes.update().where(episodes.c.user_id == user_id).values(encoded=False))

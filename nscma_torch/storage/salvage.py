@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Table, exc, literal_column, select
+from sqlalchemy import ColumnClause, Connection, Table, exc, literal_column, select
 
 from nscma_torch.storage.episodes import text_hash
 from nscma_torch.storage.schema import episodes, history, streams, users
@@ -54,7 +54,7 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
     """The rows of a table from both ends up to the damage, without any index; and whether these are all."""
-    place = literal_column("rowid")
+    place: ColumnClause[int] = literal_column("rowid")
     found: dict[int, Row] = {}
     for order in (place.asc(), place.desc()):
         query = select(place.label("place"), *table.c).select_from(table).order_by(order)

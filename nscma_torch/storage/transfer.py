@@ -107,7 +107,7 @@ def export(
     for table, query in queries.items():
         with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
             for row in found.mappings():
-                yield _line(table, row)
+                yield _line(table, dict(row))
 
 
 def _of_table(table: Table, user_id: str | None) -> Select[Any]:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from nscma_torch.cli import app
 from nscma_torch.memory import Memory
+from nscma_torch.records import Message
 
 Open = Callable[..., Memory]
 PAGE = 4096
@@ -40,7 +41,9 @@ def damage(path: Path, page: int) -> None:
 @pytest.fixture
 def store(open_memory: Open, tmp_path: Path) -> Path:
     memory = open_memory()
-    memory.add([f"Locker {number} is in hall {number % 7}." for number in range(MESSAGES)], user_id="ana")
+    memory.add(
+        [Message("user", f"Locker {number} is in hall {number % 7}.") for number in range(MESSAGES)], user_id="ana"
+    )
     memory.delete(memory.log(user_id="ana")[0].id, user_id="ana")
     memory.components.database.close()
     with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
