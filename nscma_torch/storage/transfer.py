@@ -12,6 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, exc, select, true
@@ -24,7 +25,7 @@ from nscma_torch.errors import (
     NotFoundError,
     ScopeError,
 )
-from nscma_torch.records import Scope
+from nscma_torch.records import Decision, Scope
 from nscma_torch.storage import check, fingerprint, leases, salvage, summary_context, unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seqs, pages
@@ -50,6 +51,7 @@ from nscma_torch.storage.schema import (
     vectors,
 )
 from nscma_torch.storage.streams import first_version
+from nscma_torch.text.json_messages import metadata_json
 
 FORMAT = "nscma-export"
 _DAMAGED = "damaged"  # key of the header: what could not be read
@@ -77,6 +79,7 @@ _TIMES = frozenset(  # columns that hold microseconds
     {"occurred_at", "recorded_at", "expires_at", "at", "valid_from", "valid_to", "said_at", "retired_at", "updated_at"}
     | {"since", "until", "made_at", "begun_by"}
 )
+_DECIDED = {field.name for field in fields(Decision)} - {"parts"}
 _INTEGERS = 1 << 63  # integers of both dialects end before it
 _DAY = 86_400  # seconds
 _BATCH = 1024
@@ -135,8 +138,8 @@ def _of_damaged(
 
 
 def _line(table: Table, row: Mapping[str, Any]) -> str:
-    fields = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
-    return json.dumps({"table": table.name, **fields}, ensure_ascii=False)
+    values = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+    return json.dumps({"table": table.name, **values}, ensure_ascii=False)
 
 
 def import_(
@@ -282,13 +285,23 @@ def _value(column: Column[Any], value: Any) -> Any:
     if column.name == "utc_offset" and abs(value) >= _DAY:
         raise ValueError("is a day or more")
     if column.name in _JSON:
-        json.loads(value)
+        _check_json(column.name, json.loads(value))
     if kind is not bytes:
         return value
     data = base64.b64decode(value, validate=True)
     if column.name == "vector" and not _is_vector(data):
         raise ValueError("is not a vector of finite numbers")
     return data
+
+
+def _check_json(name: str, value: Any) -> None:
+    """Raise ValueError for JSON of a message that could not be read back."""
+    if name in ("metadata", "decision") and not isinstance(value, dict):
+        raise ValueError("is not an object")
+    if name == "metadata":
+        metadata_json(value)
+    if name == "decision" and not {field.name for field in fields(Decision)} >= value.keys() >= _DECIDED:
+        raise ValueError("is not a decision of the gate")
 
 
 def _is_vector(data: bytes) -> bool:
