@@ -92,13 +92,14 @@ class BackgroundWorker:
     def _run(self) -> None:
         try:
             with self._database.write(ONE_BY_ONE) as connection:
-                worker_health.forget_dead(connection, now=_now())
+                worker_health.forget_dead(connection, now=leases.now(connection))
             self._beat()
             self._serve()
         except Exception as error:
             self.error = error
             with suppress(StoreError), self._database.write(ONE_BY_ONE) as connection:
-                worker_health.note_error(connection, None, f"{type(error).__name__}: {error}", _now())
+                text = f"{type(error).__name__}: {error}"
+                worker_health.note_error(connection, None, text, leases.now(connection))
             if not isinstance(error, NscmaError):
                 raise  # a fault of the program's: its traceback is shown
 
@@ -158,7 +159,7 @@ class BackgroundWorker:
 
     def _living(self) -> list[str]:
         with self._database.read(NO_USER) as connection:
-            return worker_health.living(connection, now=_now())
+            return worker_health.living(connection, now=leases.now(connection))
 
     def _is_due(self) -> bool:
         if not self._settings.sleep_interval or time.monotonic() < self._look:
@@ -217,16 +218,13 @@ class BackgroundWorker:
         """Take users whose sleep is to be done, and whom no other worker has."""
         if not self._goes_on():
             return []
-        now = _now()
         with self._database.read(ALL_USERS) as connection:
-            free = leases.free(
-                connection, SLEEP, leases.undone(SLEEP, before=at, now=to_micros(self._clock())), self._owner, now=now
-            )
+            free = leases.free(connection, SLEEP, self._awake(at), self._owner, now=leases.now(connection))
         chosen = self._sleepers.chosen(free)
         if not chosen:
             return []
         with self._database.write(ONE_BY_ONE) as connection:
-            reach = leases.reach(self._settings.lease)
+            now, reach = leases.now(connection), leases.reach(self._settings.lease)
             return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now), longest=reach)
 
     def _sleep_for(self, users: Sequence[str], at: int) -> bool:
@@ -262,7 +260,7 @@ class BackgroundWorker:
             self._notify(f"sleep: {failure}")
             with self._database.write(user_id) as connection:
                 if streams.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
-                    worker_health.note_error(connection, user_id, failure, _now())
+                    worker_health.note_error(connection, user_id, failure, leases.now(connection))
 
     def _goes_on(self) -> bool:
         return not self._stopping.is_set()
@@ -279,9 +277,9 @@ class BackgroundWorker:
 
     def _beat(self) -> None:
         """Give a sign of life, and push the leases of users who are asleep ahead."""
-        now = _now()
-        until = self._until(now)
         with self._database.write(ONE_BY_ONE) as connection:
+            now = leases.now(connection)
+            until = self._until(now)
             worker_health.report(connection, Report(self._owner, now, until, self._state))
             leases.renew(connection, SLEEP, self._owner, until=until)
 
@@ -305,10 +303,5 @@ class BackgroundWorker:
             if self._stopping.is_set():
                 worker_health.withdraw(connection, self._owner)
             else:
-                now = _now()
+                now = leases.now(connection)
                 worker_health.report(connection, Report(self._owner, now, now, self._state))
-
-
-def _now() -> int:
-    """Microseconds of the clock by which leases run."""
-    return time.time_ns() // 1000

@@ -6,12 +6,11 @@ left undone when the time is up, the facts are those of an earlier moment, as a 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from nscma_torch.errors import StoreAccessError, StoreBusyError, StoreFullError
-from nscma_torch.storage import jobs, worker_health
+from nscma_torch.storage import jobs, leases, worker_health
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.database import NO_USER, Database
 from nscma_torch.storage.statement_groups import CURATE
@@ -94,7 +93,7 @@ class Settling:
 
     def _has_worker(self) -> bool:
         with self._database.read(NO_USER) as connection:
-            return bool(worker_health.living(connection, now=time.time_ns() // 1000))
+            return bool(worker_health.living(connection, now=leases.now(connection)))
 
     def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
         with self._database.read(user_id) as connection:

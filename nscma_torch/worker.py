@@ -243,8 +243,8 @@ class Worker:
                     leases.asked(connection, user_id, self._owner)
 
     def _ask_for(self, user_id: str, seconds: float) -> None:
-        until = _now() + int(seconds * 1e6)
         with self._database.write(user_id, wait=seconds) as connection:
+            until = leases.now(connection) + int(seconds * 1e6)
             leases.ask_for(connection, user_id, self._owner, until=until)
 
     @property
@@ -272,7 +272,8 @@ class Worker:
             with self._database.read(ALL_USERS) as connection:
                 wanted = jobs.users_waiting(kinds, up_to=run.up_to)
                 reach = leases.reach(self._lease_seconds)
-                free = leases.free(connection, JOBS, wanted, self._owner, now=_now(), longest=reach)
+                now = leases.now(connection)
+                free = leases.free(connection, JOBS, wanted, self._owner, now=now, longest=reach)
             free = [user_id for user_id in free if user_id not in run.held]
             if run.users is not None:
                 free = [user_id for user_id in free if user_id in run.users]
@@ -285,8 +286,8 @@ class Worker:
         """Lease those of these users that nobody else has."""
         if not user_ids:
             return []
-        now = _now()
         with self._database.write(ONE_BY_ONE, wait=wait) as connection:
+            now = leases.now(connection)
             reach = leases.reach(self._lease_seconds)
             return leases.claim(connection, JOBS, user_ids, self._owner, now=now, until=self._until(now), longest=reach)
 
@@ -298,7 +299,7 @@ class Worker:
         """Push the leases ahead."""
         self._renewed = time.monotonic()
         with self._database.write(ONE_BY_ONE) as connection:
-            leases.renew(connection, JOBS, self._owner, until=self._until(_now()))
+            leases.renew(connection, JOBS, self._owner, until=self._until(leases.now(connection)))
 
     def _until(self, now: int) -> int:
         return now + int(self._lease_seconds * 1e6)
@@ -381,7 +382,7 @@ class Worker:
         if run.user_id is not None:
             return []
         with self._database.read(ALL_USERS) as connection:
-            asking = leases.asking(connection, now=_now())
+            asking = leases.asking(connection, now=leases.now(connection))
         uncut = {kind: size for kind, size in run.circuit.closed(run.sizes).items() if kind in self._uncut}
         for user_id in asking:
             with self._database.read(user_id) as connection:
@@ -443,7 +444,7 @@ class Worker:
             text = f"{type(error).__name__}: {error}"
             if streams.version(connection, user_id)[1] != epoch:  # what it quotes may be erased by now
                 text = jobs.FORGOTTEN
-            worker_health.note_error(connection, user_id, text, _now())
+            worker_health.note_error(connection, user_id, text, leases.now(connection))
             if counted:
                 jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
 
@@ -466,8 +467,3 @@ class Worker:
         finally:
             ended.set()
             renewer.join()
-
-
-def _now() -> int:
-    """Microseconds of the clock by which leases run."""
-    return time.time_ns() // 1000

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.dialects import in_postgres
 from nscma_torch.storage.schema import user_leases, users
 
 JOBS, SLEEP, ASKING = "jobs", "sleep", "asking"
@@ -46,6 +48,17 @@ def is_dead(owner: str) -> bool:
     except PermissionError:  # it lives, under another account
         return False
     return False
+
+
+def now(connection: Connection) -> int:
+    """Microseconds of the clock by which leases run: the PostgreSQL server's, or for a file this machine's.
+
+    Machines that share a PostgreSQL store need no agreeing clocks of their own.
+    """
+    if in_postgres(connection):  # not now(), which stands still within a transaction
+        clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+        return int(connection.exec_driver_sql(clock).scalar_one())
+    return time.time_ns() // 1000
 
 
 def begin(connection: Connection, user_ids: Iterable[str]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.records import Stats
-from nscma_torch.storage import facts, fingerprint, jobs, units, worker_health
+from nscma_torch.storage import facts, fingerprint, jobs, leases, units, worker_health
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.schema import episodes, recalls, streams, users
 
@@ -57,5 +56,5 @@ def collect(connection: Connection, database: Database, user_id: str | None, pro
         stage_seconds=dict(process.stage_seconds),
         language=process.language,
         language_work=dict(process.language_work),
-        workers=worker_health.read(connection, now=time.time_ns() // 1000, errors=user_id is None),
+        workers=worker_health.read(connection, now=leases.now(connection), errors=user_id is None),
     )

@@ -197,8 +197,9 @@ def test_the_lease_of_a_dead_process_is_free_at_once(noted: Open) -> None:
     ended.wait()
     say(memory, "{Ben|lives_in|Rome}")
     with memory.components.database.write(ONE_BY_ONE) as connection:
+        soon = leases.now(connection) + 60_000_000
         for name in (SLEEP, JOBS):
-            leases.claim(connection, name, ["ada"], f"{socket.gethostname()} {ended.pid} x", now=0, until=2**62)
+            leases.claim(connection, name, ["ada"], f"{socket.gethostname()} {ended.pid} x", now=0, until=soon)
     with noted(background=True) as beside:
         assert comes(lambda: homes(beside) == ["Rome"])
 
@@ -211,7 +212,7 @@ def test_one_that_lost_a_user_while_it_was_suspended_leaves_him_to_the_other(not
     def taken(units: Sequence[Unit], **more: Any) -> list[Extraction]:
         with memory.components.database.write(ONE_BY_ONE) as connection:
             leases.release(connection, JOBS, memory.components.worker._owner)
-            leases.claim(connection, JOBS, ["ada"], other, now=0, until=2**62)
+            leases.claim(connection, JOBS, ["ada"], other, now=0, until=leases.now(connection) + 60_000_000)
         return Slow.extract(tasks, units, **more)
 
     tasks.extract = taken  # type: ignore[method-assign]

@@ -172,7 +172,9 @@ def test_another_workers_lease_is_respected_and_the_limit_holds(open_memory: Ope
     memory = open_memory(config={"retrieval": {"settle_seconds": 0.3}})
     told(memory, "I live in Rome.")
     with memory.components.database.write(ONE_BY_ONE) as connection:
-        leases.claim(connection, leases.JOBS, ["ada"], "elsewhere 1 x", now=0, until=2**62)
+        leases.claim(
+            connection, leases.JOBS, ["ada"], "elsewhere 1 x", now=0, until=leases.now(connection) + 60_000_000
+        )
     begin = time.monotonic()
     answer = home(memory)
     assert 0.2 < time.monotonic() - begin < 5 and answer.notes == ("1 message not yet read",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -116,6 +117,15 @@ def test_a_lease_by_a_clock_that_was_ahead_is_free(connection: Connection) -> No
         leases.claim(connection, leases.JOBS, ["ada"], "gone 7 abc", now=2**61, until=ahead)
         taken = leases.claim(connection, leases.JOBS, ["ada"], "here 1 one", now=0, until=1, longest=longest)
         assert taken == free
+
+
+def test_leases_run_by_the_clock_of_the_database(
+    connection: Connection, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 5_000)  # a machine whose clock is decades behind
+    first = leases.now(connection)
+    assert first > 1_700_000_000_000_000 if dialect == "postgresql" else first == 5
+    assert leases.now(connection) > first or dialect == "sqlite", "it goes on within a transaction"
 
 
 def test_work_that_is_done_for_a_time_is_not_done_again(connection: Connection) -> None:
