@@ -13,6 +13,7 @@ from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.corrections import retracts
+from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import refers_back
 from nscma_torch.reading.resolved_dates import resolved
@@ -126,11 +127,11 @@ class Reading:
 
     def _meant(self, phrase: str) -> str:
         """The name of whom or what a phrase means, "" for a pronoun that only what was said before explains."""
-        return name_of(phrase, self._speaker, self.listener)
+        return name_of(phrase, first_person(self.unit), self.listener)
 
     @property
     def _speaker(self) -> str:
-        return self.unit.name or self.unit.role
+        return first_person(self.unit) or self.unit.name or self.unit.role
 
     @cached_property
     def _named(self) -> str:

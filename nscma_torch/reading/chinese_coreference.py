@@ -45,6 +45,7 @@ class ChineseCoreference:
     subject: str = ""  # of the clause before, resolved
     topic: str = ""  # what the clause before said to have changed
     kin: list[Statement] = field(default_factory=list)
+    document: bool = False  # of which a clause without a subject may speak of anybody
     alone: bool = False  # the thing was named without anything said of it
 
     def resolve(self, phrase: str) -> str:

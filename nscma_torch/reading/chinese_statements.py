@@ -17,6 +17,7 @@ from nscma_torch.reading.chinese_clauses import Clause, clauses
 from nscma_torch.reading.chinese_coreference import ChineseCoreference
 from nscma_torch.reading.chinese_foreign_names import sounded, written
 from nscma_torch.reading.chinese_forms import Form, compile_forms
+from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Statement, Unit
@@ -51,7 +52,7 @@ class ChineseReader:
 
         What is said again is left out, unless something else was said of it in between.
         """
-        mentions = ChineseCoreference(unit.name or unit.role, listener)
+        mentions = ChineseCoreference(first_person(unit), listener, document=unit.role == "document")
         found: list[Statement] = []
         for clause in clauses(sounded(unit.text)):
             found += _completed(self._of_clause(clause, mentions, unit.occurred_at), found)
@@ -182,7 +183,7 @@ def _subject(phrase: str, kind: Kind, mentions: ChineseCoreference) -> str:
     if plain:
         return mentions.resolve(plain)
     about_people = kind.like in ("person", "any")
-    name = mentions.subject or (mentions.speaker if about_people else "")
+    name = mentions.subject or (mentions.speaker if about_people and not mentions.document else "")
     return name if about_people or name != mentions.speaker else ""
 
 

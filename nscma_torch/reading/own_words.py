@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nscma_torch.reading.first_person import is_own_note
 from nscma_torch.reading.quoted_speech import quotations
 from nscma_torch.records import Unit
 from nscma_torch.text.sentences import Span
@@ -56,6 +57,7 @@ _COLON = re.compile(r"(?::(?=\s|[\"“‘'「])|：)[\s:：]*+")
 _HAN_TASK = re.compile(r"翻译|译成|润色|校对|改写|总结|概括|摘要|缩写|扩写|修改|纠正|改错|分类|分析|回复这|解释")
 _HAN_SPEECH = re.compile(r"(?:说|写道|写|告诉我|问|回复|回答|发来|留言|发消息)(?:[^：:。，！？]{0,6})$")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
+_CODE_SPAN = re.compile(r"`[^`\n]+`")
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
 _FORWARDED = re.compile(
     r"^-{2,}\s*(?:original|forwarded) message\s*-{2,}|^begin forwarded message:"
@@ -68,9 +70,14 @@ _SENTENCE_END = re.compile(r"[.!?。！？]\s+|\n")
 
 
 def in_own_words(unit: Unit) -> Unit:
-    """A user's message with blanks in place of what it only hands over; others as they are."""
-    text = own_words(unit.text) if unit.role == "user" else unit.text
+    """A user's message or note with blanks in place of what it only hands over; others as they are."""
+    text = own_words(unit.text) if is_in_own_words(unit) else unit.text
     return unit if text == unit.text else replace(unit, text=text)
+
+
+def is_in_own_words(unit: Unit) -> bool:
+    """Return True for what a user says or notes, apart from what they only hand over in it."""
+    return unit.role == "user" or is_own_note(unit)
 
 
 def names_a_text(question: str) -> bool:
@@ -90,7 +97,7 @@ def own_words(text: str) -> str:
 
 def handed_over(text: str) -> list[Span]:
     """The stretches of a message that are material of a task or somebody else's words; they may overlap."""
-    quotes = quotations(text)
+    quotes = [*quotations(text), *(Span(*match.span()) for match in _CODE_SPAN.finditer(text))]
     found = [*_blocks(text), *_beside_a_request(text), *(one for one in quotes if _is_foreign(text, one))]
     covered = bytearray(len(text))
     for one in (*found, *quotes):

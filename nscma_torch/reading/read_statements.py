@@ -15,6 +15,7 @@ from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
 from nscma_torch.reading.corrections import corrects, retracts
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
 from nscma_torch.reading.fact_reader import FactReader, ReadFact
+from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.non_events import not_so
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
 from nscma_torch.reading.phrase_names import name_of
@@ -36,6 +37,7 @@ _VERBATIM = ("date", "deed", "number")  # shapes of objects that keep their word
 _UNNAMED = re.compile(rf"(?:.*'s )?(?:[\w-]+ )?{PERSON_NOUN.pattern}s?", re.I)
 _DEFINITE = re.compile(r"\b(?:the|this|that)\s$", re.I)
 _CLAUSE_END = re.compile(r"[,;:.!?]\s")
+_FIRST = re.compile(r"\b(?:I\b|i(?=[ '’])|[Ww]e\b|[Mm]y\b|[Oo]ur\b)")  # speaks as the subject, or of what is theirs
 _UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who|everyone|someone|nobody)\b", re.I)
 
 
@@ -158,7 +160,7 @@ def _statement(
     if not _on_topic(fact.topic, passages):
         return None
     shape = schema.shape(relation.name)
-    writer = "user" if unit.role == "document" else ""  # a note's heading speaks of nobody
+    writer = None if unit.role != "document" else first_person(unit) if _FIRST.search(passages[-1].text) else ""
     subject = _named(fact.subject, passages, listener, writer)
     if shape in _VERBATIM:
         value = bare(fact.object.text, keep=("a", "new", "around", "about"))
@@ -208,10 +210,14 @@ def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:
     return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 
 
-def _named(span: ReadSpan, passages: Sequence[Passage], listener: str, writer: str) -> str:
-    """The name of what a span means, "" if that is unclear; "I" and "my" are the writer's, else the speaker's."""
+def _named(span: ReadSpan, passages: Sequence[Passage], listener: str, writer: str | None) -> str:
+    """The name of what a span means, "" if that is unclear.
+
+    "I", "my" and a subject that is left out mean the writer of a document ("" for an unknown one), in messages
+    (`writer` is None) the passage's speaker.
+    """
     passage = passages[span.passage]
-    speaker = writer or passage.speaker
+    speaker = passage.speaker if writer is None else writer
     if not span.of_text or span.text.lower() in FIRST_PERSON:
         return speaker
     if _UNKNOWN.fullmatch(span.text):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nscma_torch.reading.asked_subject import AskedSubject, asked_subject, only_of_asker
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
-from nscma_torch.reading.own_words import names_a_text, own_words
+from nscma_torch.reading.own_words import is_in_own_words, names_a_text, own_words
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
@@ -63,7 +63,7 @@ class SubjectVeto:
         if asked is None or (asked.whether and verdict not in ("yes", "no")):
             return _PROPOSED if proposed else ""
         own = passages[place]
-        heard = own_words(own.text) if unit.role == "user" and not names_a_text(question) else own.text
+        heard = own_words(own.text) if is_in_own_words(unit) and not names_a_text(question) else own.text
         before = [replace(one, context=True) for one in passages[max(0, place - TURNS_BEFORE) : place]]
         (read,) = self._reader().read([asked.question(answer)], [[*before, replace(own, text=heard, context=False)]])
         if heard != own.text and read.evidence[-1] < TOLD:

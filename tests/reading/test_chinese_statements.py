@@ -92,3 +92,17 @@ def test_every_form_of_the_bundled_file_compiles_with_kinds_of_the_schema() -> N
     for form in compile_forms(schema):
         assert set(form.pattern.groupindex) - {"verb"} <= set(form.slots)
         assert set(form.slots.values()) <= set(schema.kinds)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "subjects"),
+    [
+        ("我住在北京。", "about.md", ["user"]),
+        ("我住在北京。", "novel.txt", []),
+        ("住在北京。", "about.md", []),
+        ("小明在腾讯工作。住在北京。", "about.md", ["小明", "小明"]),
+    ],
+)
+def test_the_first_person_of_a_document_is_the_user_in_notes_alone(text: str, source: str, subjects: list[str]) -> None:
+    unit = Unit("1", Scope("user"), "chunk", text, (), SAID, role="document", name="健康", source=source)
+    assert [one.subject for one in READER.read(unit)] == subjects

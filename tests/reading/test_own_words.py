@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.reading.own_words import own_words
+from nscma_torch.reading.own_words import in_own_words, own_words
+from nscma_torch.records import Scope, Unit
 
 HANDED_OVER = """
 Translate to Spanish: ¦I am allergic to penicillin.
@@ -79,3 +81,24 @@ def test_the_cost_is_linear_in_the_text(part: str) -> None:
     begin = time.process_time()
     own_words(part * (8_000 // len(part)))
     assert time.process_time() - begin < 8 * short + 0.15
+
+
+@pytest.mark.parametrize(
+    ("handed_over", "role", "source", "masked"),
+    [
+        ("> I live in Paris.", "document", "about.md", True),
+        ("```\nI live in Paris.\n```", "document", "about.md", True),
+        ("She said “I live in Paris now”.", "document", "about.markdown", True),
+        ("It prints `I live in Paris`.", "document", "about.md", True),
+        ("> I live in Paris.", "document", "novel.txt", False),
+        ("> I live in Paris.", "assistant", None, False),
+        ("> I live in Paris.", "user", None, True),
+    ],
+)
+def test_quotes_and_code_of_a_note_are_not_the_users_words(
+    handed_over: str, role: str, source: str | None, masked: bool
+) -> None:
+    text = f"# Health\n\nI am well.\n\n{handed_over}\n"
+    unit = Unit("1", Scope("user"), "chunk", text, (), datetime(2026, 1, 1, tzinfo=UTC), role=role, source=source)
+    heard = in_own_words(unit).text
+    assert "I am well." in heard and ("Paris" in heard) != masked

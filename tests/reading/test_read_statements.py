@@ -17,12 +17,13 @@ from nscma_torch.reading.asserted_statements import (
     is_sure,
 )
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
-from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader, _named
+from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader, _statement
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.records import Scope, Statement, Unit
 from nscma_torch.relations import load_relations
+from nscma_torch.text.sentences import Span
 
 SCHEMA = load_relations()
 SAID = datetime(2025, 3, 2, 9, tzinfo=UTC)
@@ -245,18 +246,28 @@ def test_what_nearly_happened_is_not_stated_and_what_was_ruled_out_is_denied() -
 
 
 @pytest.mark.parametrize(
-    ("text", "of_text", "writer", "name"),
+    ("text", "subject", "source", "name"),
     [
-        ("I", True, "user", "user"),
-        ("my sister", True, "user", "user's sister"),
-        ("Health", False, "user", "user"),
-        ("I", True, "", "Health"),
-        ("Marta", True, "user", "Marta"),
+        ("I live in Lyon.", None, "notes/Health.md", "user"),
+        ("i've a flat in Lyon.", None, "about.MARKDOWN", "user"),
+        ("My sister moved to Lyon.", "My sister", "about.md", "user's sister"),
+        ("Marta moved to Lyon.", "Marta", "about.md", "Marta"),
+        ("Lives in Lyon.", None, "about.md", None),
+        ("I live in Lyon.", None, "novel.txt", None),
+        ("I live in Lyon.", "I", None, None),
+        ("My sister moved to Lyon.", "My sister", "letter.txt", None),
+        ("Marta moved to Lyon.", "Marta", "cv.txt", "Marta"),
     ],
 )
-def test_the_first_person_of_a_note_is_the_user_and_not_its_heading(
-    text: str, of_text: bool, writer: str, name: str
+def test_the_first_person_of_a_markdown_note_is_the_user_and_of_other_documents_nobody(
+    text: str, subject: str | None, source: str | None, name: str | None
 ) -> None:
-    passages = [Passage(f"{text} and more.", "Health", datetime(2026, 1, 1, tzinfo=UTC))]
-    span = ReadSpan(text, 0, 0, len(text), of_text, 1.0)
-    assert _named(span, passages, "", writer) == name
+    unit = replace(turn(text, "Health"), role="document", source=source)
+    own = Passage(text, "Health", unit.occurred_at)
+    at = text.index("Lyon")
+    whom = ReadSpan("Health", 0, 0, 6, False, 1.0)
+    if subject:
+        whom = ReadSpan(subject, 0, text.index(subject), text.index(subject) + len(subject), True, 1.0)
+    fact = ReadFact("lives_in", whom, ReadSpan("Lyon", 0, at, at + 4, True, 1.0), stances("holds"), "", CERTAIN)
+    made = _statement(fact, [own], unit, Span(0, len(text)), [Span(0, len(text))], "", SCHEMA)
+    assert (made and made.subject) == name

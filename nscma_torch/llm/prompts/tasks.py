@@ -18,6 +18,7 @@ from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.protocols import MOST_IMPORTANT
+from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.relations import Schema
@@ -278,7 +279,7 @@ def extraction(
     schema: Schema, unit: Unit, sentences: Sequence[str], listener: str, context: Sequence[Unit] = ()
 ) -> Turns:
     """What do these sentences of a unit state, read beside what was said before?"""
-    data: dict[str, Any] = {"speaker": unit.name or unit.role, "listener": listener, **_source(unit)}
+    data: dict[str, Any] = {"speaker": first_person(unit), "listener": listener, **_source(unit)}
     system = _extraction_system(schema)
     if context:
         system = f"{system}\n\n{_CONTEXT}"
