@@ -65,6 +65,9 @@ class Relation(BaseModel):
     object: str = Field("any", description="Kind of the object.")
     symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
     inverse: str = Field("", description="Relation in which the object stands to the subject.")
+    shared_home: str = Field(
+        "", description="Relation by which those stand in this one who have one and the same home as its object."
+    )
     opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
     locates: bool = Field(False, description="The subject is where its object is.")
     open: bool = Field(
@@ -110,7 +113,7 @@ class Schema(BaseModel):
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
                     raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
-            for other in (relation.inverse, relation.opposite):
+            for other in (relation.inverse, relation.opposite, relation.shared_home):
                 if other and other not in self.relations:
                     raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
         return self

@@ -9,11 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from nscma_torch.reading.homes import names_one_home
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.reading.resolved_dates import with_day
 from nscma_torch.reading.role_mentions import called
@@ -254,8 +255,24 @@ class FactGraph:
                     fact = self.facts[edge.fact]
                     if self.holds(fact, as_of):
                         ahead.setdefault(name_key(edge.target), Reached(edge.target, (*one.facts, fact)))
+                for other in self._sharing_home(one.name, relation, as_of):
+                    ahead.setdefault(other.key, replace(other, facts=(*one.facts, *other.facts)))
             reached = list(ahead.values())
         return reached
+
+    def _sharing_home(self, name: str, relation: str, as_of: datetime | None) -> list[Reached]:
+        """Those in an entity's home, if that implies the relation; without those of whom facts tell it."""
+        through = self.schema[relation].shared_home
+        homes = self.walk([name], [through], as_of) if through else []
+        known = {name_key(edge.target) for edge in self.edges_of(name, relation, as_of=as_of)}
+        known |= {one.key for one in self.resolve(name, as_of)}
+        return [
+            Reached(other.name, (home.facts[-1], *other.facts))
+            for home in homes
+            if names_one_home(home.name)
+            for other in self.backwards(home.name, through, as_of)
+            if other.key not in known
+        ]
 
     def edges_of(self, name: str, relation: str, *, topic: str = "", as_of: datetime | None = None) -> list[_Edge]:
         """Edges of a relation that leave an entity or a name of it, held or not, in the order of their facts."""
@@ -312,6 +329,8 @@ class FactGraph:
             asked = edge.relation == relation and self._about(edge, topic) and self.holds(fact, as_of)
             if asked and any(same(edge.target, each, shape) for each in names):
                 found.setdefault(edge.source, Reached(self._names[edge.source], (fact,)))
+        for one in self._sharing_home(name, relation, as_of):
+            found.setdefault(one.key, one)
         return list(found.values())
 
     def pagerank(

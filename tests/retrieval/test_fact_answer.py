@@ -425,3 +425,36 @@ def test_who_has_a_thing_is_no_question_for_what_it_holds(schema: Schema) -> Non
     rows = [fact("key", "held_by", "Otto"), fact("Otto", "owns", "bike")]
     assert text(schema, rows, "subject", "held_by", object="key") == "Otto"
     assert text(schema, rows, "subject", "held_by", object="bike") is None
+
+
+HOMES = [
+    fact("Alice", "lives_in", "apartment 4B", 1),
+    fact("Bob", "lives_in", "apartment 4B", 2),
+    fact("Cleo", "lives_in", "apartment 4B", 1, 5),
+    fact("Dan", "lives_in", "Lisbon", 1),
+    fact("Eve", "lives_in", "Lisbon", 1),
+    fact("Fay", "lives_in", "small flat", 1),
+    fact("Gus", "lives_in", "small flat", 1),
+]
+
+
+def test_who_lives_in_the_same_home_is_a_roommate_with_both_facts_as_evidence(schema: Schema) -> None:
+    found = ask(schema, HOMES, "object", "roommate", subject="Alice")
+    assert found is not None
+    assert (found.text, found.facts) == ("Bob", (HOMES[0], HOMES[1]))
+    assert text(schema, HOMES, "object", "roommate", subject="Bob") == "Alice"
+    assert text(schema, HOMES, "whether", "roommate", subject="Alice", object="Bob") == "yes"
+    assert text(schema, HOMES, "subject", "roommate", object="Bob") == "Alice"
+    assert text(schema, HOMES, "object", "roommate", subject="Alice", as_of=day(4)) == "Cleo, Bob"
+    employer = [*HOMES, fact("Bob", "works_at", "Bosch", 1)]
+    assert text(schema, employer, "object", "roommate", "works_at", subject="Alice") == "Bosch"
+
+
+@pytest.mark.parametrize("name", ["Dan", "Fay", "Cleo"])
+def test_a_town_any_flat_or_a_former_home_makes_no_roommates(schema: Schema, name: str) -> None:
+    assert text(schema, HOMES, "object", "roommate", subject=name) is None
+
+
+def test_a_fact_that_two_people_are_no_roommates_any_more_outweighs_their_shared_home(schema: Schema) -> None:
+    apart = [*HOMES[:2], fact("Alice", "roommate", "Bob", 1, 9)]
+    assert text(schema, apart, "object", "roommate", subject="Alice") == "none now"

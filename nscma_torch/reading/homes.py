@@ -1,0 +1,25 @@
+"""Tells the name of one home ("apartment 4B", "12 Baker Street") from that of a town, of a street, or of any flat.
+
+Two people who live in one home share it; two who live in Lisbon, or each in a small flat, do not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nscma_torch.text.number_words import HAN_NUMERALS
+
+_NOUN = r"(?:flat|apartment|apt\.?|house|cottage|villa|condo|studio|bungalow|penthouse|loft|room|unit|suite)"
+_HOME = re.compile(
+    rf"\b(?i:{_NOUN}\s(?:no\.?\s|number\s|\#\s?)?(?:\d{{1,5}}[a-z]?|[a-z]-?\d{{1,4}}))(?![\w-])"  # flat 3, room #12
+    rf"|\b(?i:{_NOUN})\s[A-Z](?!\w)"  # apartment B
+    rf"|\w['’]s?\s(?:[a-z]+\s)?(?i:{_NOUN})$"  # Carol's old house
+    r"|\b[A-Z][\w'’-]*\s(?:Flat|House|Cottage|Villa|Bungalow)$|^(?:Villa|Casa|Haus)\s[A-Z]"  # Hill House
+    r"|^\d{1,5}[a-zA-Z]?,?\s[A-Z][\w'’.-]+\s[A-Z]"  # 12 Baker Street
+    rf"|[0-9{HAN_NUMERALS}]号?(?:房间?|室|公寓|宿舍|房子)$"  # 幸福路3号302室
+)
+
+
+def names_one_home(place: str) -> bool:
+    """Return True for the name of a single home: one with a number, a name or an owner, or a street address."""
+    return _HOME.search(" ".join(place.split())) is not None
