@@ -16,6 +16,7 @@ from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.roles import role_of, same_role
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
+from nscma_torch.retrieval.asked_events import event_asked
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Language, Wording
@@ -85,12 +86,15 @@ class FactQA:
         with self._database.read(scope.user_id) as connection:
             asker = speakers.asker_of(connection, scope.user_id)
             query = self._questions.read(question, asker=asker.name, now=now, follows=follows)
-            if query is None:
-                return None
             messages = partial(_messages, connection, scope.user_id)
             graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
             language: Language = "zh" if script(question) == "cjk" else "en"
-            found = answer_query(query, graph, language=language, asker=asker.name)
+            found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
+            if found is None and (query is None or query.asks == "when") and as_of is None:
+                query = event_asked(question, graph, asker.name)
+                found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
+            if query is None:
+                return None
             changed = bool(found and episodes.not_read(connection, scope.user_id, _sources(found.facts)))
             listed = query.asks in ("object", "subject") and self._schema[query.path[-1]].cardinality == "many"
             if changed and listed:
