@@ -17,7 +17,7 @@ from nscma_torch.config import Config
 from nscma_torch.errors import ConfigError
 from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.aliases import aliases
-from nscma_torch.reading.asserted_statements import ReadMessage, asserted, is_sure
+from nscma_torch.reading.asserted_statements import ReadMessage, is_sure
 from nscma_torch.reading.capitalised import EXPECTED
 from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
 from nscma_torch.reading.composed_text import composed, placed
@@ -31,6 +31,7 @@ from nscma_torch.reading.query_parts import divided, imagined
 from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
 from nscma_torch.reading.turns_before import turns_before
 from nscma_torch.records import (
     Answer,
@@ -179,14 +180,21 @@ class EmbeddedTasks:
         What a message only hands over is not read, and letters are read in their composed form.
         """
         written, units = units, [composed(in_own_words(unit)) for unit in units]
-        chinese = [self._chinese.read(unit, listener) for unit, listener in zip(units, listeners, strict=True)]
+        chinese = [
+            repair_chinese(self._chinese.read(unit, listener), unit.text, unit.occurred_at)
+            for unit, listener in zip(units, listeners, strict=True)
+        ]
         if self._facts is None:
             return [(placed(own, unit.text), None) for unit, own in zip(written, chinese, strict=True)]
         turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
+        stated = [
+            asserted_with_repairs(own, unit.text, self._relations, unit.occurred_at)
+            for unit, own in zip(units, read, strict=True)
+        ]
         return [
-            (placed(_with_aliases([*forms, *asserted(own, self._relations)], aliases(heard.text)), unit.text), own)
-            for unit, heard, forms, own in zip(written, units, chinese, read, strict=True)
+            (placed(_with_aliases([*forms, *made], aliases(heard.text)), unit.text), own)
+            for unit, heard, forms, made, own in zip(written, units, chinese, stated, read, strict=True)
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:

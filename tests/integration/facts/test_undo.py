@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
-from nscma_torch.records import CuratorDecision
+from nscma_torch.reading.self_repair import repair_chinese
+from nscma_torch.records import CuratorDecision, Statement
 from nscma_torch.storage import episodes, statements
 from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import bare, day, everything, held, log, say, stated, tell
@@ -20,9 +21,13 @@ Open = Callable[..., Memory]
 
 def read(memory: Memory, message: str, text: str) -> None:
     """Take in what a message states, and nothing else that reading it would store."""
+    take_in(memory, message, stated(text))
+
+
+def take_in(memory: Memory, message: str, made: Sequence[Statement]) -> None:
     with memory.components.database.write(ALL_USERS) as connection:
         seq, _ = episodes.require(connection, "ada", message)
-        statements.replace(connection, episodes.row_of(connection, seq), stated(text))
+        statements.replace(connection, episodes.row_of(connection, seq), made)
     memory.flush()
 
 
@@ -83,6 +88,18 @@ def test_undo_brings_back_what_was_replaced(memory: Memory) -> None:
     assert held(memory, known_at=day(15)) == ["Oslo"], "what was believed until then stays known"
     assert [decision.undone for decision in log(memory)] == [False, True]
     undo(memory, first)
+    assert everything(memory) == []
+
+
+def test_undo_of_a_correction_in_the_same_message_restores_what_was_said_first(memory: Memory) -> None:
+    text = "我今年34岁，说错了，43岁。"
+    message_id = say(memory, text, 1, infer=False).id
+    take_in(memory, message_id, repair_chinese([Statement("Ben", "age", "34", end=len(text))], text, day(1)))
+    assert held(memory) == ["43"]
+    added, corrected = log(memory)
+    undo(memory, corrected)
+    assert held(memory) == ["34"]
+    undo(memory, added)
     assert everything(memory) == []
 
 
