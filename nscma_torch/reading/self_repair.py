@@ -14,12 +14,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nscma_torch.reading.asserted_statements import SURE, ReadMessage, asserted
 from nscma_torch.reading.capitalised import NAME
+from nscma_torch.reading.editing_terms import (
+    LEAD,
+    LONGEST_DATE,
+    PAUSES,
+    REACH,
+    Term,
+    date_end,
+    editing_terms,
+    ends_alike,
+)
 from nscma_torch.reading.fact_reader import ReadFact
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.records import Statement
@@ -30,30 +40,12 @@ from nscma_torch.text.number_words import LARGER, TO_TWENTY
 from nscma_torch.text.scripts import HANZI
 from nscma_torch.text.sentences import Span, split_sentences
 
-_STRONG = r"i\s+mean(?:t)?(?:\s+to\s+say)?|or\s+rather|(?:scratch|strike)\s+that|make\s+(?:that|it)|i\s+misspoke"
-_LABEL = r"correction|typo|edit"
-_WEAK = r"(?:no\s+)?wait(?:\s+no)?|no|sorry|actually|rather|hold\s+on|my\s+(?:mistake|bad)|w?oops|well|u[hm]+|er+m?"
-_TERM = re.compile(
-    rf"(?<![\w'’*])(?:{_STRONG}|{_LABEL}|{_WEAK})(?:[\s,.:;!…—–-]{{1,4}}(?:{_STRONG}|{_LABEL}|{_WEAK}))*(?![\w'’])"
-    r"|(?<!\S)\*(?=\w[\w'’ :.-]{0,40}\*?[.!]?[^\S\n]{0,2}(?:\n|\Z))",  # chat: a line's last word, "*Rob"
-    re.IGNORECASE,
-)
-_FIRM = re.compile(rf"\b(?:{_STRONG}|{_LABEL})\b|\*", re.IGNORECASE)
-_UNBOUND = re.compile(rf"(?:{_STRONG}|actually|\*)\Z", re.IGNORECASE)  # terms that need no punctuation after them
-_RESTART = re.compile(r"\s+(?:I|it|he|she|they|we|my|that)\b")
 _HAN_TERM = re.compile(
     r"(?<=[，,。.；;！!？?\s])(?:(?:不对|不對|不是?(?=[，,])|(?:我)?(?:说|說|打|写|寫)错了|(?:我)?(?:說|打|寫)錯了|口误|口誤|更正"
     r"|我是[说說]|(?:应|應)[该該]是)[，,：:。！!\s]{0,2})+"
 )
 _HAN_LINK = re.compile(r"(?:应该|應該)?是|(?:应该|應該)?[叫在]")
 
-_LEAD = re.compile(
-    r"[\s,.:;!…—–-]{0,4}(?:(?:it|that|this|he|she|they|we|i)(?:['’](?:s|m|re)|\s+(?:is|was|am|are|were))\s+)?"
-    r"(?:(?:at|by|for|from|in|is|of|on|since|to|with)\s+)?(?:(?:an?|the|my)\s+)?",
-    re.IGNORECASE,
-)
-_BOUNDARY = re.compile(r"\s{0,2}(?:[.,;:!?)…*—–，。；！？、）\n]|-\s|\Z)")
-_WORDS = re.compile(r"[\w'’]+")
 _BEFORE = re.compile(r"\b([a-z]+)\s+(?:(?:an?|the|my)\s+)?\Z|['’](s|m|re)\s+\Z", re.IGNORECASE)
 _COPULAS = {"s": "is", "m": "is", "re": "is", "am": "is", "are": "is", "was": "is", "were": "is"}
 _DENIED = re.compile(r"\b(?:not|never|no\s+longer)\b|n['’]t\b", re.IGNORECASE)
@@ -65,11 +57,8 @@ _NAME_WORD = NAME.replace(".", "")  # a stop ends the repair
 _NAME = re.compile(rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,3}}")
 _HAN_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _HAN = re.compile(rf"[{HANZI}]{{1,6}}")
-_OPENING = re.compile(r"[\s\"'“(]{0,4}")
 _ALONE = re.compile(r"[\s,.:;!?…—–-]{0,8}\Z")
-_LONGEST_DATE = 40  # characters
 _HAN_REACH = 12
-_REACH = 160  # characters between a value and the editing term, or between that and the repair
 
 _Key = tuple[tuple[str, str, str], str, int]
 
@@ -84,29 +73,18 @@ class _Said:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """An editing term in sentence number `sentence`, which it `begins` or not; `firm` ones serve corrections alone."""
-
-    start: int
-    end: int
-    firm: bool
-    sentence: int
-    begins: bool
-
-
 def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: datetime) -> list[Statement]:
     """Return what a message asserts, each value that it repairs followed by its correction."""
     sentences = split_sentences(text)
-    terms = list(_terms(text, sentences)) if read.statements else []
+    terms = list(editing_terms(text, sentences)) if read.statements else []
     if not terms:
         return asserted(read, schema)
     placed = [_Said(one, fact, *_place(one, fact, text)) for one, fact in read.statements]
     standing = sorted(placed, key=_start)
     repaired: dict[_Key, Statement] = {}
     for term in terms:
-        low = bisect_left(standing, term.start - _REACH, key=_start)
-        high = bisect_right(standing, term.end + _REACH, key=_start)
+        low = bisect_left(standing, term.start - REACH, key=_start)
+        high = bisect_right(standing, term.end + REACH, key=_start)
         near = standing[low:high]
         repairs = _by_fragment(near, term, text, sentences, said) or _by_statement(near, term, text, sentences, schema)
         repaired.update((_key(new.statement), old.statement) for old, new in repairs)
@@ -118,10 +96,10 @@ def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: da
     return [own for one in found for own in _with_repaired(one, repaired)]
 
 
-def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: _Term) -> list[_Said]:
+def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: Term) -> list[_Said]:
     """Return what stands of some statements: not what was repaired, nor other readings of the term or the repair."""
     wrong, right = [id(old) for old, _ in repairs], [new for _, new in repairs]
-    taken: list[_Said | _Term] = [term, *right]
+    taken: list[_Said | Term] = [term, *right]
     left = [one for one in near if id(one) not in wrong and not any(_overlap(one, own) for own in taken)]
     return sorted([*left, *right], key=_start)
 
@@ -158,32 +136,20 @@ def _han_repair(text: str, value: str, at: int, said: datetime) -> str:
     link = _HAN_LINK.match(text, term.end())
     linked = link is not None and link.group()[-1] in ("是", text[at - 1 : at])
     start = link.end() if link is not None and linked else term.end()
-    if _date_end(value, said) == len(value):
-        new, alike = text[start : start + _date_end(text[start : start + _LONGEST_DATE], said)], True
+    if date_end(value, said) == len(value):
+        new, alike = text[start : start + date_end(text[start : start + LONGEST_DATE], said)], True
     elif _HAN_NUMBER.fullmatch(value):
         new, alike = _matched(_HAN_NUMBER, text, start), True
     else:
         new = _matched(_HAN, text, start) if _HAN.fullmatch(value) else ""
         shares = len(new) == len(value) and (new[0] == value[0] or new[-1] == value[-1])
         alike = linked or shares or term.group().endswith("是")
-    return new if alike and new not in ("", value) and _ends(text, start + len(new), end) else ""
+    return new if alike and new not in ("", value) and ends_alike(text, start + len(new), end) else ""
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
     match = pattern.match(text, at)
     return match.group() if match is not None else ""
-
-
-def _terms(text: str, sentences: Sequence[Span]) -> Iterator[_Term]:
-    """Yield the editing terms of a text in order."""
-    number = 0
-    for match in _TERM.finditer(text):
-        while number + 1 < len(sentences) and sentences[number + 1].start <= match.start():
-            number += 1
-        closed = re.match(r"\s*(?:[,.:;!…—–]|-\s|\Z)", text[match.end() : match.end() + 4])
-        if closed or _UNBOUND.search(match.group()) or _RESTART.match(text, match.end()):
-            begins = _OPENING.fullmatch(text, sentences[number].start, match.start()) is not None
-            yield _Term(match.start(), match.end(), _FIRM.search(match.group()) is not None, number, begins)
 
 
 def _place(one: Statement, fact: ReadFact, text: str) -> tuple[int, int]:
@@ -193,25 +159,25 @@ def _place(one: Statement, fact: ReadFact, text: str) -> tuple[int, int]:
 
 
 def _by_fragment(
-    standing: Sequence[_Said], term: _Term, text: str, sentences: Sequence[Span], said: datetime
+    standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], said: datetime
 ) -> list[tuple[_Said, _Said]]:
     """Pair the last value of its shape before a term with the bare phrase after it."""
     for one in sorted(standing, key=lambda one: -one.end):
         if not _repairable(one, term, text, sentences):
             continue
         value = text[one.start : one.end]
-        lead = _LEAD.match(text, term.end)
+        lead = LEAD.match(text, term.end)
         assert lead is not None  # each of its parts may be absent
         shape = _shape(value, said)
         end = _end_of_like(shape, value, text, lead.end(), said)
-        if not end or not _ends(text, end, one.end) or _has(shape, text[one.end : term.start], said):
+        if not end or not ends_alike(text, end, one.end) or _has(shape, text[one.end : term.start], said):
             continue
         if shape == "name" and not _follows(one, term, lead.group(), text):
             continue
         new = text[lead.end() : end]
         if name_key(new) == name_key(value):
             return []
-        span = next(own for own in sentences if own.start <= lead.end() < own.end)
+        span = next(own for own in sentences[term.sentence :] if lead.end() < own.end)
         same = [other for other in standing if (other.start, other.end) == (one.start, one.end)]
         return [(other, _renamed(other, new, lead.end(), span)) for other in same if other.statement.object == value]
     return []
@@ -227,12 +193,12 @@ def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
 
 
 def _by_statement(
-    standing: Sequence[_Said], term: _Term, text: str, sentences: Sequence[Span], schema: Schema
+    standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], schema: Schema
 ) -> list[tuple[_Said, _Said]]:
     """Pair what is said before a term with what is said after it of the same subject and relation."""
     alone = _ALONE.match(text, term.end, sentences[term.sentence].end) is not None
     last = sentences[min(term.sentence + alone, len(sentences) - 1)]
-    if _ADDED.search(text, term.end, min(last.end, term.end + _REACH)):
+    if _ADDED.search(text, term.end, min(last.end, term.end + REACH)):
         return []
     after = [one for one in standing if term.end <= one.start < last.end and _holds(one)]
     found: dict[int, tuple[_Said, _Said]] = {}
@@ -247,8 +213,8 @@ def _by_statement(
     return list(found.values())
 
 
-def _is_repaired(old: _Said, new: _Said, term: _Term, text: str, sentences: Sequence[Span], schema: Schema) -> bool:
-    """Whether a statement after a term repairs one before it: of relations with many objects only side by side."""
+def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Sequence[Span], schema: Schema) -> bool:
+    """Return True if a statement repairs another; if the relation has many objects, they must stand side by side."""
     a, b = old.statement, new.statement
     if _group(a) != _group(b) or name_key(a.object) == name_key(b.object):
         return False
@@ -256,23 +222,23 @@ def _is_repaired(old: _Said, new: _Said, term: _Term, text: str, sentences: Sequ
         return False
     if schema[a.relation].cardinality == "one":
         return True
-    lead = _LEAD.match(text, term.end)
-    adjacent = not text[old.end : term.start].strip(" ,.;:!…—–-(") and lead is not None and lead.end() == new.start
-    return adjacent and _ends(text, new.end, old.end)
+    lead = LEAD.match(text, term.end)
+    adjacent = not text[old.end : term.start].strip(PAUSES) and lead is not None and lead.end() == new.start
+    return adjacent and ends_alike(text, new.end, old.end)
 
 
-def _repairable(one: _Said, term: _Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Whether a statement stands in reach before a term: in its sentence, or in the one before if it begins its own.
+def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) -> bool:
+    """Return True if a term may repair a statement: in its sentence, or in the one before if the term begins its own.
 
     What "not" denies is left alone: "I don't live in Porto, I mean Braga" says nothing of where the speaker lives.
     """
     first = sentences[max(0, term.sentence - term.begins)].start
     said = one.fact.stance in ("holds", "denied") and one.statement.confidence >= SURE
-    if not said or not max(first, term.start - _REACH) <= one.start < one.end <= term.start:
+    if not said or not max(first, term.start - REACH) <= one.start < one.end <= term.start:
         return False
     between = text[one.end : term.start].rstrip()
     set_off = term.begins or not between or between[-1] in ",.;:!…—–-("
-    return set_off and _DENIED.search(text, max(one.statement.start, one.start - _REACH), one.start) is None
+    return set_off and _DENIED.search(text, max(one.statement.start, one.start - REACH), one.start) is None
 
 
 def _holds(one: _Said) -> bool:
@@ -283,7 +249,7 @@ def _shape(value: str, said: datetime) -> str:
     """Return the shape of a phrase: "number", "measure", "date", "name", or "" for any other."""
     if _NUMBER.fullmatch(value) or _NUMBER_WORD.fullmatch(value):
         return "number"
-    if _date_end(value, said) == len(value):
+    if date_end(value, said) == len(value):
         return "date"
     if _MEASURE.fullmatch(value):
         return "measure"
@@ -299,7 +265,7 @@ def _end_of_like(shape: str, value: str, text: str, at: int, said: datetime) -> 
         if match is not None and _unit(match.group()) != _unit(value):
             return 0
     elif shape == "date":
-        end = _date_end(text[at : at + _LONGEST_DATE], said)
+        end = date_end(text[at : at + LONGEST_DATE], said)
         return at + end if end else 0
     elif shape == "name":
         match = _NAME.match(text, at)
@@ -314,18 +280,13 @@ def _longer(a: str, b: str) -> bool:
     return len(a.split()) > len(b.split())
 
 
-def _date_end(text: str, said: datetime) -> int:
-    """Return the end of the date that a text begins with, 0 if it begins with none."""
-    return next((mention.end for mention in find_dates(text, said) if mention.start == 0), 0)
-
-
 def _unit(measure: str) -> str:
     unit = measure.lstrip("0123456789.,: ").lower()
     return "o'clock" if unit in ("am", "pm") else unit
 
 
 def _has(shape: str, between: str, said: datetime) -> bool:
-    """Whether the words between a value and a term have another phrase of its shape, which may be what is repaired."""
+    """Return True if another phrase of the shape stands between a value and a term: that may be what is repaired."""
     if shape == "date":
         return bool(find_dates(between, said))
     if shape == "name":
@@ -333,18 +294,8 @@ def _has(shape: str, between: str, said: datetime) -> bool:
     return bool(re.search(r"\d", between) or _NUMBER_WORD.search(between))
 
 
-def _ends(text: str, end: int, old_end: int) -> bool:
-    """Whether a phrase ends where it stands, or goes on with the word that follows the value it repairs."""
-    if _BOUNDARY.match(text, end):
-        return True
-    if text[end : end + 1].isspace():
-        word, old = _WORDS.match(text, end + 1), _WORDS.match(text, old_end + 1)
-        return word is not None and old is not None and word.group().lower() == old.group().lower()
-    return text[end : end + 1] == text[old_end : old_end + 1] != ""
-
-
-def _follows(one: _Said, term: _Term, lead: str, text: str) -> bool:
-    """Whether a name takes another's place: after the word that stood before that, or bare.
+def _follows(one: _Said, term: Term, lead: str, text: str) -> bool:
+    """Return True if a name takes another's place: after the word that stood before that, or bare.
 
     A bare name that begins a sentence with "Sorry" or "Wait" alone may be who is spoken to: "Sorry, Ana."
     """
@@ -361,7 +312,7 @@ def _word_before(text: str) -> str:
     return _COPULAS.get(word, word)
 
 
-def _overlap(a: _Said, b: _Said | _Term) -> bool:
+def _overlap(a: _Said, b: _Said | Term) -> bool:
     return a.start < b.end and b.start < a.end
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from typing import NamedTuple
 
+from nscma_torch.reading.editing_terms import LEAD, LONGEST_DATE, PAUSES, REACH, editing_terms, ends_alike
 from nscma_torch.records import UNKNOWN_BEGIN
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.scripts import script
+from nscma_torch.text.sentences import Span
 from nscma_torch.text.tense import leading
 
+_MOST_TERMS = 20  # of a sentence; each costs a copy of it
 _NEWS = timedelta(days=31)  # a change of the last weeks holds when it is told, whatever was said since
 _UNTIL = re.compile(r"\b(?:until|till|by|before|from\s+\S+\s+(?:to|through|-|–))\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"(?:\b(?:since|from|as of|starting(?: in| on)?)\s+|[从從自])$", re.IGNORECASE)
@@ -59,6 +63,7 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
         said: when the sentence was said; its zone decides which day that is.
         past: the statement had ended when it was said.
     """
+    text, within = _repaired(text, within, said)
     begins = ends = begun_by = None
     for mention in find_dates(text, said):
         if any(text[mention.start : mention.end] in phrase for phrase in within):
@@ -77,6 +82,28 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
             text = text.replace(phrase, " ")
         begins, begun_by = _unknown(text)
     return StatementTimes(begins, ends if past or (ends and ends <= said) else None, begun_by)
+
+
+def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Sequence[str]]:
+    """Leave out dates that a sentence corrects at once: of "in 2019, sorry, 2020" remains "in 2020".
+
+    If an object is corrected, so that its date is no time of the statement, neither is the date in its place.
+    """
+    for term in reversed(list(islice(editing_terms(text, [Span(0, len(text))]), _MOST_TERMS))):
+        lead = LEAD.match(text, term.end)
+        begin = max(0, term.start - REACH)
+        last = next(reversed(find_dates(text[begin : term.start], said)), None)
+        if lead is None or last is None or text[begin + last.end : term.start].strip(PAUSES):
+            continue
+        start, skipped = begin + last.start, lead.end() - begin - last.start
+        joined = text[begin:start] + text[lead.end() : lead.end() + LONGEST_DATE]
+        new = next((one for one in find_dates(joined, said) if one.start <= last.start < one.end), None)
+        if new is None or not ends_alike(text, begin + new.end + skipped, begin + last.end):
+            continue
+        if text[start : begin + last.end] in within:
+            within = [*within, joined[new.start : new.end]]
+        text = text[:start] + text[lead.end() :]
+    return text, within
 
 
 def names_unknown_time(text: str) -> bool:

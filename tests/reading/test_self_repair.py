@@ -11,6 +11,7 @@ from nscma_torch.reading.fact_reader import ReadFact
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
+from nscma_torch.reading.statement_times import times_of
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
 from nscma_torch.text.sentences import split_sentences
@@ -111,6 +112,26 @@ def test_repairs_follow_each_other() -> None:
 def test_nothing_changes_without_a_parallel(text: str, told: tuple[str, ...]) -> None:
     read = message(text, *told)
     assert asserted_with_repairs(read, text, SCHEMA, SAID) == asserted(read, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("I moved to Berlin in 2019, sorry, 2020.", 2020),
+        ("I moved to Berlin in 2019, I mean in 2020, no, 2021.", 2021),
+        ("We met on 3 May 2021 - no, 4 May 2022 - in Rome.", 2022),
+        ("I moved in 2019, sorry for the delay in 2020.", 2019),
+        ("I moved in 2019, and, sorry, in 2020 I moved again.", 2019),
+    ],
+)
+def test_a_date_corrects_the_one_right_before_it(text: str, year: int) -> None:
+    begins = times_of(text, [], SAID, past=False).begins
+    assert begins is not None and begins.year == year
+
+
+def test_the_correction_of_a_date_that_is_stated_is_no_time() -> None:
+    for stated in ("1990", "1991"):
+        assert times_of("I was born in 1990, sorry, 1991.", [stated], SAID, past=False).begins is None
 
 
 @pytest.mark.parametrize(
