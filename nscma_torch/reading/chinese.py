@@ -92,8 +92,12 @@ _PASSIVE = re.compile(
 _RELATIVE = re.compile(
     rf"^(?P<what>在[^的，]{{2,10}}(?:念书|读书|上学|上班|工作|实习|教书|当[{HANZI}]{{2,4}}))的(?P<name>[{HANZI}]{{2,3}}?)(?P<rest>(?:{_TIME}|{ADVERBS}|退|加|去|有|会|喜|对|在|是|买|搬|和|跟|养|学)[^，]+)$"
 )
+_ITS = re.compile(r"^其(?![他它实中余次])")
+_WHICH = re.compile(
+    r"^[这那][家个座所款项](?P<what>[^的，]{3,16})的(?:公司|企业|机构|学校|大学|项目|城市|产品)(?P<rest>[^，]{3,})$"
+)
 _SPAN = re.compile(
-    rf"(?<=[^是有要第在满了])(?:快|都|已经)?(?:好几|好多|很多|[{_NUMERAL}]{{1,12}})多?(?:年|个月|天|周)了?$"
+    rf"(?<=[^是有要第在满了于])(?<!于[0-9])(?<!于[0-9]{{2}})(?<!于[0-9]{{3}})(?:快|都|已经)?(?:好几|好多|很多|[{_NUMERAL}]{{1,12}})多?(?:年|个月|天|周)了?$"
 )
 _TIMES = re.compile(rf"[{_NUMERAL}]{{1,12}}[次回趟遍]了?$")
 _AFTER_SUBJECT = re.compile(
@@ -103,6 +107,9 @@ _AFTER_SUBJECT = re.compile(
 
 def plain_clauses(text: str, topic: str) -> list[str]:
     """A clause in the plain order subject, verb, object; `topic` is the thing that stood alone before it."""
+    text = _ITS.sub("它的", text)
+    if which := _WHICH.match(text):
+        return [f"它{which['what']}", *plain_clauses(f"它{which['rest']}", "")]
     relative = _RELATIVE.match(text)
     if relative and is_name(relative["name"]):
         return [f"{relative['name']}{relative['what']}", *plain_clauses(f"{relative['name']}{relative['rest']}", "")]

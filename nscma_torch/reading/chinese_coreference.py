@@ -93,6 +93,8 @@ class ChineseCoreference:
         """Remember whom and what a Chinese statement is about: a later 他 or 它 may mean it."""
         if relation.object == "person" and relation.subject == "person" and found != self.speaker:
             self.person = found
+        elif relation.open and is_name(subject):
+            self.person, self.thing = subject, found
         elif subject != self.speaker:
             if relation.subject == "person" or is_name(subject):
                 self.person = subject

@@ -31,6 +31,7 @@ _FUTURE = frozenset({"able_to", "plans_to", "wants"})  # relations that what lie
 _OF_THE_ONE_BEFORE = word_set(
     "这块 这部分 这个 这事 这件事 构建工具 数据库 框架 编程语言 消息队列 缓存 前端 后端 打包工具"
 )
+_NAMED = re.compile(r"^名(?:为|叫)[“「\"]?(?P<name>[^”」\"的]+)[”」\"]?的.+$")  # "名为“星语”的助手"
 _CONFIDENCE = 0.9
 
 
@@ -90,6 +91,7 @@ class ChineseReader:
                 continue
             taken += spans
             found += statements
+            mentions.note_names(self._schema[form.relation], statements[0].subject, statements[0].object)
         return found
 
     def _build(
@@ -118,7 +120,6 @@ class ChineseReader:
             return []
         within = [groups[slot] for slot in ("O", "R") if groups.get(slot) and kinds[slot].like == "date"]
         times = times_of(clause.sentence, within, said, past=form.mood == "states" and past)
-        mentions.note_names(relation, subject, objects[0])
         one = relation.cardinality == "one"
         made = [
             Statement(
@@ -196,6 +197,7 @@ def _objects(raw: str, kind: Kind, relation: Relation, mentions: ChineseCorefere
 def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
     """The object that words name, "" where they name none of this kind."""
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
+    phrase = _NAMED.sub(r"\g<name>", phrase)
     phrase = re.sub(
         r"^(?:一[个只条辆台本部把张名位家件双片粒缸套款杯]|[0-9两三四五六七八九十几][只条匹缸](?=.)|[个只条辆台本部把张名位件双趟](?=..)|了|这[个只]|那[个只]|一家叫|叫|是)+",
         "",

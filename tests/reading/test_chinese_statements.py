@@ -106,3 +106,47 @@ def test_every_form_of_the_bundled_file_compiles_with_kinds_of_the_schema() -> N
 def test_the_first_person_of_a_document_is_the_user_in_notes_alone(text: str, source: str, subjects: list[str]) -> None:
     unit = Unit("1", Scope("user"), "chunk", text, (), SAID, role="document", name="健康", source=source)
     assert [one.subject for one in READER.read(unit)] == subjects
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我不再吃肉了。", ["not Ludger likes 肉"]),
+        ("不再吃肉", ["not Ludger likes 肉"]),
+        ("我已经不喝咖啡了。", ["not Ludger likes 咖啡"]),
+        ("小明再也不抽烟了。", ["not 小明 likes 烟"]),
+        ("我不再住在上海。", ["not Ludger lives_in 上海"]),
+        ("我不再吃素了。", ["not Ludger diet 素"]),
+        ("我不再吃饭不规律。", []),
+        ("我不吃了。", []),
+    ],
+)
+def test_what_somebody_no_longer_does_has_ended(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "林峰于2022年创办了星辰智能科技。这家总部位于深圳的公司专注于人工智能领域，其核心产品是名为“星语”的智能对话助手",
+            [
+                "林峰 statement [创办] 星辰智能科技",
+                "星辰智能科技 located_in 深圳",
+                "星辰智能科技 statement [专注于] 人工智能",
+                "星辰智能科技 value [核心产品] 星语",
+            ],
+        ),
+        ("王传福在1995年创立了比亚迪，它的总部在深圳。", ["王传福 statement [创立] 比亚迪", "比亚迪 located_in 深圳"]),
+        ("华为由任正非于1987年创立。", ["任正非 statement [创立] 华为"]),
+        ("小红书是毛文超创办的。", ["毛文超 statement [创办] 小红书"]),
+        ("苹果公司的创始人是乔布斯。", ["苹果公司 value [创始人] 乔布斯"]),
+        ("林峰是星辰智能科技的创始人。", ["星辰智能科技 value [创始人] 林峰"]),
+        ("阿里巴巴总部设在杭州。", ["阿里巴巴 located_in 杭州"]),
+        ("星辰智能科技成立于2022年。", ["星辰智能科技 statement [成立于] 2022年"]),
+        ("这家公司是后来创办的。", []),
+        ("其实我住在上海。", ["Ludger lives_in 上海"]),
+    ],
+)
+def test_what_is_told_of_a_company(text: str, expected: list[str]) -> None:
+    assert told(text) == expected

@@ -98,3 +98,8 @@ def test_facts_rank_above_small_talk() -> None:
 def test_salience_is_half_without_cues_and_stays_between_0_and_1() -> None:
     assert salience("xyzzy") == 0.5
     assert 0.0 < salience("you? " * 500) < salience("I was there yesterday. " * 500) < 1.0
+
+
+@pytest.mark.parametrize("text", ["我不吃肉", "我不再吃肉了", "她再也不喝酒"])
+def test_not_to_eat_or_drink_something_any_more_is_a_preference(text: str) -> None:
+    assert find_cues(text)["preference"] == 1
