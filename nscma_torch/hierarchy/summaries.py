@@ -156,7 +156,7 @@ def _together(parts: Sequence[Weight]) -> Weight:
 
 def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
     """The origin of a summary's units, in place of an episode's row."""
-    key, scope = derive_id("node", stored.id, level, number), Scope(stored.user_id, stored.agent_id)
+    key, scope = units.node_key(stored.id, level, number), Scope(stored.user_id, stored.agent_id)
     alone = units.origin_alone(key, scope, weight.occurred_at)
     of_node = {"stream_id": stored.id, "position": level, "session": f"{level}.{number}"}
     return {**alone, **of_node, "importance": weight.importance}

@@ -9,8 +9,17 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from nscma_torch.records import OF_ONE_MESSAGE
-from nscma_torch.storage import check_derived, check_facts, check_hierarchies, check_owners, check_records, leases
+from nscma_torch.storage import (
+    check_derived,
+    check_facts,
+    check_hierarchies,
+    check_ids,
+    check_owners,
+    check_records,
+    leases,
+)
 from nscma_torch.storage.dialects import vector_bytes
+from nscma_torch.storage.salvage import JSON_COLUMNS, damaged_json
 from nscma_torch.storage.schema import (
     episodes,
     postings,
@@ -36,10 +45,16 @@ def problems(
         return connection.execute(query if users is None else query.where(owner.in_(users)))
 
     found = check_owners.problems(connection, users)
-    found += [*_streams(rows), *_chunks(rows), *_vectors(connection, rows, users), *_postings(rows)]
+    found += [*_json(rows), *_streams(rows), *_chunks(rows), *_vectors(connection, rows, users), *_postings(rows)]
     found += check_hierarchies.problems(connection, users) + check_derived.problems(connection, users)
     found += check_records.problems(connection, users) + ([] if users is not None else leases.problems(connection))
-    return found + check_facts.problems(connection, users, single=single)
+    found += check_facts.problems(connection, users, single=single)
+    return found + check_ids.problems(connection, users)
+
+
+def _json(rows: _Rows) -> Iterator[str]:
+    for row in rows(select(episodes.c.id, *(episodes.c[name] for name in JSON_COLUMNS)), episodes.c.user_id).mappings():
+        yield from (f"{column} of message {row['id']} is not a JSON object" for column in damaged_json(row))
 
 
 def _streams(rows: _Rows) -> Iterator[str]:

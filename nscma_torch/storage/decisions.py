@@ -15,6 +15,7 @@ from nscma_torch.storage import namespaces
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.fact_schema import decisions, statements
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.streams import derive_id
 
@@ -262,9 +263,9 @@ def _from_row(row: Mapping[Any, Any]) -> DecisionRow:
         object=row["object"],
         topic=row["topic"],
         reason=row["reason"],
-        fact_ids=tuple(json.loads(row["fact_ids"])),
+        fact_ids=tuple(decoded(row["fact_ids"], list)),
         undone=row["undone"],
     )
     return DecisionRow(
-        row["seq"], row["namespace"], row["user_id"], row["statement_seq"], json.loads(row["before"]), record
+        row["seq"], row["namespace"], row["user_id"], row["statement_seq"], decoded(row["before"]), record
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from nscma_torch.storage.database import pages
 from nscma_torch.storage.derived_schema import derived_sources
 from nscma_torch.storage.derived_schema import derived_texts as texts_table
 from nscma_torch.storage.derived_texts import Rows
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import episodes, streams, unit_sources, units
 from nscma_torch.storage.streams import derive_id
 
@@ -71,7 +71,7 @@ def heard(
     query = select(*columns, _E.metadata)
     query = _staying(query, namespaces.owner(connection, namespace), roles, files=files).where(said <= to_micros(now))
     rows = connection.execute(query.order_by(_E.seq))
-    return [Heard._make((*row[:-1], bool(json.loads(row.metadata).get(turns.ECHO)))) for row in rows]
+    return [Heard._make((*row[:-1], bool(decoded(row.metadata).get(turns.ECHO)))) for row in rows]
 
 
 def basis_of(said: Sequence[Heard]) -> str:

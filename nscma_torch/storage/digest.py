@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table, select
 
 from nscma_torch.storage import digest_facts, digest_records
 from nscma_torch.storage.fact_schema import statements, unit_statements
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import (
     episodes,
     hierarchies,
@@ -71,7 +72,7 @@ def digest(connection: Connection, user_id: str | None = None) -> str:
             if values.get("idempotency_key"):
                 values["idempotency_key"] = without_place(values["idempotency_key"])
             if values.get("decision"):
-                values["decision"] = json.loads(values["decision"])
+                values["decision"] = decoded(values["decision"])
             sha.update(_canonical(table.name, *values.values()))
     sources = (
         select(units.c.id, episodes.c.id)

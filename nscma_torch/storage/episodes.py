@@ -14,6 +14,7 @@ from nscma_torch.errors import NotFoundError
 from nscma_torch.records import Decision, Episode, Message, Scope
 from nscma_torch.storage.clock import from_micros, optional_from_micros, optional_micros, utc_offset
 from nscma_torch.storage.database import PAGE, pages
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import episodes, streams, unit_sources
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.text.json_messages import metadata_json
@@ -39,6 +40,11 @@ def text_hash(text: str) -> str:
     return derive_id("text", " ".join(text.casefold().split()))
 
 
+def id_of(stream_id: str, position: int, role: str, name: str | None, text: str) -> str:
+    """Id of a message, of its place in its stream, who spoke and the text at first."""
+    return derive_id("episode", stream_id, position, role, name, text)
+
+
 def new_row(
     message: Message,
     *,
@@ -52,10 +58,10 @@ def new_row(
     observation: Mapping[str, Any] | None,
     importance: float,
 ) -> dict[str, Any]:
-    """Row of a new episode. Its id derives from the stream, the position, who spoke and the text."""
+    """Row of a new episode."""
     return {
         "seq": seq,
-        "id": derive_id("episode", stream_id, position, message.role, message.name, message.content),
+        "id": id_of(stream_id, position, message.role, message.name, message.content),
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "run_id": scope.run_id,
@@ -92,7 +98,7 @@ def decision_columns(decision: Decision | None, observation: Mapping[str, Any] |
 
 def decision_of(row: Mapping[Any, Any]) -> Decision | None:
     """The gate's decision on a row."""
-    return None if row["decision"] is None else Decision(**json.loads(row["decision"]))
+    return None if row["decision"] is None else Decision(**decoded(row["decision"]))
 
 
 def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -217,7 +223,7 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
         .order_by(unit_sources.c.unit_seq)
     )
     rows = connection.execute(query.execution_options(yield_per=PAGE))
-    return [seq for seq, text in rows if matches(json.loads(text), wanted)]
+    return [seq for seq, text in rows if matches(decoded(text), wanted)]
 
 
 def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Episode], bool]) -> tuple[int, ...]:
@@ -307,7 +313,7 @@ def observations(connection: Connection, stream_id: str) -> list[tuple[int, str,
         episodes.c.stream_id == stream_id, episodes.c.observation.is_not(None)
     )
     rows = connection.execute(query.order_by(episodes.c.position))
-    return [(row.seq, row.text, json.loads(row.observation)) for row in rows]
+    return [(row.seq, row.text, decoded(row.observation)) for row in rows]
 
 
 def positions(connection: Connection, stream_id: str) -> dict[int, int]:
@@ -365,7 +371,7 @@ def from_row(row: Mapping[Any, Any]) -> Episode:
         name=row["name"],
         session=row["session"],
         source=row["source"],
-        metadata=json.loads(row["metadata"]),
+        metadata=decoded(row["metadata"]),
         decision=decision_of(row),
         encoded=row["encoded"],
         importance=row["importance"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -30,6 +29,7 @@ from nscma_torch.storage.fact_schema import (
     unit_statements,
     unresolved,
 )
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
@@ -148,7 +148,7 @@ def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) ->
 def _ended_by(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> set[Key]:
     """The groups of the facts that a model named in these decisions, and which hold again without them."""
     query = select(_D.before).where(_D.namespace == namespace, by_it)
-    named = {one for before in connection.execute(query).scalars() for one in decision_rows.cited(json.loads(before))}
+    named = {one for before in connection.execute(query).scalars() for one in decision_rows.cited(decoded(before))}
     numbers = statement_rows.seqs_of(connection, namespace, named)
     return set(statement_rows.groups_of(connection, namespace, set(numbers.values())).values())
 
@@ -193,7 +193,7 @@ def _delete_conclusions(
     for some in pages(sorted(touched)):
         remaining.update(connection.execute(select(_F.id).where(_F.id.in_(some))).scalars())
     for row in connection.execute(select(decisions).where(_D.namespace == namespace)).all():
-        cited = set(json.loads(row.fact_ids))
+        cited = set(decoded(row.fact_ids, list))
         about = {row.topic, name_key(row.subject), name_key(row.object)}
         if cited & (touched - remaining) or about & {*gone, *names} or mention.search(row.before):
             _delete(connection, erased, decisions, _D.seq == row.seq)
@@ -203,7 +203,7 @@ def _delete_conclusions(
         if mention.search(row.reason):
             connection.execute(facts.update().where(_F.seq == row.seq).values(reason=""))
     for row in connection.execute(select(profile).where(_P.namespace == namespace)).all():
-        if touched & set(json.loads(row.sources)) or mention.search(row.text):
+        if touched & set(decoded(row.sources, list)) or mention.search(row.text):
             _delete(connection, erased, profile, _P.namespace == namespace, _P.number == row.number)
 
 

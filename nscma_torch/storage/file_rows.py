@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from nscma_torch.storage import streams
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import episodes, history
 from nscma_torch.text.file_keys import LINE, place_in
 from nscma_torch.text.json_messages import metadata_json
@@ -68,7 +68,7 @@ def set_lines(connection: Connection, user_id: str, lines: Mapping[int, int]) ->
     for some in pages(sorted(lines)):
         query = select(episodes.c.seq, episodes.c.metadata).where(episodes.c.seq.in_(some))
         for row in connection.execute(query):
-            texts[row.seq] = metadata_json({**json.loads(row.metadata), LINE: lines[row.seq]})
+            texts[row.seq] = metadata_json({**decoded(row.metadata), LINE: lines[row.seq]})
     _set(connection, user_id, "metadata", texts)
 
 
@@ -89,5 +89,5 @@ def _gone(connection: Connection, user_id: str) -> set[int]:
 
 
 def _line(metadata: str) -> int:
-    line = json.loads(metadata).get(LINE)
+    line = decoded(metadata).get(LINE)
     return line if isinstance(line, int) else 0

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Table, delete, select, text
 from nscma_torch.storage import jobs, streams
 from nscma_torch.storage import units as unit_rows
 from nscma_torch.storage.database import next_seq, pages
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import drafts, episodes, hierarchies, links, node_units, nodes, personas, units
 from nscma_torch.storage.streams import derive_id
 
@@ -69,7 +70,7 @@ def load(connection: Connection, user_id: str, agent_id: str | None) -> Stored:
     if row is None:
         return Stored(key, user_id, agent_id, 0, ())
     levels = []
-    for level, next_id in enumerate(json.loads(row.next_ids)):
+    for level, next_id in enumerate(decoded(row.next_ids, list)):
         found = [
             connection.execute(select(*columns).where(table.c.hierarchy_id == key, table.c.level == level)).all()
             for table, columns in _LEVEL.items()

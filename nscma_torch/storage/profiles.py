@@ -12,6 +12,7 @@ from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import DerivedKind, ProfileLine, Scope
 from nscma_torch.storage import namespaces
 from nscma_torch.storage.fact_schema import profile
+from nscma_torch.storage.json_columns import decoded
 
 DERIVED: tuple[DerivedKind, ...] = ("portrait", "insight")  # kinds of derived texts that follow the facts
 _P = profile.c
@@ -51,7 +52,8 @@ def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
     """The profile that a namespace holds, in order."""
     rows = connection.execute(select(profile).where(_P.namespace == namespace).order_by(_P.number))
     return [
-        ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(json.loads(row.sources))) for row in rows
+        ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(decoded(row.sources, list)))
+        for row in rows
     ]
 
 

@@ -11,10 +11,15 @@ from typing import Any
 
 from sqlalchemy import ColumnClause, Connection, Table, exc, literal_column, select
 
+from nscma_torch.errors import StoreFormatError
+from nscma_torch.records import Scope
 from nscma_torch.storage.episodes import text_hash
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import episodes, history, streams, users
+from nscma_torch.storage.streams import stream_id_of
 
 LOG: tuple[Table, ...] = (users, streams, episodes, history)
+JSON_COLUMNS = ("metadata", "decision", "observation")
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 Row = dict[str, Any]
 
@@ -38,6 +43,7 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
             report(f"table {table.name} is damaged: {len(found[table.name]):,} of its rows can be read")
     said = found[episodes.name]
     for row in said:
+        empty_damaged_json(row, report)
         if row["text_hash"] != text_hash(row["text"]):
             row["text_hash"] = text_hash(row["text"])
             report(f"the text of message {row['id']} is damaged: it is not the text that was stored")
@@ -50,6 +56,25 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
     of_users = [{"user_id": owner, "generation": 0, "epoch": 0} for owner in sorted(owners)]
     tables = ((users, of_users), (streams, of_streams), (episodes, said), (history, told))
     return [(table, row) for table, rows in tables for row in rows]
+
+
+def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
+    """Empty the JSON columns of a message that cannot be read, and `report` each."""
+    for column in damaged_json(row):
+        row[column] = "{}" if column == "metadata" else None
+        report(f"{column} of message {row['id']} is damaged, and left out")
+
+
+def damaged_json(row: Mapping[Any, Any]) -> list[str]:
+    """The JSON columns of a message that cannot be read."""
+    found = []
+    for column in JSON_COLUMNS:
+        try:
+            if row[column] is not None:
+                decoded(row[column])
+        except StoreFormatError:
+            found.append(column)
+    return found
 
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
@@ -70,17 +95,22 @@ def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
     return [found[key] for key in sorted(found)], False
 
 
-def _streams(known: Iterable[Row], said: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """The streams of all messages; one whose row is lost begins anew, and its document has no name."""
+def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
+    """The streams of all messages; one whose row is lost begins anew, and its document gets a name from its id."""
     by_id = {row["id"]: dict(row) for row in known}
     for row in said:
         stream = by_id.setdefault(
             row["stream_id"],
-            {
-                **dict.fromkeys(column.name for column in streams.c),
-                **{name: row[name] for name in ("user_id", "agent_id", "run_id")},
-                **{"id": row["stream_id"], "next_position": 0, "version": 1},
-            },
+            {**dict.fromkeys(column.name for column in streams.c), **_named(row), "next_position": 0, "version": 1},
         )
+        row["stream_id"] = stream["id"]
         stream["next_position"] = max(stream["next_position"], row["position"] + 1)
-    return [by_id[key] for key in sorted(by_id)]
+    return sorted(by_id.values(), key=lambda stream: str(stream["id"]))
+
+
+def _named(said: Row) -> Row:
+    """The id, scope and source of a stream whose row is lost: of the conversation, or of a document without a name."""
+    own = {name: said[name] for name in ("user_id", "agent_id", "run_id")}
+    scope, key = Scope(**own), said["stream_id"]
+    source = None if key == stream_id_of(scope) else f"lost document {key[:8]}"
+    return {**own, "id": stream_id_of(scope, source), "source": source}

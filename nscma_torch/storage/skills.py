@@ -23,6 +23,7 @@ from nscma_torch.storage.derived_schema import derived_sources
 from nscma_torch.storage.derived_schema import derived_texts as derived_rows
 from nscma_torch.storage.derived_texts import Part
 from nscma_torch.storage.fact_schema import skills
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import units
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.storage.units import NewUnit
@@ -186,7 +187,7 @@ def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:
         scope=scope,
         name=row["name"],
         trigger=row["trigger"],
-        steps=tuple(json.loads(row["steps"])),
+        steps=tuple(decoded(row["steps"], list)),
         successes=row["successes"],
         failures=row["failures"],
         recorded_at=from_micros(row["recorded_at"]),

@@ -243,11 +243,20 @@ def said(row: StatementRow) -> tuple[int, int, int, int]:
 
 
 _OF_MESSAGE = (episodes.c.role, episodes.c.position, episodes.c.recorded_at.label("stored_at"))
+_OF_ID = (
+    *("start", "end", "subject", "relation", "topic", "object_key"),
+    *("replaces_key", "negated", "correction", "past"),
+)
 _COLUMNS = [*(_S[field.name] for field in fields(StatementRow) if field.name in _S), *_OF_MESSAGE]
 
 
+def id_of_columns(episode_id: str, row: Mapping[Any, Any]) -> str:
+    """Id of a statement, of its message, its place there and what is said, from its columns."""
+    return derive_id("statement", episode_id, *(row[name] for name in _OF_ID))
+
+
 def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> dict[str, Any]:
-    """Columns of a new statement, but for its number. Its id derives from the episode, the place and what is said."""
+    """Columns of a new statement, but for its number."""
     subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
     text = episode["text"]
     if not (subject and statement.relation):
@@ -257,10 +266,7 @@ def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> di
         raise InvalidInputError(f"a statement stands at {place}; correct what `extract` returns")
     if not 0 < statement.confidence <= 1:
         raise InvalidInputError(f"a statement's confidence is {statement.confidence}, it must be in (0, 1]")
-    said = (statement.start, statement.end, subject, statement.relation, statement.topic, value)
-    how = (replaced, statement.negated, statement.correction, statement.past)
-    return {
-        "id": derive_id("statement", episode["id"], *said, *how),
+    row = {
         "namespace": namespace,
         "user_id": episode["user_id"],
         "episode_seq": episode["seq"],
@@ -286,6 +292,7 @@ def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> di
         "withdrawn": False,
         "superseded": False,
     }
+    return {"id": id_of_columns(episode["id"], row), **row}
 
 
 def _set(connection: Connection, seqs: Collection[int], **values: bool) -> None:

@@ -26,7 +26,7 @@ from nscma_torch.errors import (
     ScopeError,
 )
 from nscma_torch.records import Decision, Scope
-from nscma_torch.storage import check, fingerprint, leases, salvage, summary_context, unit_changes
+from nscma_torch.storage import check, check_ids, fingerprint, leases, salvage, summary_context, unit_changes
 from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.derived_schema import DERIVED_TABLES
@@ -109,8 +109,10 @@ def export(
     yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **store, "rows": rows})
     for table, query in queries.items():
         with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
-            for row in found.mappings():
-                yield _line(table, dict(row))
+            for row in map(dict, found.mappings()):
+                if table is episodes:
+                    salvage.empty_damaged_json(row, report)
+                yield _line(table, row)
 
 
 def _of_table(table: Table, user_id: str | None) -> Select[Any]:
@@ -207,6 +209,7 @@ def import_(
             "or import several one by one"
         )
     for user in sorted(declared) if damaged else ():
+        check_ids.mend_messages(connection, user)
         rebuild(connection, user)
     for some in pages(sorted(declared)):
         broken = check.problems(connection, some, single=single)

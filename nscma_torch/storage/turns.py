@@ -6,7 +6,6 @@ be made again, and whatever hides or erases a text of the user deletes it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from nscma_torch.records import Episode, Scope
 from nscma_torch.storage import dialects, jobs
 from nscma_torch.storage import episodes as log
 from nscma_torch.storage.database import pages
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import drafts, episodes, history, streams
 
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
@@ -250,7 +250,7 @@ def quoting_none_hidden(
 
 def _seen(metadata: str) -> tuple[list[str], str]:
     """Ids of the messages that a reply was written from, and of the last in its summary; a file may say anything."""
-    about = json.loads(metadata)
+    about = decoded(metadata)
     ids, last = about.get(EVIDENCE), about.get(SUMMARISED)
     known = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
     return known, last if isinstance(last, str) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from nscma_torch.storage.clock import from_micros
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.derived_schema import derived_sources, derived_texts
 from nscma_torch.storage.fact_schema import unit_statements
+from nscma_torch.storage.json_columns import decoded
 from nscma_torch.storage.schema import (
     episodes,
     node_units,
@@ -51,6 +51,16 @@ class NewUnit:
     end: int
     terms: Sequence[str]
     vector: bytes | None
+
+
+def unit_id(origin: str, kind: str, start: int, end: int, text: str) -> str:
+    """Id of a unit, of the id of its origin (a message, or what stands in for one) and of its text there."""
+    return derive_id("unit", origin, kind, start, end, text)
+
+
+def node_key(hierarchy: str, *place: object) -> str:
+    """Id of a node of a hierarchy, by its level and number, as the origin of its units."""
+    return derive_id("node", hierarchy, *place)
 
 
 def origin_alone(key: str, scope: Scope, at: int) -> dict[str, Any]:
@@ -120,7 +130,7 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
     occurred = episode["recorded_at"] if episode["occurred_at"] is None else episode["occurred_at"]
     return {
         "seq": seq,
-        "id": derive_id("unit", episode["id"], unit.kind, unit.start, unit.end, unit.text),
+        "id": unit_id(episode["id"], unit.kind, unit.start, unit.end, unit.text),
         **{key: episode[key] for key in ("user_id", "agent_id", "run_id", "stream_id", "position", "session")},
         **{key: episode[key] for key in ("role", "name", "expires_at", "importance")},
         "kind": unit.kind,
@@ -182,7 +192,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
             source=row["source"],
             start=row["start"],
             end=row["end"],
-            metadata=json.loads(metadata.get(row["seq"], "{}")),
+            metadata=decoded(metadata.get(row["seq"], "{}")),
         )
         for row in connection.execute(found).mappings()
     }

@@ -11,7 +11,7 @@ import pytest
 from nscma_torch.errors import ForbiddenError, InvalidInputError, MalformedInputError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope
-from nscma_torch.storage import skills, streams, transfer, turns
+from nscma_torch.storage import episodes, skills, streams, transfer, turns
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.schema import metadata
 from tests.storage.telling import curate, lives, tell
@@ -135,6 +135,9 @@ def test_an_import_for_one_user_holds_no_other(open_memory: Open, lines_of: Any)
     assert target.stats().users == 0
 
 
+NEXT = episodes.id_of(streams.stream_id_of(Scope("carl")), 1, "user", None, "I moved to York.")  # another's next id
+
+
 def end_no_fact(rows: list[Row]) -> None:
     for row in rows:
         if row.get("table") == "facts":
@@ -155,6 +158,10 @@ DAMAGES: tuple[tuple[Callable[[list[Row]], None], str], ...] = (
     (lambda rows: first(rows, "episodes").update(decision='{"a": 1}'), "not a decision"),
     (lambda rows: first(rows, "vectors").update(vector="AAAAAA=="), "have 4 bytes"),
     (end_no_fact, "exclude each other"),
+    (lambda rows: first(rows, "episodes").update(id=NEXT), f"message {NEXT} has not the id"),
+    (lambda rows: first(rows, "units").update(id=NEXT), f"unit {NEXT} has not the id"),
+    (lambda rows: first(rows, "statements").update(id=NEXT), f"statement {NEXT} has not the id"),
+    (lambda rows: first(rows, "skills").update(id=NEXT), NEXT),
 )
 
 

@@ -11,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
+from nscma_torch.errors import StoreFormatError
 from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.records import Message, Scope
+from nscma_torch.storage import salvage
+from nscma_torch.storage.streams import stream_id_of
 
 Open = Callable[..., Memory]
 PAGE = 4096
@@ -77,3 +80,47 @@ def test_the_command_says_what_was_lost(store: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["export", str(tmp_path / "out.jsonl"), "--store", str(store)])
     assert done.exit_code == 1 and "table users is damaged" in " ".join(done.output.split())
     assert (tmp_path / "out.jsonl").read_text().count("Locker") == MESSAGES
+
+
+def set_columns(path: Path, **values: str) -> None:
+    """Change columns of the first message past the library."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for name, value in values.items():
+            connection.execute(f"UPDATE episodes SET {name} = ? WHERE seq = 2", (value,))
+
+
+@pytest.mark.parametrize("damaged", [{"metadata": '{"a": '}, {"decision": "[1]"}, {"observation": "\x01\x02"}])
+def test_damaged_json_is_one_clear_error_and_left_out_of_an_export(
+    damaged: dict[str, str], store: Path, open_memory: Open
+) -> None:
+    set_columns(store, **damaged)
+    memory = open_memory(store.name)
+    if "observation" not in damaged:
+        with pytest.raises(StoreFormatError, match="restore a copy, or export what can be read with `nscma export`"):
+            memory.log(user_id="ana")
+    assert [one for one in memory.verify() if one.endswith("is not a JSON object")]
+    told: list[str] = []
+    lines = list(memory.export(report=told.append))
+    assert len(told) == 1 and told[0].startswith(f"{next(iter(damaged))} of message")
+    other = open_memory("other.db")
+    other.import_(lines)
+    assert len(other.log(user_id="ana")) == MESSAGES and other.verify() == []
+
+
+def test_a_message_whose_text_was_damaged_gets_an_id_of_what_is_left(store: Path, open_memory: Open) -> None:
+    set_columns(store, text="Locker l is in ha11 1.")
+    damage(store, pages_of(store, "postings")[0])
+    memory, other = open_memory(store.name), open_memory("other.db")
+    other.import_(memory.export())
+    assert other.log(user_id="ana")[1].text == "Locker l is in ha11 1." and other.verify() == []
+
+
+def test_a_stream_whose_row_is_lost_gets_the_id_of_a_document_without_a_name() -> None:
+    own = {"user_id": "ana", "agent_id": None, "run_id": None, "position": 3}
+    said = [
+        {**own, "stream_id": stream_id_of(Scope("ana"))},
+        {**own, "stream_id": stream_id_of(Scope("ana"), "a.txt")},
+    ]
+    made = salvage._streams([], said)
+    assert {row["id"] for row in made} == {row["stream_id"] for row in said}
+    assert all(row["id"] == stream_id_of(Scope("ana"), row["source"]) and row["next_position"] == 4 for row in made)

@@ -106,13 +106,13 @@ def test_a_side_that_lost_is_found_again_among_many() -> None:
 def test_what_was_forgotten_has_not_ended(question: str, memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Rome} {Ben|likes|tea}", 1)
     assert memory.ask(question, user_id="ada", now=day(2)).facts
-    memory.sleep(user_id="ada", now=day(4000))
+    memory.sleep(user_id="ada", now=day(3600))
     assert held(memory) == []
-    answer = memory.ask(question, user_id="ada", now=day(4000))
+    answer = memory.ask(question, user_id="ada", now=day(3600))
     assert not answer.facts and answer.text not in ("no", "none now")
 
 
 def test_what_was_forgotten_after_it_was_told_to_end_has_ended(memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Rome} {Ben|lives_in|Rome|not}", 1)
-    memory.sleep(user_id="ada", now=day(4000))
-    assert memory.ask("Where does Ben live?", user_id="ada", now=day(4000)).text == "none now"
+    memory.sleep(user_id="ada", now=day(3600))
+    assert memory.ask("Where does Ben live?", user_id="ada", now=day(3600)).text == "none now"
