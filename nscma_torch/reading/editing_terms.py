@@ -12,7 +12,8 @@ from nscma_torch.text.sentences import Span
 
 _STRONG = r"i\s+mean(?:t)?(?:\s+to\s+say)?|or\s+rather|(?:scratch|strike)\s+that|make\s+(?:that|it)|i\s+misspoke"
 _LABEL = r"correction|typo|edit"
-_WEAK = r"(?:no\s+)?wait(?:\s+no)?|no|sorry|actually|rather|hold\s+on|my\s+(?:mistake|bad)|w?oops|well|u[hm]+|er+m?"
+_FILLER = r"well|[oa]h|h+m+|u[hm]+|er+m?"
+_WEAK = rf"(?:no\s+)?wait(?:\s+no)?|no|sorry|actually|rather|hold\s+on|my\s+(?:mistake|bad)|w?oops|{_FILLER}"
 _TERM = re.compile(
     rf"(?<![\w'’*])(?:{_STRONG}|{_LABEL}|{_WEAK})(?:[\s,.:;!…—–-]{{1,4}}(?:{_STRONG}|{_LABEL}|{_WEAK}))*(?![\w'’])"
     r"|(?<!\S)\*(?=\w[\w'’ :.-]{0,40}\*?[.!]?[^\S\n]{0,2}(?:\n|\Z))",  # chat: a line's last word, "*Rob"
@@ -28,6 +29,7 @@ LEAD = re.compile(  # words between an editing term and the repair: "it's", "on 
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(r"\s{0,2}(?:[.,;:!?)…*—–，。；！？、）\n]|-\s|\Z)")
+_ADJUNCT = re.compile(r"\s+(?:at|in|on|from|every|and|but)\b", re.IGNORECASE)
 _WORDS = re.compile(r"[\w'’]+")
 _OPENING = re.compile(r"[\s\"'“(]{0,4}")
 PAUSES = " ,.;:!…—–-("
@@ -63,9 +65,12 @@ def date_end(text: str, said: datetime) -> int:
     return next((mention.end for mention in find_dates(text, said) if mention.start == 0), 0)
 
 
-def ends_alike(text: str, end: int, old_end: int) -> bool:
-    """Return True if a phrase ends where it stands, or goes on with the word that follows the value it repairs."""
-    if _BOUNDARY.match(text, end):
+def ends_alike(text: str, end: int, old_end: int, *, timed: bool = False) -> bool:
+    """Return True if a phrase ends where it stands, or goes on with the word that follows the value it repairs.
+
+    A `timed` one, a date or a measure, may have more after it: "Tuesday at ten".
+    """
+    if _BOUNDARY.match(text, end) or (timed and _ADJUNCT.match(text, end)):
         return True
     if text[end : end + 1].isspace():
         word, old = _WORDS.match(text, end + 1), _WORDS.match(text, old_end + 1)

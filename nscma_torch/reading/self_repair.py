@@ -50,6 +50,7 @@ _BEFORE = re.compile(r"\b([a-z]+)\s+(?:(?:an?|the|my)\s+)?\Z|['’](s|m|re)\s+\Z
 _COPULAS = {"s": "is", "m": "is", "re": "is", "am": "is", "are": "is", "was": "is", "were": "is"}
 _DENIED = re.compile(r"\b(?:not|never|no\s+longer)\b|n['’]t\b", re.IGNORECASE)
 _ADDED = re.compile(r"\b(?:too|also|as\s+well|both)\b", re.IGNORECASE)
+_VERB = re.compile(r"(?:\s+(?:is|are|was|were|has|have|had|can|will|would)\b|['’]s\b)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*(?!\w)")
 _NUMBER_WORD = re.compile(rf"(?<!\w)(?:{'|'.join((*TO_TWENTY, *LARGER))})(?!\w)", re.IGNORECASE)
 _MEASURE = re.compile(r"\d+(?:[.,:]\d+)*\s?[^\W\d_]{1,9}(?![^\W_])")
@@ -170,17 +171,24 @@ def _by_fragment(
         assert lead is not None  # each of its parts may be absent
         shape = _shape(value, said)
         end = _end_of_like(shape, value, text, lead.end(), said)
-        if not end or not ends_alike(text, end, one.end) or _has(shape, text[one.end : term.start], said):
+        timed = shape in ("date", "measure")
+        if not end or not ends_alike(text, end, one.end, timed=timed) or _has(shape, text[one.end : term.start], said):
             continue
         if shape == "name" and not _follows(one, term, lead.group(), text):
             continue
-        new = text[lead.end() : end]
+        read = [other.end for other in standing if other.start == lead.end() and _is_like(other, one)]
+        new = text[lead.end() : max([end, *read])]  # "Tuesday at ten", if it is read so
         if name_key(new) == name_key(value):
             return []
         span = next(own for own in sentences[term.sentence :] if lead.end() < own.end)
         same = [other for other in standing if (other.start, other.end) == (one.start, one.end)]
         return [(other, _renamed(other, new, lead.end(), span)) for other in same if other.statement.object == value]
     return []
+
+
+def _is_like(new: _Said, old: _Said) -> bool:
+    """Return True if a statement surely says something of the subject and relation of another."""
+    return _holds(new) and _group(new.statement) == _group(old.statement)
 
 
 def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
@@ -220,10 +228,13 @@ def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Seque
         return False
     if not _repairable(old, term, text, sentences):
         return False
+    lead = LEAD.match(text, term.end)
+    next_to_term = lead is not None and lead.end() == new.start
+    if next_to_term and _VERB.match(text, new.end):
+        return False  # "Monday, and, well, Tuesday is free"
     if schema[a.relation].cardinality == "one":
         return True
-    lead = LEAD.match(text, term.end)
-    adjacent = not text[old.end : term.start].strip(PAUSES) and lead is not None and lead.end() == new.start
+    adjacent = next_to_term and not text[old.end : term.start].strip(PAUSES)
     return adjacent and ends_alike(text, new.end, old.end)
 
 
@@ -242,7 +253,8 @@ def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) ->
 
 
 def _holds(one: _Said) -> bool:
-    return not one.statement.negated and one.fact.stance == "holds"
+    sure = one.statement.confidence >= SURE and one.fact.stance == "holds"
+    return sure and not one.statement.negated
 
 
 def _shape(value: str, said: datetime) -> str:
