@@ -75,7 +75,8 @@ class Message:
     """One turn of a conversation, or one section of a document, as the caller hands it in.
 
     `timestamp` is when it was said, None for now. `session` groups turns that belong together (a sitting, a chat
-    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` is a no-op.
+    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` (at most
+    400 characters) is a no-op.
     """
 
     role: str

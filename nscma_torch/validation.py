@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from nscma_torch.config import Limits
 from nscma_torch.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
-from nscma_torch.text.json_messages import check_message
+from nscma_torch.text.json_messages import check_message, metadata_json
 from nscma_torch.text.names import name_key
 from nscma_torch.text.surrogates import refuse_surrogates
 from nscma_torch.text.timestamps import parse_timestamp
@@ -157,6 +157,13 @@ def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
             f"a message has {size:,} bytes, more than limits.max_message_bytes = {limits.max_message_bytes:,}; "
             "split it, add it as a document (.txt, .md), or raise the limit"
         )
+    beside = {name: getattr(message, name) or "" for name in ("name", "session", "source")}
+    for name, value in {**beside, "metadata": metadata_json(message.metadata)}.items():
+        if len(value.encode()) > limits.max_message_bytes:
+            raise TextTooLargeError(
+                f"the {name} of a message is larger than limits.max_message_bytes = {limits.max_message_bytes:,}; "
+                "shorten it, or put it into the content"
+            )
     if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
         raise TimestampError(
             f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"

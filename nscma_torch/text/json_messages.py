@@ -26,6 +26,7 @@ from nscma_torch.text.timestamps import parse_timestamp
 
 _FIELDS = frozenset({"role", "content", "timestamp", "name", "session", "metadata", "idempotency_key"})
 _EXAMPLE = '{"role": "user", "content": "…"}'
+_LONGEST_KEY = 400  # characters; an index of PostgreSQL holds 2,704 bytes, with the user id
 _DEEPEST = 64  # levels of metadata: every reader of the store can follow them
 _NESTED = (Mapping, list, tuple)
 _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
@@ -140,6 +141,8 @@ def check_message(message: Message) -> None:
         if value is not None and not isinstance(value, str):
             raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
         refuse_surrogates(value, key)
+    if len(message.idempotency_key or "") > _LONGEST_KEY:
+        raise InvalidInputError(f"idempotency_key has more than {_LONGEST_KEY} characters; pass a hash of it")
     metadata_json(message.metadata)
 
 

@@ -250,7 +250,8 @@ def test_half_a_surrogate_pair(filled: Memory, untouched: Any) -> None:
         filled.get_all(user_id="ada", filters={half: "x"})
     with untouched(EncodingError, "record"):
         filled.records(user_id="ada", record={"entity": half})
-    for about in ({"subject": half}, {"topic": half}):
+    abouts: list[dict[str, Any]] = [{"subject": half}, {"topic": half}]
+    for about in abouts:
         with untouched(EncodingError):
             filled.facts(user_id="ada", **about)
 
@@ -268,3 +269,16 @@ def test_a_question_up_to_the_limit_is_asked(filled: Memory) -> None:
     filled.ask(question, user_id="ada", now=NOW)
     long = "boat called Elvira " * 400
     assert filled.search(long, user_id="ada", now=NOW, top_k=1)[0].id == told.id
+
+
+@pytest.mark.parametrize("field", ["name", "session", "source", "metadata"])
+def test_what_stands_beside_the_content_is_bounded(field: str, filled: Memory, untouched: Any) -> None:
+    most = filled.config.limits.max_message_bytes
+    value: Any = {"note": "é" * (most // 2)} if field == "metadata" else "é" * (most // 2 + 1)
+    with untouched(TextTooLargeError, rf"the {field} of a message.*max_message_bytes"):
+        list(filled.add_many([Message("user", "I moved.", **{field: value})], user_id="ada"))
+
+
+def test_a_long_idempotency_key_is_refused(filled: Memory, untouched: Any) -> None:
+    with untouched(InvalidInputError, "idempotency_key has more than 400 characters"):
+        filled.add("I moved.", user_id="ada", idempotency_key="k" * 401)

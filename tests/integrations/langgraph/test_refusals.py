@@ -20,7 +20,7 @@ BAD: list[tuple[Any, str]] = [
     (PutOp(HOME, "k", {"a": float("nan")}), "JSON"),
     (PutOp(HOME, "k", {"a": object()}), "JSON"),
     (PutOp(HOME, "k", {"a": {1: "x"}}), "no string"),
-    (PutOp(HOME, "k", {"a": "\ud800"}), "JSON"),
+    (PutOp(HOME, "k", {"a": "\ud800"}), "surrogate"),
     (PutOp(HOME, "k", ["a"]), "map names to values"),  # type: ignore[arg-type]
     (PutOp(HOME, "", VALUE), "the key of an item"),
     (PutOp(HOME, " ", VALUE), "the key of an item"),
@@ -30,7 +30,7 @@ BAD: list[tuple[Any, str]] = [
     (PutOp(HOME, "k", VALUE, index=[""]), "name paths"),
     (PutOp(("ana", "a\nb", ""), "k", VALUE), "empty"),
     (PutOp((" ",), "k", VALUE), "user_id"),
-    (PutOp(HOME, "\ud800", VALUE), "JSON"),
+    (PutOp(HOME, "\ud800", VALUE), "surrogate"),
     (PutOp(HOME, "\ud800", VALUE, index=False), "surrogate"),
     (GetOp((), "k"), "cannot be empty"),
     (SearchOp(HOME, filter={"a": {"$regex": "x"}}), r"unknown operator '\$regex'"),
