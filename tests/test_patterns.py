@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import pkgutil
 import re
@@ -24,7 +23,7 @@ from nscma_torch.relations import load_relations
 
 ROOT = Path(nscma_torch.__file__).parent
 SKIPPED = (".examples", ".demo", ".cli", ".integrations", ".__main__", ".postgres", ".doctor", ".bulk", ".vllm")
-METHODS = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
+CALLS = re.compile(r"(\w+)\.(search|match|fullmatch|findall|finditer|subn?|split)\b")
 RUNS = (
     *" \n\taA1é一１《「『«‘'\"“<[({-.,:=#`>?!@_/|~*的我在刚被",
     *("the ", "I ", "my ", "A. ", "1,", "1 ", "a.", "a-", "Aa ", "Aa", "a'", "a b ", "Ab Cd ", "每天早上", "\t "),
@@ -110,13 +109,9 @@ def methods_used() -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for path in ROOT.rglob("*.py"):
         module = ".".join(("nscma_torch", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not (isinstance(node, ast.Attribute) and node.attr in METHODS):
-                continue
-            owner = node.value
-            name = getattr(owner, "id", None) or getattr(owner, "attr", None)
-            if isinstance(name, str) and name != "re":
-                method = "findall" if node.attr in ("finditer", "sub", "subn", "split") else node.attr
+        for name, called in CALLS.findall(path.read_text()):
+            if name != "re":
+                method = "findall" if called in ("finditer", "sub", "subn", "split") else called
                 found[module, name].add(method)
                 found["", name].add(method)
     return found
@@ -135,20 +130,29 @@ def superlinear(pattern: re.Pattern[str], methods: set[str]) -> list[tuple[str, 
 
 
 def grows(pattern: re.Pattern[str], method: str, run: str, end: str) -> bool:
-    """Whether 16 times the text takes far more than 16 times as long, in the best of some tries."""
+    """Whether 16 times the text takes far more than 16 times as long; if it seems so, in the best of some tries."""
     times = max(REPEATS, SIZE // len(run))
-    if seconds(pattern, method, run * times + end) < 0.0003:
+    short, middle, long = (run * n * times + end for n in (1, 4, 16))
+    if (shorter := seconds(pattern, method, short)) < LEAST / 16**2:  # even a quadratic one would stay below it
         return False
-    longer = min(seconds(pattern, method, run * 16 * times + end) for _ in range(2))
-    shorter = min(seconds(pattern, method, run * times + end) for _ in range(3))
-    return longer >= LIMIT or (longer > LEAST and longer > 45 * shorter)
+    if shorter >= LIMIT:
+        return True
+    if seconds(pattern, method, middle) <= min(LIMIT - LEAST, 6 * min(shorter, seconds(pattern, method, short))):
+        return False
+    longer = LIMIT
+    for _ in range(3):
+        longer = min(longer, seconds(pattern, method, long))
+        if longer < LIMIT and (longer <= LEAST or longer <= 45 * shorter):
+            return False
+        shorter = min(shorter, seconds(pattern, method, short))
+    return True
 
 
 def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
-    """Processor time of a call, which is ended at `LIMIT`."""
+    """Time of a call, which is ended at `LIMIT` of the processor, whose own clock may tick in steps of 10 ms."""
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
-    began = time.process_time()
+    began = time.perf_counter()
     try:
         getattr(pattern, method)(text)
     except TimeoutError:
@@ -156,7 +160,7 @@ def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-    return time.process_time() - began
+    return time.perf_counter() - began
 
 
 def stop(_signal: int, _frame: FrameType | None) -> None:

@@ -29,7 +29,7 @@ _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"\b(?P<name>{_FULL}),?\s(?:is\s)?\(?{_AKA}\s(?:the\sname\s)?{_QUOTED}",
-        rf"{_QUOTED},?\s{_SHORT}\s(?P<name>{_FULL})",
+        rf"(?<![\w-]){_QUOTED},?\s{_SHORT}\s(?P<name>{_FULL})",
         rf"\b(?P<name>{_FULL}),?\s\(?(?:whom?\s)?{_CALLERS}\s(?:him\s|her\s|them\s)?{_QUOTED}",
         rf"\b{_CALLERS}\s(?P<name>{_FULL})\s{_QUOTED}",
         rf"\b(?P<name>{_FULL})['’]s\snickname\sis\s{_QUOTED}",
