@@ -118,6 +118,8 @@ def composition(observation: Observation, history: History, config: Gate) -> Ver
         deviation = (values[name] - usual.mean) / max(usual.sd, 1e-6)
         deviation = min(max(deviation, config.low), config.high)
         parts[name] = weight * deviation
+    if varies(observation, config):
+        parts["surprise"], parts["memory"] = max(parts["surprise"], 0.0), max(parts["memory"], 0.0)
     odds = min(max(observation.salience, 1e-6), 1 - 1e-6)
     parts["salience"] = weights.salience * math.log(odds / (1 - odds))
     if observation.answers:
@@ -136,9 +138,19 @@ def composition(observation: Observation, history: History, config: Gate) -> Ver
 
 def restates(observation: Observation, config: Gate) -> bool:
     """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
-    if observation.nearest is None or observation.news is None:
-        return False
-    return observation.nearest >= config.near and observation.news < config.news
+    return _is_near(observation, config) and observation.news is not None and observation.news < config.news
+
+
+def varies(observation: Observation, config: Gate) -> bool:
+    """Whether a message says something else in the words of an earlier one: "Alice lives in 4B", "Bob lives in 4B".
+
+    The words that the two share are expected, which tells nothing about the news.
+    """
+    return _is_near(observation, config) and observation.news is not None and observation.news >= config.news
+
+
+def _is_near(observation: Observation, config: Gate) -> bool:
+    return observation.nearest is not None and observation.nearest >= config.near
 
 
 def salience(observation: Observation, _history: History, config: Gate) -> Verdict:

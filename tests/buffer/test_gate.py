@@ -249,6 +249,16 @@ def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | 
     assert ("in other words" in decision.reason) == restated
 
 
+def test_the_words_of_an_earlier_message_do_not_speak_against_the_news_in_them() -> None:
+    plain = replace(PLAIN, mean=0.0, memory_nats=1.0)
+    copied, alone, told = (
+        MessageGate(Gate()).decide(replace(plain, nearest=near, news=news), GateState())[0].parts
+        for near, news in ((0.9, 1.0), (0.5, 1.0), (0.9, 0.0))
+    )
+    assert copied["surprise"] == copied["memory"] == 0.0
+    assert alone["surprise"] < 0 and alone["memory"] < 0 and told["memory"] < 0
+
+
 def test_a_verbatim_repeat_is_not_counted_twice() -> None:
     seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
     assert "restatement" not in MessageGate(Gate()).decide(seen, GateState())[0].parts
