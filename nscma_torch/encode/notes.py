@@ -5,7 +5,7 @@ A note is a statement of the open relation without a predicate: its subject is t
 
 from __future__ import annotations
 
-from nscma_torch.reading.first_person import first_person
+from nscma_torch.reading.first_person import author
 from nscma_torch.records import Statement, Unit
 from nscma_torch.relations import Schema, open_relation
 
@@ -15,8 +15,7 @@ def note(sentence: str, unit: Unit, start: int, end: int, schema: Schema) -> Sta
 
     Raises `ConfigError` if the schema has no open relation.
     """
-    speaker = first_person(unit) or unit.name or unit.role
-    return Statement(speaker, open_relation(schema).name, sentence, start=start, end=end)
+    return Statement(author(unit), open_relation(schema).name, sentence, start=start, end=end)
 
 
 def is_note(relation: str, topic: str, schema: Schema) -> bool:

@@ -13,7 +13,7 @@ from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
 from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.corrections import retracts
-from nscma_torch.reading.first_person import first_person
+from nscma_torch.reading.first_person import author, first_person
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.pronouns import refers_back
 from nscma_torch.reading.resolved_dates import resolved
@@ -131,7 +131,7 @@ class Reading:
 
     @property
     def _speaker(self) -> str:
-        return first_person(self.unit) or self.unit.name or self.unit.role
+        return author(self.unit)
 
     @cached_property
     def _named(self) -> str:

@@ -24,3 +24,8 @@ def first_person(unit: Unit) -> str:
     if unit.role != "document":
         return unit.name or unit.role
     return USER if is_own_note(unit) else ""
+
+
+def author(unit: Unit) -> str:
+    """The name under which a unit is shown: whom "I" means in it, the headings of a document by an unknown writer."""
+    return first_person(unit) or unit.name or unit.role

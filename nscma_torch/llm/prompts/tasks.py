@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.protocols import MOST_IMPORTANT
-from nscma_torch.reading.first_person import first_person
+from nscma_torch.reading.first_person import author, first_person
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.relations import Schema
@@ -357,7 +357,7 @@ def turns(system: str, data: Mapping[str, Any], task: str) -> Turns:
 
 def said(unit: Unit) -> dict[str, str]:
     """A text with its source, the days that its relative dates mean beside them."""
-    return {"by": unit.name or unit.role, **_source(unit), "text": resolved(unit.text, unit.occurred_at)}
+    return {"by": author(unit), **_source(unit), "text": resolved(unit.text, unit.occurred_at)}
 
 
 def _source(unit: Unit) -> dict[str, str]:
