@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 from torch import Tensor
 
 from nscma_torch.encode.conversation_summary import ConversationSummaries, Place, places
 from nscma_torch.encode.describing import Describer
-from nscma_torch.encode.indexer import IndexedChunk, Indexer
+from nscma_torch.encode.indexer import Indexer
+from nscma_torch.encode.made_texts import MadeText, atomic_facts, origins_of, spans_of, store
 from nscma_torch.encode.namesakes import told_apart
 from nscma_torch.encode.notes import note
 from nscma_torch.encode.open_triples import opened
@@ -26,7 +27,6 @@ from nscma_torch.records import Extraction, Statement, Unit
 from nscma_torch.relations import Schema
 from nscma_torch.storage import (
     episodes,
-    fact_units,
     fingerprint,
     hierarchies,
     jobs,
@@ -43,19 +43,9 @@ from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.database import ALL_USERS, Database
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.memory_records import NewRecord
-from nscma_torch.storage.units import NewUnit
 from nscma_torch.text.names import name_key
 
 _MOST_AHEAD = 8192  # messages that are read together, each with the turns before it in memory
-
-
-class _Text(NamedTuple):
-    """A unit about to be made: the row number of its episode, its kind and text, and the statements that it says."""
-
-    seq: int
-    kind: str
-    text: str
-    says: tuple[Statement, ...]
 
 
 class _Context(NamedTuple):
@@ -194,18 +184,18 @@ class Extractor:
         rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
         records = self._records(chunks, extracted, contexts)
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
-        texts: list[_Text] = []
+        texts: list[MadeText] = []
         stated = self._told_apart(user_id, chunks, extracted)
         for (seq, unit), own, named in zip(chunks, extracted, stated, strict=True):
             said[seq] += with_symmetric(named, self._schema)
             if self._notes != "none":
                 noted = self._noted(unit, own)
                 said[seq] += noted
-                texts += [_Text(seq, "atomic_fact", one.object, (one,)) for one in noted]
+                texts += [MadeText(seq, "atomic_fact", one.object, (one,)) for one in noted]
             elif "atomic_fact" in self._made:
-                texts += _atomic_facts(seq, unit, own, named)
+                texts += atomic_facts(seq, unit, own, named)
             if "triple" in self._made:
-                texts += [_Text(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
+                texts += [MadeText(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
         if "summary" in self._made:
             texts += self._summaries(chunks)
         indexed = self._indexer.index([each.text for each in texts], [True] * len(texts))
@@ -241,7 +231,7 @@ class Extractor:
                     episodes.set_columns(connection, seq, importance=rated[seq])
                     units.set_importance(connection, units.seqs_of_episode(connection, seq), rated[seq])
             made = [(text, item) for text, own in zip(texts, indexed, strict=True) if text.seq in rows for item in own]
-            _store(connection, user_id, made, _origins(connection, rows), numbers)
+            store(connection, user_id, made, origins_of(connection, rows), numbers)
             if self._integrate:
                 hierarchies.enqueue(connection, rows.values())
             jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
@@ -271,7 +261,7 @@ class Extractor:
             chunks, extracted, listeners, {seq: context.before for seq, context in contexts.items()}
         )
 
-    def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[_Text]:
+    def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[MadeText]:
         """A summary of each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
         groups: dict[int, list[Unit]] = {}
         for seq, unit in chunks:
@@ -283,11 +273,11 @@ class Extractor:
                 f"summarize was given {len(groups)} messages and returned {len(texts)} texts, {empty} of them empty; "
                 "correct it"
             )
-        return [_Text(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
+        return [MadeText(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
 
     def _noted(self, unit: Unit, own: Extraction) -> list[Statement]:
         """The sentences of an extraction as statements, each once, with offsets in the episode's text."""
-        spans = _spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
+        spans = spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
         placed = dict(zip(own.sentences, spans, strict=True))
         return [
             note(text, unit, unit.start + start, unit.start + end, self._schema)
@@ -327,81 +317,3 @@ class Extractor:
         """Vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
-
-
-def _atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[_Text]:
-    """The sentences of an extraction, each with the statements that stand in it, where it says where it stands.
-
-    `placed` have their places in the episode's text.
-    """
-    spans = _spans_of(own)
-    if not spans:
-        return [_Text(seq, "atomic_fact", text, ()) for text in own.sentences]
-    return [
-        _Text(seq, "atomic_fact", text, _said_in(text, own.sentences, spans, place, unit.start, placed))
-        for text, place in zip(own.sentences, spans, strict=True)
-    ]
-
-
-def _spans_of(own: Extraction) -> Sequence[tuple[int, int]]:
-    """The place of each sentence in the unit, none if they are not known."""
-    if own.spans and len(own.spans) != len(own.sentences):
-        raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
-    return own.spans
-
-
-def _said_in(
-    text: str,
-    sentences: Sequence[str],
-    spans: Sequence[tuple[int, int]],
-    place: tuple[int, int],
-    first: int,
-    placed: Sequence[Statement],
-) -> tuple[Statement, ...]:
-    """The statements that stand in the place of a sentence in the unit, which begins at `first` in the episode.
-
-    Where several sentences were made of one place, a statement belongs to those that name its object, if any does.
-    """
-    start, end = place
-    here = [s for s in placed if first + start <= s.start and s.end <= first + end]
-    beside = [other for other, span in zip(sentences, spans, strict=True) if span == place]
-    return tuple(s for s in here if _names(text, s.object) or not any(_names(other, s.object) for other in beside))
-
-
-def _names(text: str, thing: str) -> bool:
-    return bool(thing) and thing.casefold() in text.casefold()
-
-
-def _store(
-    connection: Connection,
-    user_id: str,
-    made: Sequence[tuple[_Text, IndexedChunk]],
-    origins: Mapping[int, Mapping[Any, Any]],
-    numbers: Mapping[tuple[int, Statement], int],
-) -> None:
-    """Store units, each with the statements that it says; `numbers` are their row numbers, by episode and statement."""
-    new: list[NewUnit] = []
-    says: dict[tuple[int, str, str], list[int]] = {}
-    for text, item in made:
-        own = item.chunk.text
-        new.append(NewUnit(text.kind, own, origins[text.seq], 0, len(own), item.terms, item.packed))
-        known = [numbers[text.seq, one] for one in text.says if (text.seq, one) in numbers]
-        says.setdefault((text.seq, text.kind, own), []).extend(known)
-    distinct = _distinct(new)
-    stored = zip(distinct, units.insert(connection, distinct), strict=True)
-    linked = [(seq, number) for unit, seq in stored for number in says[unit.origin["seq"], unit.kind, unit.text]]
-    fact_units.link(connection, user_id, linked)
-    fact_units.follow(connection, [number for _, number in linked])
-
-
-def _origins(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, Mapping[Any, Any]]:
-    """What new units take over from their episodes: of one that has faded out of search, that they are not in it."""
-    shown = units.active_chunks(connection, list(rows))
-    faded = [seq for seq, row in rows.items() if row["status"] == "active" and seq not in shown]
-    return {**rows, **{seq: {**rows[seq], "status": "archived"} for seq in faded}}
-
-
-def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:
-    """Without what one message states twice in the same words."""
-    seen = {(unit.origin["seq"], unit.kind, unit.text): unit for unit in reversed(new)}
-    return list(reversed(seen.values()))
