@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, case, delete, false, select, true
 
 from nscma_torch.errors import StoreBusyError, StoreFullError
+from nscma_torch.records import ROLES
 from nscma_torch.storage import (
     derived_texts,
     erase_facts,
@@ -260,7 +261,7 @@ def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> 
     if not files:
         return files, None
     own = fragments(ids)
-    wanted = fragments(erased) | own
+    wanted = fragments(erased) - set(map(str.encode, ROLES)) | own  # the speaker of a statement may be a role
     for left in reversed(range(_SEARCHES)):
         wanted = _in_files(files, wanted)
         if wanted - own:
