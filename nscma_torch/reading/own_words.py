@@ -16,45 +16,60 @@ from nscma_torch.reading.quoted_speech import quotations
 from nscma_torch.records import Unit
 from nscma_torch.text.sentences import Span
 
-_WORK = (  # verbs whose object is a text to be worked on, and those that need to name that text
-    r"translate|proof-?read|summari[sz]e|rewrite|re-?word|rephrase|paraphrase|polish|shorten|simplify|condense"
-    r"|classify|categori[sz]e|analy[sz]e|transcribe|critique|annotate|punctuate|spell-?check|grammar-?check|parse"
-)
-_WORK_ON = (
-    r"correct|fix|edit|improve|extract|grade|label|reformat|convert|check|review|evaluate|assess|rate|interpret"
-    r"|explain|expand|clean up|repl(?:y|ies)|respond|look at|read"
-)
-_ASKED = r"(?:^|\b(?:please|kindly|pls|(?:can|could|would|will) you|you to|help me(?: to)?)\s(?:please\s)?)"
-_TASK = re.compile(rf"{_ASKED}(?:(?:{_WORK})\b|(?:{_WORK_ON})\s+\w)", re.I)
-_CREATION = re.compile(
-    r"\b(?:write|draft|generate|compose|create|give|suggest|make|find|turn|put|come up with)\b", re.I
-)
-_POINTING = re.compile(
-    r"\b(?:to|of|for|from|into|in|with|about|on)(?:\s+(?:this|that|it|the following|these|below))?$"
-    r"|\b(?:this|these|the following|(?:text|mail|email|message|sentence|paragraph)s? below)\b",
-    re.I,
-)
 _TEXT = (
     r"(?:e-?mails?|mails?|messages?|letters?|bio|biography|blurb|texts?|posts?|reviews?|articles?|paragraphs?"
-    r"|passages?|sentences?|quotes?|quotation|lyrics|poems?|essays?|abstract|transcripts?|comments?|tweets?|dialogues?"
-    r"|songs?|script|résumé|resume|cv|statement|testimonial|excerpt|snippet|ad|advert|caption|conversation|draft"
-    r"|speech|story|voicemail|dms?|notes?|profile|description)"
+    r"|passages?|sentences?|quotes?|quotation|lyrics|poems?|haikus?|limericks?|essays?|abstract|transcripts?|comments?"
+    r"|tweets?|dialogues?|songs?|script|résumé|resume|cv|statement|testimonial|excerpt|snippet|ad|advert|caption"
+    r"|conversation|draft|speech|story|voicemail|dms?|notes?|profile|description|summary|translation)"
 )
+_FORM = r"(?:grammar|spelling|punctuation|wording|phrasing|tone|sentiment)"
+_WORK = (  # verbs that are said of texts alone, and those that need a text as their object
+    r"translate|proof-?read|summari[sz]e|rewrite|re-?word|rephrase|paraphrase|polish|shorten|simplify|condense"
+    r"|classify|categori[sz]e|transcribe|critique|annotate|punctuate|spell-?check|grammar-?check|parse|extract"
+)
+_WORK_ON = (
+    r"analy[sz]e|correct|fix|edit|improve|grade|label|reformat|convert|check|review|evaluate|assess|rate|interpret"
+    r"|explain|expand|clean up|(?:repl(?:y|ies)|respond) to|look at|read"
+)
+_LIFE = rf"\s+(?:me|us|my|our)\b(?!\s(?:\w+\s){{0,2}}?(?:{_TEXT}|{_FORM})\b)"  # "summarise my day"
+_OBJECT = (
+    rf"(?:\s(?!(?:me|us|in|with|as|to|for)\s)[\w'’-]+){{0,4}}?\s{_TEXT}\b|\sthe\s(?:\w+\s)?{_FORM}\b"
+    r"|[^:]*\sfor\s(?:grammar|spelling|typos|mistakes|errors)\b"
+)
+_RENDERED = (
+    rf"(?:make|turn|put|convert|render|say|write)\s(?:this|these|the\sfollowing)\b[^:]*\b"
+    rf"(?:in(?:to)?\s(?:an?\s)?(?:{_TEXT}|prose|verse|(?-i:[A-Z][a-z]*(?:ish|ese|ian|ench|erman|utch|reek|zech)))"
+    r"|(?:in)?formal|polite|concise|professional|casual)\b"
+)
+_ASKED = r"(?:^|\b(?:please|kindly|pls|(?:can|could|would|will) you|you to|help me(?: to)?)\s(?:please\s)?)"
+_TASK = re.compile(rf"{_ASKED}(?:(?:{_WORK})\b(?!{_LIFE})|(?:{_WORK_ON})(?:{_OBJECT})|{_RENDERED})", re.I)
 _TEXT_HEAD = re.compile(
     rf"\b(?:here(?:'s|’s| is| are)|this|these|that|the following|below|another)\s(?:[\w'’-]+\s){{0,3}}?{_TEXT}\b"
-    rf"|\b{_TEXT}\s(?:of|from|by)\b|(?:['’]s|\b(?:his|her|their))\s(?:\w+\s){{0,2}}?{_TEXT}\b",
+    rf"|\b(?:{_TEXT}|{_FORM})\s(?:out\sof|of|from|by)\b|(?:['’]s|\b(?:his|her|their))\s(?:\w+\s){{0,2}}?{_TEXT}\b",
     re.I,
 )
-_OWN_TEXT = re.compile(rf"\b(?:my|our)\s+(?:\w+\s+){{0,2}}?{_TEXT}\b|\bfrom\s+me\b|\babout\s+(?:me|myself|us)\b", re.I)
+_OWN_TEXT = re.compile(
+    rf"\b(?:my|our)\s+(?:\w+\s+){{0,2}}?{_TEXT}\b|\bfrom\s+me\b|\b(?:about|of)\s+(?:me|myself|us|my\slife)\b", re.I
+)
+_ANNOUNCED = re.compile(  # the text that follows, after a full stop too
+    rf"\b(?:following|below)(?:\s(?:[\w'’-]+\s){{0,2}}?{_TEXT}\b|\s(?:in|into|to|for)\b|$)|以下|下面|下列", re.I
+)
 _SPEECH = re.compile(
     r"\b(?:said|says|wrote|writes|texted|texts|told|tells|messaged|emailed|e-mailed|mailed|replied|replies|answered"
     r"|answers|asked|asks|posted|tweeted|commented|sent|announced|claims|claimed|goes|went|reads|shouted|whispered)\b",
     re.I,
 )
+_NO_SPEECH = re.compile(  # "the form asks for it", "Mum sent me a cake": what follows is the speaker's own
+    r"(?:asks|asked)\b.*\s(?:for|about|if|whether|how|wh\w+)\b"
+    rf"|(?:sent|posted|goes|went|reads|answers|answered)\s(?!.*\b(?:{_TEXT}|this)\b).*\b(?:an?|the|some|to|my|our)\b",
+    re.I,
+)
 _BY_SPEAKER = re.compile(r"\b(?:I|we)\s+(?:\w+\s+)?$", re.I)
 _FIRST = re.compile(r"\b(?:I|[Mm](?:e|y|ine)|[Ww]e|[Oo]ur|us)\b|[我咱]")
-_COLON = re.compile(r"(?::(?=\s|[\"“‘'「])|：)[\s:：]*+")
-_HAN_TASK = re.compile(r"翻译|译成|润色|校对|改写|总结|概括|摘要|缩写|扩写|修改|纠正|改错|分类|分析|回复这|解释")
+_BREAK = re.compile(r"(?P<colon>:(?=\s|[\"“‘'「])|：)[\s:：]*+|[.!?]\s+|[。！？]\s*+")
+_HAN_TASK = re.compile(
+    r"(?:翻译|译成|润色|校对|改写|总结|概括|摘要|缩写|扩写|改错)(?!.*我的)|(?:这|那|下面|以下)[^：:]{0,4}[话句段文信件]"
+)
 _HAN_SPEECH = re.compile(r"(?:说|写道|写|告诉我|问|回复|回答|发来|留言|发消息)(?:[^：:。，！？]{0,6})$")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
 _CODE_SPAN = re.compile(r"`[^`\n]+`")
@@ -66,7 +81,7 @@ _FORWARDED = re.compile(
 )
 _POINTED = re.compile(r"\b(?:above|below|this|these|following)\b", re.I)
 _HEAD = 200  # characters before a colon that are looked at
-_SENTENCE_END = re.compile(r"[.!?。！？]\s+|\n")
+_SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]\s*|\n")
 
 
 def in_own_words(unit: Unit) -> Unit:
@@ -105,15 +120,17 @@ def handed_over(text: str) -> list[Span]:
     quote_ends = {one.start: one.end for one in quotes}
     last_own = max((match.start() for match in _FIRST.finditer(text)), default=-1)
     done = 0
-    for colon in _COLON.finditer(text):
-        begin = colon.end()
-        if colon.start() < done or covered[colon.start()] or begin == len(text):
+    for stop in _BREAK.finditer(text):
+        begin = stop.end()
+        if stop.start() < done or covered[stop.start()] or begin == len(text):
             continue
-        head = _head(text, colon.start())
+        head = _head(text, stop.start())
+        if not stop["colon"] and not _ANNOUNCED.search(head):
+            continue
         if _is_task(head) or (_shows_text(head) and last_own >= begin):
             done = quote_ends.get(begin, len(text))
             found.append(Span(begin, done))
-        elif last_own >= begin and _is_report(head):
+        elif stop["colon"] and last_own >= begin and _is_report(head):
             line = text.find("\n", begin)
             done = len(text) if line < 0 else line
             found += [Span(begin, done)] if _FIRST.search(text, begin, done) else []
@@ -155,9 +172,7 @@ def _head(text: str, end: int) -> str:
 
 
 def _is_task(head: str) -> bool:
-    if _HAN_TASK.search(head) or _TASK.search(head):
-        return True
-    return bool(_CREATION.search(head) and _POINTING.search(head))
+    return bool(_HAN_TASK.search(head) or _TASK.search(head))
 
 
 def _shows_text(head: str) -> bool:
@@ -168,7 +183,7 @@ def _shows_text(head: str) -> bool:
 def _is_report(head: str) -> bool:
     if _HAN_SPEECH.search(head):
         return not head.startswith(("我说", "我写", "我告诉", "我问", "我回"))
-    return bool(_SPEECH.search(head)) and not _is_said_by_speaker(head)
+    return bool(_SPEECH.search(head)) and not _NO_SPEECH.search(head) and not _is_said_by_speaker(head)
 
 
 def _is_said_by_speaker(head: str) -> bool:

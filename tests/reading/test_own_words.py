@@ -22,6 +22,17 @@ What is the tone of this message: ¦I quit my job at Intel
 Anna's cover letter: ¦I have worked at Acme since 2019.
 把下面的话翻译成英文：¦我对花生过敏。
 我朋友发消息说：¦我搬到北京了。
+Fix this email: ¦I moved to Bern.
+Check this for typos: ¦I live in Rmoe.
+Put this in French: ¦I live in Bern.
+Make a haiku out of this: ¦I own a lighthouse.
+Mum sent me this note: ¦I am in Bern.
+Tom asked me: ¦I need your car, can I have it?
+Paraphrase the following paragraph. ¦I grew up in Yerevan and I have two daughters.
+Can you proofread the text below? ¦I live in Oslo.
+Translate the following into French. ¦I am allergic to nuts.
+修改这段话：¦我住在北京。
+请把下面的段落翻译成英文。¦我住在北京。
 """
 OWN = """
 Update: I moved to Berlin.
@@ -39,6 +50,22 @@ I love "The Lord of the Rings" and live in Rome.
 My favourite film is "I Know What You Did Last Summer".
 我说：我搬到北京了。
 记住：我对花生过敏
+Fix this for me: my tap drips. I live in Utrecht, who can I call?
+Write me a packing list: I'm allergic to wool.
+The form asks for it: I was born in Jena.
+Explain it to me slowly: I have dyslexia.
+Check this for me: I take ramipril and aspirin.
+Analyse my situation: I am 45 and live in Bern.
+Summarise my week: I moved to Graz.
+Correct this: I live in Rome, not in Bern.
+Make this trip perfect: I'm allergic to nuts.
+Create a meal plan for the following: I'm vegan.
+Write a letter to my landlord about this: I have asthma.
+My boss asked me where I live: I live in Kiel.
+Mum sent me a cake: I'm allergic to eggs.
+Can you summarise this article? I live in Rome.
+帮我分析一下：我对花生过敏，能吃什么？
+总结一下我的情况：我住在北京
 """
 
 
