@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from nscma_torch.reading.chinese_foreign_names import SOUNDS
+from nscma_torch.reading.chinese_names import GIVEN, SOUNDS, SURNAMES
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.relations import Kind
 from nscma_torch.text.number_words import HAN_NUMERALS
@@ -31,16 +31,6 @@ _TALK = (
     "|医生说(?=[我你他她])|大夫说(?=[我你他她]))"
 )
 _LEAD = re.compile(rf"^(?:{_TIME}|{_TALK})+")
-_SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊"
-    "秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤温康施文牛樊葛邢安齐易乔伍庞颜倪庄聂章鲁岳翟殷詹申欧耿关兰焦俞左柳甘祝包宁尚符舒阮柯纪梅童凌鲍裴霍骆佟褚冉祁"
-)
-_GIVEN = (
-    "雨桐晓峰文静志强丽娜子涵浩宇雪莹苏大伟佳嘉怡悦敏静伟芳娟秀英华慧巧美红春菊兰凤洁梅琳素云莲真环玲桂娣叶璧璐娅琦晶妍茜秋珊莎锦黛青倩婷姣婉娴瑾颖露瑶婵雁蓓纨"
-    "仪荷丹蓉眉君琴蕊薇菁梦岚苑婕馨瑗琰韵融园艺咏卿聪澜纯毓昭冰爽琬茗羽希宁欣飘育滢馥筠柔竹霭凝欢霄枫芸菲寒亚宜可姬舒影荔枝思刚勇毅俊平保东辉力明永健世广"
-    "义兴良海山仁波贵福生龙元全国胜祥才发武新利清飞彬富顺信杰涛昌康星光天达安岩茂进林有坚和彪博诚先敬震振壮会群豪心邦承乐绍功松善厚庆磊民友裕河哲江超亮政"
-    "谦亨奇固轮翰朗伯宏言若鸣朋斌梁栋维启克伦翔旭鹏泽晨辰士建家致树炎德行时泰盛雄琛钧冠策腾楠榕航弘小晴萌诗凡轩一诺彤彦轶阳昊然瑞琪莉珍妮凯迪珂璇婧宸睿远程"
-)
 _PARTICLES = re.compile(r"[是在有把被给让的了着过吗呢吧么很都也还就才再又不没别什谁哪怎每从对]")
 _VERBS = re.compile(
     r"[吃喝玩买卖送倒跳跑看听说写读住搬拿找等回去来到做办聊想爱养带跟讲给被把让得了着过吗呢吧么很都也还又不没谁哪怎每从对是有在由]"
@@ -57,8 +47,8 @@ _ROLES = word_set(
     导师"""
 )
 _NAME = re.compile(
-    rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{HANZI}]{{1,2}}|([{HANZI}])\1|[{_SURNAMES}][{HANZI}]{{1,2}}"
-    rf"|[{_SURNAMES}][{HANZI}]?(?:{_TITLED})|[{_GIVEN}]{{2}}|[艾玛][{SOUNDS}]{{1,4}}"
+    rf"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)*|[小老阿大][{HANZI}]{{1,2}}|([{HANZI}])\1|[{SURNAMES}][{HANZI}]{{1,2}}"
+    rf"|[{SURNAMES}][{HANZI}]?(?:{_TITLED})|[{GIVEN}]{{2}}|[艾玛][{SOUNDS}]{{1,4}}|艾[{GIVEN}]{{1,2}}"
 )
 _PRONOUN = re.compile(r"(?:我|你|您|他|她|它|咱|俺)们?|本人")
 _OWNED = re.compile(rf"((?:我|你|您|他|她|咱)们?)(?:家的|的|家)?([{HANZI}A-Za-z0-9]{{1,8}})")

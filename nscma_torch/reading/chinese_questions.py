@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, time
 
-from nscma_torch.reading.chinese_foreign_names import sounded, written
+from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
 from nscma_torch.reading.chinese_question_text import Plain, plain
 from nscma_torch.reading.nouns import narrowing, relations_by_noun

@@ -15,8 +15,8 @@ from nscma_torch.reading import chinese
 from nscma_torch.reading.asserted_statements import said_anew
 from nscma_torch.reading.chinese_clauses import Clause, clauses
 from nscma_torch.reading.chinese_coreference import ChineseCoreference
-from nscma_torch.reading.chinese_foreign_names import sounded, written
 from nscma_torch.reading.chinese_forms import Form, compile_forms
+from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.noun_phrases import word_set
 from nscma_torch.reading.statement_times import times_of
