@@ -25,6 +25,7 @@ from nscma_torch.reading.cues import salience
 from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.insights import insights
+from nscma_torch.reading.moved_home import with_new_homes
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.query_parts import divided, imagined
@@ -189,7 +190,9 @@ class EmbeddedTasks:
         turns = [turns_before(unit, own) for unit, own in zip(units, before, strict=True)] if before else ()
         read = self._facts.read(units, listeners=listeners, before=turns)
         stated = [
-            asserted_with_repairs(own, unit.text, self._relations, unit.occurred_at)
+            with_new_homes(
+                asserted_with_repairs(own, unit.text, self._relations, unit.occurred_at), unit.text, self._relations
+            )
             for unit, own in zip(units, read, strict=True)
         ]
         return [
