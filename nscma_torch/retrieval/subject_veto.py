@@ -27,11 +27,13 @@ TOLD = 0.5  # evidence that a passage tells something of its speaker's own word
 SUREST = 0.85  # share of a bare name from which it counts for other questions than yes or no
 _PROPOSED = "the assistant said it, and the question is about who asks"
 _UNSAID = "the passage does not say that it is so: it wishes, supposes, asks or denies it"
+_HELD = "the passage says that it is so"
 _UNREAL = frozenset({"wished", "supposed", "fiction"})
 _OPEN = re.compile(
     r"\b(?:know|knows|sure|certain|wonder\w*|ask\w*|doubt\w*|unclear|idea)\b[^.?!]{0,30}\b(?:if|whether)\b",
     re.IGNORECASE,
 )
+_SPEAKING = frozenset({"i", "me", "us", "myself"})  # "my mother and I" are also who speaks
 _ROLE = re.compile(rf"\s({PERSON_NOUN.pattern})$", re.IGNORECASE)
 
 
@@ -74,6 +76,8 @@ class SubjectVeto:
             unsaid = unreal + (told["denied"] if verdict == "yes" else 0.0)
             if unsaid >= SURE or _OPEN.search(heard):
                 return _UNSAID
+            if verdict == "no" and told["holds"] >= SUREST and _is_of(read, [*before, own], asker):
+                return _HELD
         elif unreal >= SURER and verdict != "when":
             return _UNSAID
         found = self._another(asked, read, [*before, own], asker)
@@ -84,7 +88,7 @@ class SubjectVeto:
     def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[Passage], asker: str) -> str:
         """Whom else than who is asked about a passage surely tells it of; "" for nobody else."""
         best = next(iter(read.spans), None)
-        if best is None or best.share < NAMED:
+        if best is None or best.share < NAMED or not _SPEAKING.isdisjoint(best.text.lower().split()[1:]):
             return ""
         whom, role = _subject(best, passages[best.passage])
         if asked.role:
@@ -93,7 +97,8 @@ class SubjectVeto:
             other = asked.whether and name_key(whom) != name_key(asker)
         else:  # who is only named beside a value may have nothing to do with it: "taking white. Kinga is sulking"
             named = whom[:1].isupper() and name_key(whom) != name_key(asker)
-            other = role != "" or (named and best.share >= (SURE if asked.whether else SUREST))
+            described = asked.whether and best.text.lower() not in SECOND_PERSON  # "our cleaner", "the plumber"
+            other = role != "" or (best.share >= SURE and described) or (named and best.share >= SUREST)
         return f"the passage tells it of {best.text!r}" if other else ""
 
 

@@ -49,6 +49,9 @@ def reason(text: str, question: str, subject: str, stance: str = "holds", role: 
         ("My friend Lea is allergic to cats.", "Am I allergic to cats?", "Lea"),
         ("My boss's car is a Volvo.", "What is my car?", "My boss"),
         ("My colleague Tom lives in Oslo.", "Where does my brother live?", "Tom"),
+        ("Our cleaner is from Peru.", "Am I from Peru?", "Our cleaner"),
+        ("The plumber speaks Polish.", "Do I speak Polish?", "plumber"),
+        ("My gardener plays the cello.", "Do I play the cello?", "My gardener"),
     ],
 )
 def test_another_subject_vetoes(text: str, question: str, subject: str) -> None:
@@ -62,6 +65,16 @@ def test_what_is_not_said_to_be_so_is_no_yes(stance: str) -> None:
 
 def test_a_denial_is_a_no() -> None:
     assert reason("I do not eat any meat.", "Do I eat meat?", "", "denied", kind="no") == ""
+
+
+def test_what_is_said_to_be_so_is_no_no() -> None:
+    text = "I tested positive for coeliac disease."
+    assert "it is so" in reason(text, "Do I have coeliac disease?", "", kind="no")
+    assert reason("I have no time.", "Do I have time?", "", "ended", kind="no") == ""
+
+
+def test_who_speaks_with_somebody_is_no_other() -> None:
+    assert reason("My mother and I have hay fever.", "Do I have hay fever?", "My mother and I") == ""
 
 
 def test_an_open_question_is_no_answer() -> None:
