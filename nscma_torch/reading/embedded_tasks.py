@@ -77,6 +77,7 @@ _DEFAULTS = Config()
 
 
 UNKNOWN = "I don't know: nothing I remember answers that."
+UNKNOWN_IN_CHINESE = "我不知道：记忆里没有能回答这个问题的内容。"
 
 
 class EmbeddedTasks:
@@ -297,7 +298,7 @@ class EmbeddedTasks:
         trace = (f"{len(hits)} hits", f"answerability {answerability:.2f} of {self._min_answerability:.2f} needed")
         confidence = min(1.0, max(0.0, answerability / 2))
         if not hits or answerability < self._min_answerability:
-            text = "我不知道：记忆里没有能回答这个问题的内容。" if chinese else UNKNOWN
+            text = UNKNOWN_IN_CHINESE if chinese else UNKNOWN
             usage = Usage(seconds=time.perf_counter() - begin)
             return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
         kind = _kind_asked(question)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.config import Reading
-from nscma_torch.reading.embedded_tasks import UNKNOWN, quoted_line
+from nscma_torch.reading.chinese_subjects import is_of_another
+from nscma_torch.reading.embedded_tasks import UNKNOWN, UNKNOWN_IN_CHINESE, quoted_line
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
@@ -138,13 +139,14 @@ class ReaderQA:
         """`quoted`, which shows passages, with a short answer before them where the reader finds one.
 
         Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
-        Chinese stays as it is quoted: the reader knows English. `answerability` is that of the search.
+        Chinese stays as it is quoted, without passages about somebody else: the reader knows English. `answerability`
+        is that of the search.
 
         With `search_again`, while the answer is not sure, the question is searched for once more together with that
         answer, and what is found is read: up to `reading.hops` readings in all.
         """
         if script(question) == "cjk":
-            return quoted
+            return _of_asker(question, quoted)
         begin = time.perf_counter()
         last = self._attempt(question, hits, answerability, user_id, now)
         hops: list[str] = []
@@ -241,6 +243,20 @@ class ReaderQA:
         found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
         kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]
         return [(CHANGES[max(kinds, key=own.__getitem__)], sum(own[i] for i in kinds)) for own in found]
+
+
+def _of_asker(question: str, quoted: Answer) -> Answer:
+    """What is quoted for a Chinese question, without passages about somebody else than who asks."""
+    kept = tuple(item for item in quoted.evidence if not is_of_another(question, item.text))
+    if len(kept) == len(quoted.evidence):
+        return quoted
+    trace = (*quoted.trace, f"{len(quoted.evidence) - len(kept)} passages about somebody else were left out")
+    if not kept:
+        return replace(
+            quoted, text=UNKNOWN_IN_CHINESE, abstained=True, confidence=0.0, evidence=(), trace=trace, quotes=0
+        )
+    text = "\n".join(quoted_line(item, chinese=True) for item in kept)
+    return replace(quoted, text=text, evidence=kept, trace=trace, quotes=len(kept) - 1)
 
 
 def _told_of_times(read: ReadHits) -> list[int]:

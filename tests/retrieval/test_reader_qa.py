@@ -15,7 +15,7 @@ from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
-from nscma_torch.records import Answer, Hit, Message, Scope, UnitKind
+from nscma_torch.records import Answer, Evidence, Hit, Message, Scope, UnitKind
 from nscma_torch.retrieval.reader_qa import ReaderQA
 from nscma_torch.retrieval.search_bounds import Bounds
 
@@ -243,6 +243,18 @@ def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memor
     more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
     assert 5.0 < qa.answer("What is the rent?", [hit], quoted, **more).usage.seconds < 65.0  # type: ignore[arg-type]
     assert qa.answer("房租是多少？", [hit], quoted, **more) is quoted  # type: ignore[arg-type]
+
+
+def test_a_chinese_passage_about_a_relative_is_not_quoted_of_who_asks(chat: Memory) -> None:
+    (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    qa = ReaderQA(chat._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
+    more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
+    own, other = (Evidence(hit, text, 0, len(text), 0.7) for text in ("我有哮喘。", "我妈妈有糖尿病。"))
+    quoted = replace(QUOTED, abstained=False, evidence=(other, own), quotes=1)
+    both = qa.answer("我有糖尿病吗？", [hit], quoted, **more)  # type: ignore[arg-type]
+    assert both.evidence == (own,) and "妈妈" not in both.text and not both.abstained
+    alone = qa.answer("我有糖尿病吗？", [hit], replace(quoted, evidence=(other,)), **more)  # type: ignore[arg-type]
+    assert alone.abstained and alone.evidence == ()
 
 
 def test_a_question_of_a_day_alone_is_answered_by_what_tells_of_it(chat: Memory) -> None:
