@@ -63,8 +63,9 @@ def _pairs(sentence: str, before: str) -> Iterator[tuple[str, str]]:
     for form in _FORMS:
         yield from ((match["name"], match["alias"]) for match in form.finditer(sentence))
     for match in _IN_BRACKETS.finditer(sentence):
-        if _is_short_for(match["alias"], match["name"]) or _is_short_for(match["name"], match["alias"]):
-            yield match["name"], match["alias"]
+        name, alias = match["name"], match["alias"]
+        if _is_short_for(alias, name) or _is_short_for(name, alias) or _is_pet_name(alias, name, sentence):
+            yield name, alias
     if called_so := _OF_PRONOUN.search(sentence):
         name = _spoken_of(sentence[: called_so.start()]) or _spoken_of(before)
         if name:
@@ -82,6 +83,12 @@ def _is_short_for(short: str, name: str) -> bool:
     """Whether a name may be a short form: "Liz" of "Elizabeth", but not "Porto" of "Ana"."""
     stem = short.casefold().rstrip("yie")
     return len(stem) > 1 and stem[:3] in name.casefold()
+
+
+def _is_pet_name(short: str, name: str, sentence: str) -> bool:
+    """Whether a bracketed name begins as a relative's or friend's does: "my daughter Katarzyna (Kasia)"."""
+    alike = len(short) < len(name) and short[:2].casefold() == name[:2].casefold()
+    return alike and bool(called(name, sentence, PERSON_NOUNS))
 
 
 def _named(name: str, alias: str, span: Span) -> Statement:

@@ -29,6 +29,7 @@ _ADJECTIVE_OF_KIN = re.compile(
 )
 _OF_THE_SPEAKER = word_set("mum mom dad grandma grandpa granny gran nan papa mama mam")
 _APPOSITION = re.compile(rf"(?P<name>{_FULL_NAME}),\s+(?!and\b|or\b)[a-z].*")  # "Elizabeth, we call her Lizzie"
+_BRACKETED = re.compile(rf"(?P<head>.+?)\s\((?P<alias>{_FULL_NAME})\)")  # "Katarzyna (Kasia)", "my sister (Ana)"
 _KEPT = ("new", "brand-new", "brand new", "all", "one of", "only", "both")
 
 
@@ -39,6 +40,9 @@ def name_of(phrase: str, speaker: str, listener: str, *, person: str = "") -> st
         person: whom "she" and "her" mean; "" where nobody was named before.
     """
     plain = " ".join(phrase.strip(" ,.'\"").split())
+    if bracketed := _BRACKETED.fullmatch(plain):
+        alone = _KIN_NAMED.fullmatch(f"{bracketed['head']}, {bracketed['alias']}")
+        plain = alone.group() if alone else bracketed["head"]
     if apposition := _APPOSITION.fullmatch(plain):
         return apposition["name"]
     lowered = plain.lower()

@@ -29,14 +29,22 @@ _AMOUNT = re.compile(r"[+-]?[\d.,' ]*\d")
 _GROUPS = re.compile(r"\(?\+?\d+\)?(?:[ .-]\(?\d+\)?)+")
 _GROUP_BEFORE = re.compile(r"(?:(?:\+\d+|\(\+?\d+\)|\b\d+)[ .-])+$")
 _GROUP_AFTER = re.compile(r"(?:[ .-]\(?\d+\)?(?!\w))+")
-_FEWEST_DIGITS = 6  # of a number in groups that is taken whole
+_CODE = re.compile(  # groups of a code with capitals: "DE89 3704 0044", "GB29 NWBK 6016"
+    r"(?<![\w.,])[A-Z]{0,4}\d[A-Z\d]*(?: (?:[A-Z]{0,4}\d[A-Z\d]*|[A-Z]{4}(?= [A-Z]*\d)))+(?!\w)"
+)
+_FEWEST_DIGITS = 6  # of a number or code in groups that is taken whole
+_QUOTED = re.compile(
+    r"(?<![\w])(?:\"(?P<a>[^\"\n]{1,60})\"|“(?P<b>[^”\n]{1,60})”|«(?P<c>[^»\n]{1,60})»|`(?P<d>[^`\n]{1,60})`"
+    r"|'(?P<e>(?:[^'\n]|'(?=\w)){1,60})'|‘(?P<f>(?:[^’\n]|’(?=\w)){1,60})’)(?!\w)"
+)
+_NAMING = re.compile(r"\b(?:is|are|was|be|called|named|titled|to)\s$", re.IGNORECASE)
 
 
 def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
     """The span `text[start:end]` extended to the whole words, numbers, addresses or passwords at its ends."""
     if start >= end:
         return start, end
-    start, end = _words(text, start, end)
+    start, end = _quoted(text, *_words(text, start, end))
     start, end = _token_before(text, start), _token_after(text, end)
     if _GROUPS.fullmatch(text, start, end) and sum(map(str.isdigit, text[start:end])) >= _FEWEST_DIGITS:
         before, after = _GROUP_BEFORE.search(text, max(0, start - _REACH), start), _GROUP_AFTER.match(text, end)
@@ -44,7 +52,43 @@ def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
     if _AMOUNT.fullmatch(text, start, end):
         before, after = _CURRENCY_BEFORE.search(text, max(0, start - 4), start), _CURRENCY.match(text, end)
         start, end = before.start() if before else start, after.end() if after else end
+    return _balanced(text, *_grouped(text, start, end))
+
+
+def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the other groups of a code that the span is a part of."""
+    for match in _CODE.finditer(text, max(0, start - _REACH), end + _REACH):
+        if match.start() <= start and end <= match.end():
+            code = match.group()
+            long = sum(map(str.isdigit, code)) >= _FEWEST_DIGITS and any(map(str.isalpha, code))
+            return match.span() if long else (start, end)
     return start, end
+
+
+def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
+    """The whole of a quoted password, name or title, if the span begins or ends it."""
+    for match in _QUOTED.finditer(text, max(0, start - _REACH), end + _REACH):
+        first, last = match.start() + 1, match.end() - 1
+        if not (first <= start and end <= last):
+            continue
+        secret = _SECRET.search(text, max(0, first - 60), first) is not None
+        if not secret:
+            last -= text[last - 1] in ".,"
+        at_edge = start == first or not text[end:last].strip(_CLOSERS)
+        named = secret or _NAMING.search(text, max(0, first - 10), first - 1) is not None
+        return (first, last) if at_edge and named else (start, end)
+    return start, end
+
+
+def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the closing bracket after the span if one is open in it; without the open bracket if none closes it."""
+    opened = text.rfind("(", start, end)
+    if opened < 0 or ")" in text[opened:end]:
+        return start, end
+    if text[end : end + 1] == ")":
+        return start, end + 1
+    kept = text[start:opened].rstrip()
+    return (start, start + len(kept)) if kept else (start, end)
 
 
 def _words(text: str, start: int, end: int) -> tuple[int, int]:

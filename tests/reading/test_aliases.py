@@ -19,6 +19,8 @@ My sister Elizabeth (Liz) is 30. | Elizabeth = Liz
 Alexander, who goes by Sasha, is here. | Alexander = Sasha
 My cousin Eleanor is nice. Her nickname is Nell. | Eleanor = Nell
 My brother Robert prefers to be called Rob. | Robert = Rob
+My daughter Katarzyna (Kasia) works at Allegro. | Katarzyna = Kasia
+My brother Aleksander (Alek) is 9. | Aleksander = Alek
 My friend Ana (Porto) called. |
 I call Tom every day. |
 They call Anna on Monday. |
@@ -36,3 +38,11 @@ def test_an_alias_is_stated_as_a_name(case: str) -> None:
 
 def test_a_name_ends_before_what_is_said_of_it() -> None:
     assert name_of("Elizabeth, we call her Lizzie", "user", "") == "Elizabeth"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "name"),
+    [("My daughter Katarzyna (Kasia)", "Katarzyna"), ("my sister (Ana)", "Ana"), ("Katarzyna (Kasia)", "Katarzyna")],
+)
+def test_a_bracketed_name_is_an_alias_or_names_a_role(phrase: str, name: str) -> None:
+    assert name_of(phrase, "user", "") == name

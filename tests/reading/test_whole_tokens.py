@@ -26,6 +26,15 @@ It is -5°C today. | 5 | -5°C
 A 20-year-old son | 20 | 20
 port:8080 is open | 8080 | 8080
 I learn C++. | C | C++
+My IBAN is DE89 3704 0044 0532 0130 00. | DE89 | DE89 3704 0044 0532 0130 00
+My IBAN is GB29 NWBK 6016 1331 9268 19. | 6016 | GB29 NWBK 6016 1331 9268 19
+I take B12 500 mg. | B12 | B12
+The Wi-Fi password is 'blue horse_42!'. | horse_42 | blue horse_42!
+The key is "open the gate 9". | open | open the gate 9
+My boat is called "Blue Wren". | Wren | Blue Wren
+He said "Ana is here". | Ana | Ana
+My daughter Katarzyna (Kasia) works. | Katarzyna (Kasia | Katarzyna (Kasia)
+I live in Bern (for now, I think. | Bern (for | Bern
 I use Node.js daily. | Node | Node.js
 I work at AT&T. | AT | AT&T
 Mr O'Brien called. | O | O'Brien
