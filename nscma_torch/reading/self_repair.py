@@ -164,26 +164,48 @@ def _by_fragment(
 ) -> list[tuple[_Said, _Said]]:
     """Pair the last value of its shape before a term with the bare phrase after it."""
     for one in sorted(standing, key=lambda one: -one.end):
-        if not _repairable(one, term, text, sentences):
+        found = _bare_repair(one.start, one.end, term, text, said) if _repairable(one, term, text, sentences) else None
+        if found is None:
             continue
         value = text[one.start : one.end]
-        lead = LEAD.match(text, term.end)
-        assert lead is not None  # each of its parts may be absent
-        shape = _shape(value, said)
-        end = _end_of_like(shape, value, text, lead.end(), said)
-        timed = shape in ("date", "measure")
-        if not end or not ends_alike(text, end, one.end, timed=timed) or _has(shape, text[one.end : term.start], said):
-            continue
-        if shape == "name" and not _follows(one, term, lead.group(), text):
-            continue
-        read = [other.end for other in standing if other.start == lead.end() and _is_like(other, one)]
-        new = text[lead.end() : max([end, *read])]  # "Tuesday at ten", if it is read so
+        read = [other.end for other in standing if other.start == found.start and _is_like(other, one)]
+        new = text[found.start : max([found.end, *read])]  # "Tuesday at ten", if it is read so
         if name_key(new) == name_key(value):
             return []
-        span = next(own for own in sentences[term.sentence :] if lead.end() < own.end)
+        span = next(own for own in sentences[term.sentence :] if found.start < own.end)
         same = [other for other in standing if (other.start, other.end) == (one.start, one.end)]
-        return [(other, _renamed(other, new, lead.end(), span)) for other in same if other.statement.object == value]
+        return [(other, _renamed(other, new, found.start, span)) for other in same if other.statement.object == value]
     return []
+
+
+def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
+    """Return the place of the bare phrase that repairs the value `text[start:end]`, the value's own if none does."""
+    low = max(0, start - REACH)
+    near = text[low : end + 2 * REACH]
+    first, last = start - low, end - low
+    sentences = split_sentences(near)
+    for term in editing_terms(near, sentences):
+        begin = max((own.start for own in sentences if own.start <= first), default=0)
+        if _is_in_reach(first, last, begin, term, near, sentences):
+            found = _bare_repair(first, last, term, near, said)
+            if found is not None:
+                return Span(low + found.start, low + found.end)
+    return Span(start, end)
+
+
+def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) -> Span | None:
+    """Return the bare phrase after a term that has the shape of the value before it, the last of its shape."""
+    value = text[start:end]
+    lead = LEAD.match(text, term.end)
+    assert lead is not None  # each of its parts may be absent
+    shape = _shape(value, said)
+    last = _end_of_like(shape, value, text, lead.end(), said)
+    timed = shape in ("date", "measure")
+    if not last or not ends_alike(text, last, end, timed=timed) or _has(shape, text[end : term.start], said):
+        return None
+    if shape == "name" and not _follows(start, term, lead.group(), text):
+        return None
+    return Span(lead.end(), last)
 
 
 def _is_like(new: _Said, old: _Said) -> bool:
@@ -239,17 +261,22 @@ def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Seque
 
 
 def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Return True if a term may repair a statement: in its sentence, or in the one before if the term begins its own.
+    """Return True if a term may repair a statement that the reader is sure of."""
+    said = one.fact.stance in ("holds", "denied") and one.statement.confidence >= SURE
+    return said and _is_in_reach(one.start, one.end, one.statement.start, term, text, sentences)
+
+
+def _is_in_reach(start: int, end: int, begin: int, term: Term, text: str, sentences: Sequence[Span]) -> bool:
+    """Return True if a term may repair the value of a sentence that begins at `begin`: in it, or in the next one.
 
     What "not" denies is left alone: "I don't live in Porto, I mean Braga" says nothing of where the speaker lives.
     """
     first = sentences[max(0, term.sentence - term.begins)].start
-    said = one.fact.stance in ("holds", "denied") and one.statement.confidence >= SURE
-    if not said or not max(first, term.start - REACH) <= one.start < one.end <= term.start:
+    if not max(first, term.start - REACH) <= start < end <= term.start:
         return False
-    between = text[one.end : term.start].rstrip()
+    between = text[end : term.start].rstrip()
     set_off = term.begins or not between or between[-1] in ",.;:!…—–-("
-    return set_off and _DENIED.search(text, max(one.statement.start, one.start - REACH), one.start) is None
+    return set_off and _DENIED.search(text, max(begin, start - REACH), start) is None
 
 
 def _holds(one: _Said) -> bool:
@@ -306,14 +333,14 @@ def _has(shape: str, between: str, said: datetime) -> bool:
     return bool(re.search(r"\d", between) or _NUMBER_WORD.search(between))
 
 
-def _follows(one: _Said, term: Term, lead: str, text: str) -> bool:
+def _follows(start: int, term: Term, lead: str, text: str) -> bool:
     """Return True if a name takes another's place: after the word that stood before that, or bare.
 
     A bare name that begins a sentence with "Sorry" or "Wait" alone may be who is spoken to: "Sorry, Ana."
     """
     word = _word_before(lead)
     if word:
-        return word == _word_before(text[max(0, one.start - 40) : one.start])
+        return word == _word_before(text[max(0, start - 40) : start])
     return term.firm or ":" in lead or not term.begins
 
 

@@ -17,6 +17,7 @@ from nscma_torch.config import Reading
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.self_repair import repaired_span
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.tense import leading
 from nscma_torch.text.timestamps import format_day, format_days
@@ -78,6 +79,7 @@ def short_answer(
         return None
     if periods:
         read = _of_times(read, passages, periods)
+    read = replace(read, spans=tuple(_repaired(span, passages[span.passage]) for span in read.spans))
     kind = read.kind
     best = read.spans[0]
 
@@ -99,6 +101,14 @@ def short_answer(
     if newest is not best:
         return answer(newest.text, newest.passage, f"read nearly as well as in passage {best.passage + 1}, and later,")
     return answer(best.text, best.passage, "read")
+
+
+def _repaired(span: ReadSpan, passage: Passage) -> ReadSpan:
+    """The span, or the phrase that its speaker puts in its place: "Weber. Scratch that, Huber"."""
+    if not span.of_text or passage.said_at is None:
+        return span
+    at = repaired_span(passage.text, span.start, span.end, passage.said_at)
+    return replace(span, text=passage.text[at.start : at.end], start=at.start, end=at.end)
 
 
 def _of_times(read: ReadResult, passages: Sequence[Passage], periods: Sequence[Period]) -> ReadResult:

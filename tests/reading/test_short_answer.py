@@ -152,3 +152,20 @@ def test_a_day_is_that_of_the_speakers_zone() -> None:
     early = datetime(2026, 3, 4, 8, tzinfo=timezone(timedelta(hours=11)))  # still the third in UTC
     fourth = datetime(2026, 3, 4, tzinfo=early.tzinfo)
     assert tells_of(Passage("Gym today was great.", "Ana", early), [(fourth, fourth + timedelta(1))])
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "answer"),
+    [
+        ("My doctor is called Weber. Scratch that, Huber.", "Weber", "Huber"),
+        ("The code of the shed is 4471. Correction: 4417.", "4471", "4417"),
+        ("My plumber is called Novak, I mean Nowak. He is nice.", "Novak", "Nowak"),
+        ("My doctor is not called Weber, I mean Huber.", "Weber", "Weber"),
+        ("My doctor is called Weber. Sorry, Ana.", "Weber", "Weber"),
+        ("I saw Weber in May. I liked it. Scratch that, Huber.", "Weber", "Weber"),
+    ],
+)
+def test_a_repaired_span_answers_as_repaired(text: str, found: str, answer: str) -> None:
+    passages = [Passage(text, "user", datetime(2026, 1, 8, tzinfo=UTC))]
+    result = short_answer("Who is it?", read([span(passages, 0, found, 0.9)], evidence=(0.9,)), passages, SETTINGS)
+    assert result is not None and result.text == answer
