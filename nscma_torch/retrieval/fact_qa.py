@@ -17,6 +17,7 @@ from nscma_torch.reading.roles import role_of, same_role
 from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.asked_events import event_asked
+from nscma_torch.retrieval.asked_states import state_asked
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Language, Wording
@@ -90,8 +91,8 @@ class FactQA:
             graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
             language: Language = "zh" if script(question) == "cjk" else "en"
             found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
-            if found is None and (query is None or query.asks == "when") and as_of is None:
-                query = event_asked(question, graph, asker.name)
+            if found is None and (query is None or query.asks in ("when", "whether")) and as_of is None:
+                query = event_asked(question, graph, asker.name) or state_asked(question, graph, asker.name)
                 found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
             if query is None:
                 return None
