@@ -35,6 +35,8 @@ FACTS = "facts.safetensors"  # weights of the reader that was trained on facts
 WINDOW = 600  # characters of a message that are read at once
 _VERBATIM = ("date", "deed", "number")  # shapes of objects that keep their words
 _UNNAMED = re.compile(rf"(?:.*'s )?(?:[\w-]+ )?{PERSON_NOUN.pattern}s?", re.I)
+_OWNER = re.compile(r"(?:\b(?:my|our)\s)?\b[\w-]+['’]s\s$", re.I)  # "my sister's" before "husband"
+_REACH = 60  # characters before a noun in which its owner is looked for
 _DEFINITE = re.compile(r"\b(?:the|this|that)\s$", re.I)
 _CLAUSE_END = re.compile(r"[,;:.!?]\s")
 _FIRST = re.compile(r"\b(?:I\b|i(?=[ '’])|[Ww]e\b|[Mm]y\b|[Oo]ur\b)")  # speaks as the subject, or of what is theirs
@@ -223,4 +225,6 @@ def _named(span: ReadSpan, passages: Sequence[Passage], listener: str, writer: s
     if _UNKNOWN.fullmatch(span.text):
         return ""
     own = span.passage == len(passages) - 1
-    return name_of(span.text, speaker, listener if own else passages[-1].speaker)
+    owner = _OWNER.search(passage.text[max(0, span.start - _REACH) : span.start])
+    phrase = f"{owner[0]}{span.text}" if owner and PERSON_NOUN.fullmatch(span.text) else span.text
+    return name_of(phrase, speaker, listener if own else passages[-1].speaker)

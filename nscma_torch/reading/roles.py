@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from nscma_torch.reading.noun_phrases import PERSON_NOUNS
+from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
 from nscma_torch.reading.nouns import singular
 from nscma_torch.reading.role_mentions import called
 from nscma_torch.relations import Schema
 from nscma_torch.text.spelling_variants import american
 
+_MINE = re.compile(
+    rf"\bmy\s+(?:[\w-]+\s+){{0,2}}?({PERSON_NOUN.pattern})(?!['’]s\s+{PERSON_NOUN.pattern})", re.IGNORECASE
+)
+_NOUN = re.compile(rf"(?<![\w-]){PERSON_NOUN.pattern}", re.IGNORECASE)
+_OWNER = re.compile(
+    r"(?:[\w-]+(?:['’]s|s['’])|\b(?:his|her|their))\s(?:(?:older|younger|new|late|own|ex)[\s-])?$", re.IGNORECASE
+)
+_REACH = 60  # characters before a noun in which its owner is looked for
 _COUPLE = frozenset({"married_to", "partner"})  # relations that follow each other with one person
 
 
@@ -19,6 +27,17 @@ def role_of(name: str, text: str) -> str:
     noun = called(name, text, PERSON_NOUNS)
     own = noun and re.search(rf"\b(?:my|our)\s+(?:[\w-]+\s+){{0,3}}?{re.escape(noun)}s?\b", text, re.IGNORECASE)
     return noun if own else ""
+
+
+def of_others(question: str, text: str, schema: Schema) -> str:
+    """Return "brother's wife" for a question about "my wife" and a text that calls only others' people so, else ""."""
+    asked = _MINE.search(question)
+    if asked is None:
+        return ""
+    places = [one.span() for one in _NOUN.finditer(text) if same_role(one[0], asked[1], schema)]
+    owners = [_OWNER.search(text[max(0, start - _REACH) : start]) for start, _ in places]
+    first = owners[0] if owners and all(owners) else None
+    return f"{first[0]}{text[slice(*places[0])]}" if first else ""
 
 
 def roles_of(name: str, text: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.role_mentions import called
-from nscma_torch.reading.roles import same_role
+from nscma_torch.reading.roles import of_others, same_role
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import Unit
 from nscma_torch.relations import Schema
@@ -60,6 +60,8 @@ class SubjectVeto:
             unit: what the passage is of.
             asker: the name of who asks.
         """
+        if whose := of_others(question, passages[place].text, self._schema):
+            return f"the passage tells it of {whose!r}"
         asked = asked_subject(question)
         proposed = unit.role == "assistant" and only_of_asker(question)
         if asked is None or (asked.whether and verdict not in ("yes", "no")):

@@ -271,3 +271,10 @@ def test_the_first_person_of_a_markdown_note_is_the_user_and_of_other_documents_
     fact = ReadFact("lives_in", whom, ReadSpan("Lyon", 0, at, at + 4, True, 1.0), stances("holds"), "", CERTAIN)
     made = _statement(fact, [own], unit, Span(0, len(text)), [Span(0, len(text))], "", SCHEMA)
     assert (made and made.subject) == name
+
+
+def test_the_person_of_a_person_is_named_with_their_owner() -> None:
+    scripted = Scripted(("works_at", "husband", "Shell", "holds"))
+    unit = turn("My sister's husband works at Shell.")
+    (found,) = StatementsOfReader(scripted, SCHEMA).read([unit], listeners=[""], before=[[]])
+    assert [one.subject for one in asserted(found, SCHEMA)] == ["Maya's sister's husband"]

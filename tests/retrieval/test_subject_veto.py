@@ -73,6 +73,30 @@ def test_what_is_said_to_be_so_is_no_no() -> None:
     assert reason("I have no time.", "Do I have time?", "", "ended", kind="no") == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "whose"),
+    [
+        ("My brother's wife is called Noor.", "What is my wife called?", "brother's wife"),
+        ("My boss's daughter is called Ilse.", "What is my daughter's name?", "boss's daughter"),
+        ("Tom brought his husband Per.", "Who is my husband?", "his husband"),
+    ],
+)
+def test_the_people_of_others_are_not_who_is_asked_about(text: str, question: str, whose: str) -> None:
+    assert whose in reason(text, question, "", kind="span")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("My brother's wife met my wife Noor.", "What is my wife called?"),
+        ("My brother's wife is called Noor.", "What is my brother's wife called?"),
+        ("Noor and I got married.", "What is my wife called?"),
+    ],
+)
+def test_the_asked_person_may_be_spoken_of(text: str, question: str) -> None:
+    assert reason(text, question, "", kind="span") == ""
+
+
 def test_who_speaks_with_somebody_is_no_other() -> None:
     assert reason("My mother and I have hay fever.", "Do I have hay fever?", "My mother and I") == ""
 
