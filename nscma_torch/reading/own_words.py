@@ -43,6 +43,12 @@ _RENDERED = (
 )
 _ASKED = r"(?:^|\b(?:please|kindly|pls|(?:can|could|would|will) you|you to|help me(?: to)?)\s(?:please\s)?)"
 _TASK = re.compile(rf"{_ASKED}(?:(?:{_WORK})\b(?!{_LIFE})|(?:{_WORK_ON})(?:{_OBJECT})|{_RENDERED})", re.I)
+_INVENTED = r"(?:scenes?|novel|tale|chapter|characters?|monologue|scenario|game|role|fiction)"
+_ORDER = re.compile(  # "write me a packing list": the reader takes what follows such words for fiction
+    rf"{_ASKED}(?:write|draft|create|generate|compose|make|design|prepare)\b"
+    rf"(?!.*\b(?:{_TEXT}|{_INVENTED}|I|my|our|we)\b).*",
+    re.I,
+)
 _TEXT_HEAD = re.compile(
     rf"\b(?:here(?:'s|’s| is| are)|this|these|that|the following|below|another)\s(?:[\w'’-]+\s){{0,3}}?{_TEXT}\b"
     rf"|\b(?:{_TEXT}|{_FORM})\s(?:out\sof|of|from|by)\b|(?:['’]s|\b(?:his|her|their))\s(?:\w+\s){{0,2}}?{_TEXT}\b",
@@ -111,7 +117,10 @@ def own_words(text: str) -> str:
 
 
 def handed_over(text: str) -> list[Span]:
-    """The stretches of a message that are material of a task or somebody else's words; they may overlap."""
+    """The stretches of a message that are material of a task or somebody else's words; they may overlap.
+
+    An order before a colon is one too, if the speaker's own words follow: "Write me a packing list: I travel to Nome".
+    """
     quotes = [*quotations(text), *(Span(*match.span()) for match in _CODE_SPAN.finditer(text))]
     found = [*_blocks(text), *_beside_a_request(text), *(one for one in quotes if _is_foreign(text, one))]
     covered = bytearray(len(text))
@@ -134,6 +143,8 @@ def handed_over(text: str) -> list[Span]:
             line = text.find("\n", begin)
             done = len(text) if line < 0 else line
             found += [Span(begin, done)] if _FIRST.search(text, begin, done) else []
+        elif stop["colon"] and last_own >= begin and _ORDER.fullmatch(head):
+            found.append(Span(text.rfind(head, 0, stop.start()), begin))
     return found
 
 

@@ -51,15 +51,15 @@ My favourite film is "I Know What You Did Last Summer".
 我说：我搬到北京了。
 记住：我对花生过敏
 Fix this for me: my tap drips. I live in Utrecht, who can I call?
-Write me a packing list: I'm allergic to wool.
+Find me a packing list: I'm allergic to wool.
+Write a letter to my boss: I'm ill.
+Write me a story: I live in Atlantis.
 The form asks for it: I was born in Jena.
 Explain it to me slowly: I have dyslexia.
 Check this for me: I take ramipril and aspirin.
 Analyse my situation: I am 45 and live in Bern.
 Summarise my week: I moved to Graz.
 Correct this: I live in Rome, not in Bern.
-Make this trip perfect: I'm allergic to nuts.
-Create a meal plan for the following: I'm vegan.
 Write a letter to my landlord about this: I have asthma.
 My boss asked me where I live: I live in Kiel.
 Mum sent me a cake: I'm allergic to eggs.
@@ -91,6 +91,10 @@ def test_what_a_speaker_says_of_themselves_stays(text: str) -> None:
         ('Translate "I am vegan" into French. I live in Bern.', "Translate into French. I live in Bern."),
         ('Lea said "I live in Rome now" and left.', "Lea said and left."),
         ("> I moved to Lyon\nThat is his note. I live in Bern.", "That is his note. I live in Bern."),
+        ("Write me a packing list: I'm allergic to wool.", "I'm allergic to wool."),
+        ("Make this trip perfect: I'm allergic to nuts.", "I'm allergic to nuts."),
+        ("Create a meal plan for the following: I'm vegan.", "I'm vegan."),
+        ("Hi! Please make a menu for six: I live in Bern.", "Hi! I live in Bern."),
         ("```\nowner = 'I live in Rome'\n```\nI live in Bern.", "I live in Bern."),
         ("I live in Bern.\nFrom: Karl\nSubject: news\n\nI moved to Vienna.", "I live in Bern."),
         ("I is at Sony.\n\nPlease fix the grammar of the above.", "Please fix the grammar of the above."),
