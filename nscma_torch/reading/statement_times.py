@@ -32,11 +32,15 @@ _LONG_AGO = re.compile(
 )
 _TIME_NOUN = r"""(?:
     spring|summer|autumn|winter|season|semester|term|quarter|decade|century|holidays?|vacation|easter|christmas|ramadan
-    |hanukkah|diwali|eid|passover|carnival|lockdown|pandemic|war|crisis)"""
+    |hanukkah|diwali|eid|passover|carnival|lockdown|pandemic|war|crisis|millennium)"""
+_CLAUSE = r"""(?:
+    of|that|when|(?:in|on)\s+which|i|you|he|she|it|we|they|my|your|his|her|its|our|their|the|a|an|(?-i:[A-Z])\w+)"""
 _VAGUE = re.compile(
     rf"""\b(?:when|while|after|before|ago)\b(?!\s+(?:all|long)\b)
     |(?<![\w.,])(?:1[89]|20)\d\d\b(?![.,]\d|\s+[a-z]+s\b)|(?<!\w)['’‘]\d\d\b|\b\d{{1,2}}/\d{{1,4}}\b
-    |\b(?:in|at|during|over|around|for|by|since|last|past|previous|that|one)\s+(?:(?:the|that|last)\s+)?(?:\w+\s+)?{_TIME_NOUN}\b""",
+    |\b(?:in|at|during|over|around|for|by|since|last|past|previous|that|one)\s+(?:(?:the|that|last)\s+)?(?:\w+\s+)?{_TIME_NOUN}\b
+    |\bthe\s+(?:very\s+|same\s+)?(?:day|morning|afternoon|evening|night|week|weekend|month|year|{_TIME_NOUN})\s+{_CLAUSE}\b
+    |\b(?:turn|dawn|outbreak|height|eve|start|beginning|middle|end)\s+of\s+(?:the|that|my|our)\s+(?:\w+\s+)?{_TIME_NOUN}\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _STILL = re.compile(

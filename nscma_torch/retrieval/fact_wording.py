@@ -9,7 +9,7 @@ from typing import Literal
 from nscma_torch.relations import Shape
 from nscma_torch.text.names import name_key
 from nscma_torch.text.number_words import TO_TWENTY
-from nscma_torch.text.timestamps import format_days, whole
+from nscma_torch.text.timestamps import are_two_readings, format_days, whole
 
 Language = Literal["en", "zh"]
 
@@ -80,9 +80,10 @@ class Wording:
         """A day, month, year, or from one day to another."""
         if self._language == "en":
             return format_days(first, last)
-        unit = whole(first, last)
+        either = are_two_readings(first, last)
+        unit = "" if either else whole(first, last)
         ends = [
             f"{day.year}年" + (f"{day.month}月" if unit != "year" else "") + ("" if unit else f"{day.day}日")
             for day in (first, last)
         ]
-        return "至".join(dict.fromkeys(ends))
+        return ("或" if either else "至").join(dict.fromkeys(ends))

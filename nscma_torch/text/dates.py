@@ -11,16 +11,18 @@ dates in words such as "on". Readings chosen where English or Chinese leaves it 
 - an expression is as wide as its unit: "two weeks ago" is a calendar week, "last month" a month, "in 2022" a year;
 - "around 2015" is a year wider on both sides; "early", "mid" and "late" are thirds of a month, year or decade;
 - seasons are those of the northern hemisphere, in whole months; winter begins in December;
+- a weekday, or another expression without a year of its own, that a year follows means that year; a
+  weekday or season right before a date in digits belongs to it ("Friday, 12 May 2023");
 - of an all-numeric date whose day and month can be confused, the days between its two readings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from nscma_torch.text.chinese_dates import CHINESE
-from nscma_torch.text.english_dates import ENGLISH, MONTH
+from nscma_torch.text.english_dates import ENGLISH, MONTH, names_part_of, with_year
 
 __all__ = ["MONTH", "DateMention", "find_dates"]
 
@@ -58,10 +60,16 @@ def find_dates(text: str, anchor: datetime) -> list[DateMention]:
             except (ValueError, OverflowError):  # `date` refuses what the calendar does not have
                 continue
             if days is not None:
-                found.append(DateMention(*match.span("mention" if "mention" in pattern.groupindex else 0), *days))
+                start, end = match.span("mention" if "mention" in pattern.groupindex else 0)
+                if "year" not in pattern.groupindex:
+                    end, days = with_year(text, start, end, days, today)
+                found.append(DateMention(start, end, *days))
     found.sort(key=lambda mention: (mention.start, -mention.end))
     kept: list[DateMention] = []
     for mention in found:
-        if not kept or mention.start >= kept[-1].end:
+        last = kept[-1] if kept else None
+        if last and names_part_of(text, (last.start, last.end), (mention.start, mention.end)):
+            kept[-1] = replace(mention, start=last.start)
+        elif last is None or mention.start >= last.end:
             kept.append(mention)
     return kept

@@ -43,11 +43,20 @@ _HOLIDAYS: dict[str, Callable[[int], date]] = {
     "boxing day": lambda year: date(year, 12, 26),
     "good friday": lambda year: easter(year) - timedelta(days=2),
     "easter monday": lambda year: easter(year) + timedelta(days=1),
+    "shrove tuesday": lambda year: easter(year) - timedelta(days=47),
+    "ash wednesday": lambda year: easter(year) - timedelta(days=46),
+    "palm sunday": lambda year: easter(year) - timedelta(days=7),
+    "maundy thursday": lambda year: easter(year) - timedelta(days=3),
+    "whit sunday": lambda year: easter(year) + timedelta(days=49),
+    "whit monday": lambda year: easter(year) + timedelta(days=50),
+    "black friday": lambda year: date(year, 11, 23 + (3 - date(year, 11, 1).weekday()) % 7),
     "easter": easter,
 }
 
 _WDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _YEAR = r"(?:1[5-9]|20|21)\d\d"
+_YEAR_SAID = rf"(?P<year>{_YEAR}\b|['’‘]\d\d\b(?!['’]?s))"  # 2004, '04
+_THE_YEAR = re.compile(rf",?\s+(?:of\s+|in\s+)?{_YEAR_SAID}(?!\s*[-–/:]\d)(?!\s+(?:[a-z]+s|people)\b)", re.IGNORECASE)
 MONTH = rf"(?:{'|'.join(MONTHS)})\b|(?:{'|'.join(name[:3] for name in MONTHS)}|Sept)\b\.?"
 _DAY = r"(?:[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
 _COUNT = rf"\d{{1,4}}|(?:a\s+)?couple(?:\s+of)?|(?:{'|'.join(_ENGLISH_NUMBERS)})\b"
@@ -88,7 +97,7 @@ def _part_of(words: str) -> str:
 def _calendar_day(match: re.Match[str], today: date) -> DaySpan | None:
     month, day = _month_of(match["month"]), _day_of(match["day"])
     if match["year"]:
-        span = day_span(date(int(match["year"]), month, day))
+        span = day_span(date(_year_of(match["year"], today), month, day))
     elif match["month"] in ("may", "march", "mar"):  # "12 may come": a verb, unless written as a name
         return None
     else:
@@ -173,20 +182,25 @@ def _relative_month(match: re.Match[str], today: date) -> DaySpan:
     return month_span(today.year + (which == "next" and month <= today.month), month)
 
 
-def _month_of_year(match: re.Match[str], _: date) -> DaySpan:
-    span = month_span(int(match["year"]), _month_of(match["month"]))
+def _month_of_year(match: re.Match[str], today: date) -> DaySpan:
+    span = month_span(_year_of(match["year"], today), _month_of(match["month"]))
     return third(span, _part_of(match["part"])) if match["part"] else span
 
 
 def _year(match: re.Match[str], today: date) -> DaySpan:
     """A year: "2015", "'98", "around 2015", "early 2009", "between 2010 and 2012"."""
     said = match.groupdict("")
-    year = _written_out(int(said["year"]), today) if len(said["year"]) == 2 else int(said["year"])
+    year = _year_of(said["year"], today)
     if said.get("about"):
         return joined(year_span(year - 1), year_span(year + 1))
     if said.get("until"):
         return joined(year_span(year), year_span(int(said["until"])))
     return third(year_span(year), _part_of(said["part"])) if said.get("part") else year_span(year)
+
+
+def _year_of(words: str, today: date) -> int:
+    digits = words.lstrip("'’‘")
+    return _written_out(int(digits), today) if len(digits) == 2 else int(digits)
 
 
 def _written_out(year: int, today: date) -> int:
@@ -206,7 +220,7 @@ def _decade(match: re.Match[str], today: date) -> DaySpan:
 def _quarter(match: re.Match[str], today: date) -> DaySpan:
     number = int(match["number"]) if match["number"] else _ORDINALS[match["word"].lower()]
     if match["year"]:
-        return months_span(int(match["year"]), 3 * number - 2, 3)
+        return months_span(_year_of(match["year"], today), 3 * number - 2, 3)
     return nearest(lambda year: months_span(year, 3 * number - 2, 3), today, _direction(match))
 
 
@@ -214,7 +228,7 @@ def _turned(match: re.Match[str], span_of: Callable[[int], DaySpan], today: date
     """The season or holiday of the year that is named, or of the last, next or nearest one."""
     said = match.groupdict("")
     if said.get("year"):
-        return span_of(int(said["year"]))
+        return span_of(_year_of(said["year"], today))
     spans = [span_of(today.year + more) for more in range(-2, 3)]
     match said.get("which", "").lower():
         case "last":
@@ -251,12 +265,35 @@ def _past_period(match: re.Match[str], today: date) -> DaySpan:
     return today - timedelta(days=count * days), today
 
 
+def names_part_of(text: str, first: tuple[int, int], then: tuple[int, int]) -> bool:
+    """Whether a weekday or season stands right before a date in digits that says when it was: "Friday, 12 May 2023"."""
+    (start, end), (begin, after) = first, then
+    digits = any(map(str.isdecimal, text[begin:after]))
+    return digits and bool(_PART_NAME.search(text[start:end]) and _JOINT.fullmatch(text[end:begin]))
+
+
+def with_year(text: str, start: int, end: int, days: DaySpan, today: date) -> tuple[int, DaySpan]:
+    """The end and the days of a mention, with the year that follows it where they are of another one.
+
+    "Midsummer Saturday 2013" is in 2013, whatever Saturday a rule took it for.
+    """
+    said = _THE_YEAR.match(text, end)
+    year = _year_of(said["year"], today) if said else days[0].year
+    if said is None or days[0].year <= year <= days[1].year:
+        return end, days
+    if year < today.year and direction(text, start, end) > 0:  # "I land on Monday 1930": an hour
+        return end, days
+    return said.end(), year_span(year)
+
+
+_PART_NAME = re.compile(rf"\b(?:{_WDAY}|{'|'.join(_SEASONS)})$", re.IGNORECASE)
+_JOINT = re.compile(r"(?:,?\s{1,3}|\s{1,3}(?:of|in)\s{1,3})(?:the\s{1,3})?", re.IGNORECASE)
 _ISO_DAY = r"(?<![\d-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d|-\d)"
 _ISO_MONTH = rf"(?<![\d-])({_YEAR})-(0[1-9]|1[0-2])(?![\d-])"
 _NUMERIC = rf"(?<![\d/.-])(\d{{1,2}})([/.-])(\d{{1,2}})\2({_YEAR})(?![\d/]|[.-]\d)"
 _NUMERIC_MONTH = rf"(?<![\d/.])(0?[1-9]|1[0-2])/({_YEAR})(?![\d/])"
-_DAY_MONTH = rf"\b{_WEEK_OF}(?P<day>{_DAY})(?:\s+of)?[\s-]+(?P<month>{MONTH})(?:,?[\s-]+(?P<year>{_YEAR})\b)?"
-_MONTH_DAY = rf"\b{_WEEK_OF}(?P<month>{MONTH})\s+(?:the\s+)?(?P<day>{_DAY})\b(?![:.]?\d)(?:,?\s+(?P<year>{_YEAR})\b)?"
+_DAY_MONTH = rf"\b{_WEEK_OF}(?P<day>{_DAY})(?:\s+of)?[\s-]+(?P<month>{MONTH})(?:,?[\s-]+{_YEAR_SAID})?"
+_MONTH_DAY = rf"\b{_WEEK_OF}(?P<month>{MONTH})\s+(?:the\s+)?(?P<day>{_DAY})\b(?![:.]?\d)(?:,?\s+{_YEAR_SAID})?"
 _NAMED_DAY = (
     r"\b(?:(?:the\s+)?day\s+(?:before\s+yesterday|after\s+tomorrow)|yesterday|today|tonight|tomorrow|last\s+night"
     r"|this\s+(?:morning|afternoon|evening))\b"
@@ -270,12 +307,13 @@ _DECADE = rf"(?:(?P<decade>\d0|{'|'.join(_TENS)})(?:(?<=0)['’]?s)?(?<![0-9])\b
 _CENTURY_DECADE = r"(?P<decade>(?:1[5-9]|20)\d0)['’]?s\b"
 _QUARTER = (
     rf"\b(?:Q(?P<number>[1-4])|(?:the\s+)?(?P<word>{'|'.join(_ORDINALS)})\s+quarter)\b"
-    rf"(?:\s+(?:of\s+)?(?P<year>{_YEAR})\b)?"
+    rf"(?:\s+(?:of\s+)?{_YEAR_SAID})?"
 )
 _SEASON = rf"(?P<season>{'|'.join(_SEASONS)})\b"
 _HOLIDAY = (
     r"(?P<name>new\s+year['’]s\s+eve|new\s+year(?:['’]?s)?(?:\s+day)?|valentine['’]?s?(?:\s+day)?|halloween"
-    r"|thanksgiving|christmas(?:\s+(?:eve|day))?|boxing\s+day|good\s+friday|easter(?:\s+(?:sunday|monday))?)\b(?!['’])"
+    r"|thanksgiving|christmas(?:\s+(?:eve|day))?|boxing\s+day|good\s+friday|black\s+friday|shrove\s+tuesday|ash\s+wednesday|palm\s+sunday|maundy\s+thursday"
+    r"|whit\s+(?:sunday|monday)|easter(?:\s+(?:sunday|monday))?)\b(?!['’])"
 )
 _THEN = r"\b(?:at|on|in|over|during|around|for|by|until|since|before|after)\s+"
 
@@ -283,7 +321,9 @@ _DIGITS = "0 1 2 3 4 5 6 7 8 9"
 _MONTH_HINTS = " ".join(_MONTH_NUMBER)
 _UNITS = "day week month year decade"
 _SEASON_HINTS = " ".join(_SEASONS)
-_HOLIDAY_HINTS = "year valentine halloween thanksgiving christmas boxing friday easter"
+_HOLIDAY_HINTS = (
+    "year valentine halloween thanksgiving christmas boxing friday easter tuesday wednesday sunday thursday monday"
+)
 
 ENGLISH = (
     date_rule(_ISO_DAY, lambda m, _: day_span(date(int(m[1]), int(m[3]), int(m[4]))), _DIGITS),
@@ -293,7 +333,7 @@ ENGLISH = (
     date_rule(_DAY_MONTH, _calendar_day, _DIGITS),
     date_rule(_MONTH_DAY, _calendar_day, _DIGITS),
     date_rule(rf"\bon\s+(?P<mention>the\s+(?P<day>\d{{1,2}}(?:st|nd|rd|th))){_NO_NOUN}", _day_of_month, _DIGITS),
-    date_rule(rf"\b(?:{_PART})?(?P<month>{MONTH}),?(?:\s+of)?\s+(?P<year>{_YEAR})\b", _month_of_year, _DIGITS),
+    date_rule(rf"\b(?:{_PART})?(?P<month>{MONTH}),?(?:\s+of)?\s+{_YEAR_SAID}", _month_of_year, _DIGITS),
     date_rule(rf"{_AFTER}(?:the\s+year\s+)?(?P<mention>(?P<year>{_YEAR}))\b(?![-/.,]\d)", _year, _DIGITS),
     date_rule(rf"\b{_PART}(?P<year>{_YEAR})\b(?![-/.,]\d)", _year, _DIGITS),
     date_rule(rf"\b(?P<about>{_ABOUT})(?P<year>{_YEAR})\b(?![-/.,]\d)", _year, _DIGITS),
@@ -302,10 +342,10 @@ ENGLISH = (
     date_rule(rf"(?:\bthe\s+)?(?:\b{_PART})?\b{_CENTURY_DECADE}", _decade, _DIGITS),
     date_rule(rf"\bthe\s+(?:{_PART})?['’‘]?{_DECADE}", _decade, f"{_DIGITS} {' '.join(_TENS)}"),
     date_rule(_QUARTER, _quarter, "q1 q2 q3 q4 quarter"),
-    date_rule(rf"\b(?:the\s+)?{_SEASON}(?:,|\s+of)?\s+(?P<year>{_YEAR})\b", _season, _SEASON_HINTS),
+    date_rule(rf"\b(?:the\s+)?{_SEASON}(?:,|\s+of)?\s+{_YEAR_SAID}", _season, _SEASON_HINTS),
     date_rule(rf"\b{_TURNS}\s+{_SEASON}", _season, _SEASON_HINTS),
     date_rule(rf"{_THEN}(?P<mention>(?:the\s+)?{_SEASON})", _season, _SEASON_HINTS),
-    date_rule(rf"\b{_HOLIDAY},?\s+(?P<year>{_YEAR})\b", _holiday, _HOLIDAY_HINTS),
+    date_rule(rf"\b{_HOLIDAY},?(?:\s+(?:of|in))?\s+{_YEAR_SAID}", _holiday, _HOLIDAY_HINTS),
     date_rule(rf"\b{_TURNS}\s+{_HOLIDAY}", _holiday, _HOLIDAY_HINTS),
     date_rule(rf"{_THEN}(?P<mention>{_HOLIDAY})", _holiday, _HOLIDAY_HINTS),
     date_rule(rf"{_AFTER}(?P<mention>(?:{_PART})?(?P<month>{MONTH}))", _month_alone, _MONTH_HINTS),

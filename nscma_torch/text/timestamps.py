@@ -52,7 +52,12 @@ def format_day(day: date) -> str:
 
 
 def format_days(first: date, last: date) -> str:
-    """Days for people, both included: a day, month or year, or from one to another: "2014 to 2016"."""
+    """Days for people, both included: a day, month or year, or from one to another: "2014 to 2016".
+
+    Days that differ in the order of day and month alone are the two readings of a date in digits: one or the other.
+    """
+    if are_two_readings(first, last):
+        return f"{first.day} {MONTHS[first.month - 1]} or {format_day(last)}"
     unit = whole(first, last)
     if unit == "year":
         ends = [str(day.year) for day in (first, last)]
@@ -61,6 +66,11 @@ def format_days(first: date, last: date) -> str:
     else:
         ends = [format_day(day) for day in (first, last)]
     return " to ".join(dict.fromkeys(ends))
+
+
+def are_two_readings(first: date, last: date) -> bool:
+    """Whether two days differ in the order of day and month alone: 11 September and 9 November."""
+    return first < last and last.timetuple()[:3] == (first.year, first.day, first.month)
 
 
 def whole(first: date, last: date) -> Literal["year", "month", ""]:
