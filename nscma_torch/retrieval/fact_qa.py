@@ -12,9 +12,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.errors import InvalidInputError
+from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.roles import role_of, same_role
-from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
+from nscma_torch.records import Answer, Episode, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.asked_events import event_asked
 from nscma_torch.retrieval.asked_states import state_asked
@@ -143,7 +144,7 @@ class FactQA:
             if fact.relation != query.path[-1]:  # "Where does my boss live?" asks who that is only on the way
                 about = frozenset(terms(" ".join(self._schema[fact.relation].nouns)))
             for episode, follows, *_ in self._later(connection, scope, fact, about, now):
-                if may_renew(fact, episode.text, episode.occurred_at, about, self._schema, follows=follows):
+                if may_renew(fact, _own_text(episode), episode.occurred_at, about, self._schema, follows=follows):
                     seq, _ = episodes.require(connection, scope.user_id, episode.id)
                     chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
                     unit = max(chunks.values(), key=lambda chunk: len(about.intersection(terms(chunk.text))))
@@ -172,12 +173,12 @@ class FactQA:
             if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
                 return None
             found = self._later(connection, scope, fact, wider, now)
-            telling = [one for one in found if on_the_matter(one.episode.text, wider, follows=one.follows)]
+            telling = [one for one in found if on_the_matter(_own_text(one.episode), wider, follows=one.follows)]
             (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
         if not telling:
             return None
         by_value = {
-            one.episode.id for one in telling if not on_the_matter(one.episode.text, about, follows=one.follows)
+            one.episode.id for one in telling if not on_the_matter(_own_text(one.episode), about, follows=one.follows)
         }
         read = sorted(telling, key=lambda one: one.episode.id in by_value)[:_HELD_AGAINST]
         later = [one for one in telling if one in read]  # the newest first
@@ -226,6 +227,11 @@ class FactQA:
         text = Wording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE
         return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
+
+
+def _own_text(episode: Episode) -> str:
+    """The text of a message without what its speaker only hands over, which renews no fact."""
+    return in_own_words(units.unit_of(episode)).text
 
 
 def _asks_now(query: FactQuery) -> bool:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from nscma_torch.config import Reading
 from nscma_torch.reading.chinese_subjects import is_of_another
 from nscma_torch.reading.embedded_tasks import UNKNOWN, UNKNOWN_IN_CHINESE, quoted_line
+from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
@@ -238,7 +239,9 @@ class ReaderQA:
         with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
-            read = [in_order(connection, user_id, [Hit(unit, 0.0)], to_micros(now), name)[1] for unit in later]
+            read = [
+                in_order(connection, user_id, [Hit(in_own_words(unit), 0.0)], to_micros(now), name)[1] for unit in later
+            ]
         said = _passage(earlier, name, 0, context=False)
         found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
         kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]

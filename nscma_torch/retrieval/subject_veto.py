@@ -70,7 +70,7 @@ class SubjectVeto:
         heard = own_words(own.text) if is_in_own_words(unit) and not names_a_text(question) else own.text
         before = [replace(one, context=True) for one in passages[max(0, place - TURNS_BEFORE) : place]]
         (read,) = self._reader().read([asked.question(answer)], [[*before, replace(own, text=heard, context=False)]])
-        if heard != own.text and read.evidence[-1] < TOLD:
+        if heard != own.text and (read.evidence[-1] < TOLD or (answer in own.text and answer not in heard)):
             return "the passage is not its speaker's own word"
         told = dict(zip(STANCES, read.stances, strict=True))
         unreal = sum(told[one] for one in _UNREAL)

@@ -65,6 +65,11 @@ def test_what_may_be_renewed_is_shown_and_not_asserted(
         (("My budget is 3000.", "My budget is 3500 now."), "What is my budget?", "3500"),
         (("The budget talks went up to 3500.", "My budget is 3000."), "What is my budget?", "3000"),
         (("I live in Rome.", "If I win I will live in Paris."), "Where do I live?", "Rome"),
+        (
+            ("I live in Rome.", "Please translate: The kids and I get to live in sunny Lyon."),
+            "Where do I live?",
+            "Rome",
+        ),
     ],
 )
 def test_what_nothing_renews_is_answered(messages: tuple[str, ...], question: str, value: str, memory: Memory) -> None:

@@ -36,10 +36,18 @@ class Subjects:
         return [ReadResult((span,), 0.9, (*[0.0] * last, evidence), tuple(float(k == "span") for k in KINDS), stances)]
 
 
-def reason(text: str, question: str, subject: str, stance: str = "holds", role: str = "user", kind: str = "yes") -> str:
+def reason(
+    text: str,
+    question: str,
+    subject: str,
+    stance: str = "holds",
+    role: str = "user",
+    kind: str = "yes",
+    answer: str = "x",
+) -> str:
     veto = SubjectVeto(lambda: cast(Reader, Subjects(subject, stance)), load_relations())
     unit = Unit("1", Scope("u"), "chunk", text, (), SAID, role=cast(Any, role))
-    return veto.reason(question, "x", kind, [Passage(text, role, SAID)], 0, unit, "user")
+    return veto.reason(question, answer, kind, [Passage(text, role, SAID)], 0, unit, "user")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +123,9 @@ def test_the_word_of_the_assistant_is_not_the_users() -> None:
 def test_handed_over_text_is_not_the_users_word() -> None:
     assert "own word" in reason("Translate: I have two small cats.", "Do I have cats?", "")
     assert reason("Translate: I have two small cats.", "What text did I ask to translate?", "") == ""
+    text = "This is for my teacher, please translate it: I love penicillin."
+    assert "own word" in reason(text, "What do I love?", "", kind="span", answer="penicillin")
+    assert reason(text, "Who is it for?", "", kind="span", answer="my teacher") == ""
 
 
 @pytest.mark.parametrize(
