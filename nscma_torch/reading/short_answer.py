@@ -19,6 +19,7 @@ from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.self_repair import repaired_span
 from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.tense import leading
 from nscma_torch.text.timestamps import format_day, format_days
 
@@ -141,6 +142,14 @@ def tells_of(passage: Passage, periods: Sequence[Period]) -> bool:
     if not times and leading(passage.text) <= 0:
         times = [(said, said + timedelta(microseconds=1))]
     return any(begin < after and first < end for begin, end in times for first, after in periods)
+
+
+def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
+    """Whether the sentence with a value looks back and names no time but earlier years than it was said in."""
+    at = max(0, text.find(value))
+    sentence = next((text[one.start : one.end] for one in split_sentences(text) if one.start <= at < one.end), text)
+    times = find_dates(sentence, said)
+    return bool(times) and leading(sentence) < 0 and all(one.last_day.year < said.year for one in times)
 
 
 def _newest(read: ReadResult, settings: Reading) -> ReadSpan:

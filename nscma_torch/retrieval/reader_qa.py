@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -19,7 +19,14 @@ from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.reading.short_answer import ShortAnswer, confidence, said_by_others, short_answer, tells_of
+from nscma_torch.reading.short_answer import (
+    ShortAnswer,
+    confidence,
+    said_by_others,
+    short_answer,
+    tells_of,
+    tells_of_years_ago,
+)
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.records import ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.retrieval.query import Query, parse
@@ -30,6 +37,7 @@ from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
+from nscma_torch.text.tense import has_past_of, leading
 from nscma_torch.text.terms import terms
 
 RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
@@ -169,12 +177,39 @@ class ReaderQA:
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
-        without: dict[str, str] = {}
+        """One reading; if a question of the present is answered from years ago, another passage goes before.
+
+        Without one, "I taught at Oakfield in 1999" is not sure to tell where somebody teaches.
+        """
+        first = self._admitted(question, hits, answerability, user_id, now, {})
+        if not _is_of_years_ago(question, first):
+            return first
+        found = first.found
+        assert found is not None
+        past = {first.read.hits[found.passage].id: f"{found.text!r} was left: it tells of years ago"}
+        other = self._admitted(question, hits, answerability, user_id, now, past)
+        known = other.found is not None and other.sure >= self._settings.unsure
+        if known and not _is_of_years_ago(question, other):
+            return other
+        over = has_past_of(question, first.read.passages[found.passage].text)
+        return replace(first, sure=min(first.sure, self._settings.unsure)) if over else first
+
+    def _admitted(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        answerability: float,
+        user_id: str,
+        now: datetime,
+        left_out: Mapping[str, str],
+    ) -> Attempt:
+        """A reading without the passages that are no evidence; `left_out` are reasons by the ids of units."""
+        without = dict(left_out)
         while True:
             read = self.read(question, hits, user_id=user_id, now=now, without=without)
             found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
             reason = "" if found is None else self._vetoed(question, read, found)
-            if not reason or found is None or len(without) >= _VETOES:
+            if not reason or found is None or len(without) - len(left_out) >= _VETOES:
                 break
             without[read.hits[found.passage].id] = f"{found.text!r} was left: {reason}"
         left = f"{found.text!r} was left: {reason}" if found is not None and reason else ""
@@ -260,6 +295,15 @@ def _of_asker(question: str, quoted: Answer) -> Answer:
         )
     text = "\n".join(quoted_line(item, chinese=True) for item in kept)
     return replace(quoted, text=text, evidence=kept, trace=trace, quotes=len(kept) - 1)
+
+
+def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
+    """Whether a question of the present, which names no time, is answered by a sentence about an earlier year."""
+    found = attempt.found
+    if found is None or found.kind not in ("span", "list") or attempt.read.query.periods or leading(question) < 0:
+        return False
+    passage = attempt.read.passages[found.passage]
+    return passage.said_at is not None and tells_of_years_ago(passage.text, found.text, passage.said_at)
 
 
 def _told_of_times(read: ReadHits) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 _IRREGULAR = {  # base: past, participle; the -ing form and the third person are regular
     line.split()[0]: tuple(line.split()[1:])
@@ -80,7 +80,7 @@ def _third(verb: str) -> str:
     return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
 
 
-@cache
+@lru_cache(maxsize=4096)
 def forms(verb: str) -> dict[str, str]:
     """Each form of a verb with what it is: base, third, past, participle or ing; past where it is both."""
     past, participle = _past(verb)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from nscma_torch.text.inflection import irregular_pasts, same_in_past
+from nscma_torch.text.inflection import forms, irregular_pasts, same_in_past
 
 Direction = Literal[-1, 0, 1]  # back, not known, ahead
 
@@ -64,6 +64,16 @@ def leading(text: str) -> Direction:
     """Where the first finite verb of a sentence looks: -1 back, 1 not back, 0 if none is found. English."""
     words = [_plain(word) for word in _WORD.findall(text)]
     return next((found for i in range(len(words)) if (found := _of_word(words, i))), 0)
+
+
+def has_past_of(question: str, text: str) -> bool:
+    """Return True if a text has the past of a verb of the question: "taught" for "Where do I teach?"."""
+    words = {_plain(word) for word in _WORD.findall(text)}
+    asked = {_plain(word) for word in _WORD.findall(question)} - {"do", "does"}
+    past = {form for word in asked for form, what in forms(word).items() if what == "past"}
+    if not _BE.isdisjoint(asked):
+        past |= {"was", "were"}
+    return not words.isdisjoint(past - asked)
 
 
 def _plain(word: str) -> str:

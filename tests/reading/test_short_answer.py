@@ -13,7 +13,7 @@ from nscma_torch.config import Reading
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer, tells_of
+from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer, tells_of, tells_of_years_ago
 
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
@@ -169,3 +169,17 @@ def test_a_repaired_span_answers_as_repaired(text: str, found: str, answer: str)
     passages = [Passage(text, "user", datetime(2026, 1, 8, tzinfo=UTC))]
     result = short_answer("Who is it?", read([span(passages, 0, found, 0.9)], evidence=(0.9,)), passages, SETTINGS)
     assert result is not None and result.text == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "past"),
+    [
+        ("Back in 1999 I taught at Oakfield.", "Oakfield", True),
+        ("Ten years ago I drove a Punto.", "Punto", True),
+        ("Last week I bought a Volvo.", "Volvo", False),
+        ("I have worked at Volvo since 2012.", "Volvo", False),
+        ("Two years ago we lived in Bruges. I live in Ghent.", "Ghent", False),
+    ],
+)
+def test_a_sentence_that_looks_back_at_an_earlier_year_is_of_years_ago(text: str, value: str, past: bool) -> None:
+    assert tells_of_years_ago(text, value, datetime(2025, 6, 4, tzinfo=UTC)) == past

@@ -272,3 +272,25 @@ def test_a_question_of_a_day_alone_is_answered_by_what_tells_of_it(chat: Memory)
     assert first("What did Ana do yesterday?") == "Gym today [31 March 2025] was great. (not sure)"
     assert first("What did Bo do yesterday?") == "My bike broke today [31 March 2025]. (not sure)"
     assert first("What did Ana do two weeks ago?") == first("Which gym did Ana try yesterday?") == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "first"),
+    [
+        (["I pay 950 at Rossi.", "In 2012 I paid 950 at Bianchi."], "What rent do I pay?", "950"),
+        (["In 2012 I paid 950 at Bianchi."], "What rent do I pay?", "950 (not sure)"),
+        (["In 2012 I signed for 950."], "What rent do I pay?", "950"),
+        (["In 2012 I paid 950 at Bianchi."], "What rent did I pay?", "950"),
+    ],
+)
+def test_years_ago_answer_no_question_of_the_present(
+    texts: list[str], question: str, first: str, memory: Memory
+) -> None:
+    for hours, text in enumerate(texts):
+        memory.add([Message("user", text, DAY - timedelta(hours=hours))], user_id="ana", now=NOW)
+    memory.flush()
+    hits = memory.search("rent pay paid signed", user_id="ana", top_k=5, now=NOW)
+    qa = ReaderQA(memory._components.database, RecordingReader(), Reading(sure=SURE, unsure=UNSURE))  # type: ignore[arg-type]
+    answer = qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    assert answer.text.splitlines()[0] == first
+    assert answer.evidence[0].hit.text == texts[0]
