@@ -19,6 +19,7 @@ from nscma_torch.records import Answer, Episode, Evidence, Fact, FactQuery, Hit,
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.asked_events import event_asked
 from nscma_torch.retrieval.asked_states import state_asked
+from nscma_torch.retrieval.deaths import deaths
 from nscma_torch.retrieval.fact_answer import answer_query
 from nscma_torch.retrieval.fact_graphs import FactGraphs
 from nscma_torch.retrieval.fact_wording import Language, Wording
@@ -110,7 +111,10 @@ class FactQA:
                 return None
             evidence = _evidence(connection, scope.user_id, found.facts)
             deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
-            newer = self._newer(connection, question, query, found.facts, scope, now) if as_of is None else []
+            newer: Sequence[Evidence] = ()
+            if as_of is None and _asks_now(query):
+                newer = _evidence(connection, scope.user_id, deaths(found.facts, graph))
+                newer = newer or self._newer(connection, question, query, found.facts, scope, now)
         confidence = min((fact.confidence for fact in found.facts), default=0.5)
         trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
         if deferred:
@@ -120,7 +124,7 @@ class FactQA:
             wording = Wording("zh" if script(question) == "cjk" else "en", asker.name)
             evidence = (*newer, *evidence)[:_SHOWN]
             quotes = [_quote(item) for item in evidence]
-            trace.append(f"{len(newer)} newer messages, read for no such fact, may renew it")
+            trace.append(f"{len(newer)} messages, read for no such fact, may renew or end it")
             text, sure = wording.unsure(quotes), confidence * _UNSURE
             return Answer(text, False, sure, evidence, tuple(trace), usage, (), query, quotes=len(quotes) - 1)
         return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
@@ -135,8 +139,6 @@ class FactQA:
         now: datetime,
     ) -> list[Evidence]:
         """The newest message that may renew one of the facts that answer a question of how something stands now."""
-        if not _asks_now(query):
-            return []
         for fact in found:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
