@@ -18,6 +18,7 @@ from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.self_repair import repaired_span
+from nscma_torch.reading.statement_times import with_event
 from nscma_torch.text.dates import DateMention, find_dates
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.tense import leading
@@ -183,7 +184,8 @@ def _dated(span: ReadSpan, passage: Passage) -> str:
         return span.text
     mention = _mention(passage.text, passage.said_at, span)
     if mention is None:
-        return f"{span.text} (said on {format_day(passage.said_at.date())})"
+        words = with_event(passage.text, span.start, span.end)
+        return f"{words} (said on {format_day(passage.said_at.date())})"
     return format_days(mention.first_day, mention.last_day)
 
 

@@ -35,11 +35,14 @@ _TIME_NOUN = r"""(?:
     |hanukkah|diwali|eid|passover|carnival|lockdown|pandemic|war|crisis|millennium)"""
 _CLAUSE = r"""(?:
     of|that|when|(?:in|on)\s+which|i|you|he|she|it|we|they|my|your|his|her|its|our|their|the|a|an|(?-i:[A-Z])\w+)"""
+_OF_EVENT = rf"""
+    \bthe\s+(?:very\s+|same\s+)?(?:day|morning|afternoon|evening|night|week|weekend|month|year|{_TIME_NOUN})\s+{_CLAUSE}\b"""
+_EVENT = re.compile(rf"(?:{_OF_EVENT})[^.,;!?\n]{{0,80}}", re.IGNORECASE | re.VERBOSE)
 _VAGUE = re.compile(
     rf"""\b(?:when|while|after|before|ago)\b(?!\s+(?:all|long)\b)
     |(?<![\w.,])(?:1[89]|20)\d\d\b(?![.,]\d|\s+[a-z]+s\b)|(?<!\w)['’‘]\d\d\b|\b\d{{1,2}}/\d{{1,4}}\b
     |\b(?:in|at|during|over|around|for|by|since|last|past|previous|that|one)\s+(?:(?:the|that|last)\s+)?(?:\w+\s+)?{_TIME_NOUN}\b
-    |\bthe\s+(?:very\s+|same\s+)?(?:day|morning|afternoon|evening|night|week|weekend|month|year|{_TIME_NOUN})\s+{_CLAUSE}\b
+    |{_OF_EVENT}
     |\b(?:turn|dawn|outbreak|height|eve|start|beginning|middle|end)\s+of\s+(?:the|that|my|our)\s+(?:\w+\s+)?{_TIME_NOUN}\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -113,6 +116,12 @@ def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Se
 def names_unknown_time(text: str) -> bool:
     """Whether a sentence names a time of the past that no calendar tells: "when I was 20", "for years"."""
     return _unknown(text)[0] is not None
+
+
+def with_event(text: str, start: int, end: int) -> str:
+    """The time at `text[start:end]` with the event that tells it: "the day the Wall fell" for "the day"."""
+    event = _EVENT.match(text, start)
+    return event[0].rstrip() if event and event.end() > end else text[start:end]
 
 
 def _unknown(text: str) -> tuple[datetime | None, datetime | None]:

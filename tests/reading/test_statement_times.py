@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.reading.resolved_dates import with_day
-from nscma_torch.reading.statement_times import times_of
+from nscma_torch.reading.statement_times import times_of, with_event
 from nscma_torch.records import UNKNOWN_BEGIN
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
@@ -103,3 +103,17 @@ def test_a_relative_day_is_shown_with_the_day_that_it_means(phrase: str, text: s
 def test_the_first_year_of_the_calendar_is_no_time_in_any_zone() -> None:
     east = datetime.fromisoformat("2026-03-05T00:30:00+09:00")
     assert times_of("I moved to Rome on 0001-01-01.", [], east, past=False) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "whole"),
+    [
+        ("I moved the day the Wall fell, alone.", "the day", "the day the Wall fell"),
+        ("I moved the summer we met.", "the summer", "the summer we met"),
+        ("I moved the year before.", "the year", "the year"),
+        ("I moved in May.", "in May", "in May"),
+    ],
+)
+def test_a_time_is_told_with_its_event(text: str, words: str, whole: str) -> None:
+    start = text.index(words)
+    assert with_event(text, start, start + len(words)) == whole
