@@ -129,7 +129,7 @@ def test_a_batch_may_be_larger_than_a_statement(open_lively: Open) -> None:
         copy += (
             "name, session, text, text_hash, metadata, NULL, occurred_at, recorded_at, expires_at, 'deleted', write, "
         )
-        copy += "decision, observation, encoded, importance, strength, accesses FROM episodes, "
+        copy += "decision, observation, encoded, importance, strength, accesses, utc_offset FROM episodes, "
         copy += "(WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < 33000) SELECT n FROM c)"
         connection.exec_driver_sql(copy)
         connection.exec_driver_sql(
