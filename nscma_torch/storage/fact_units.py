@@ -79,7 +79,7 @@ def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Stan
             return True
         if MERGED_TEXT in operation.before:
             speaks = row.statement_seq in spoken and _stands(operation, counting)
-            return speaks != (row.end == _MERGED)
+            return speaks != bool(row.end == _MERGED)
         named = operation.before.get(NAMED_FACTS, ())
         return not operation.before[STORES] and (not named or any(not counting.isdisjoint(ids) for ids in named))
 

@@ -10,7 +10,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
     from transformers import PreTrainedTokenizerFast
 
-_OPTIONS: JsonCompileOptions = {"whitespace_flexible": False, "json_allowed_escapes": 'nrtbf\\"'}
+_OPTIONS = cast("JsonCompileOptions", {"whitespace_flexible": False, "json_allowed_escapes": 'nrtbf\\"'})
 _KEPT = 64  # compiled schemas
 
 
