@@ -14,8 +14,6 @@ import unicodedata
 from itertools import pairwise
 from typing import Protocol, cast
 
-import snowballstemmer
-
 from nscma_torch.erasable_cache import erasable_cache
 from nscma_torch.text.scripts import HAN_CHAR, UNSPACED
 
@@ -81,14 +79,18 @@ class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802
 
 
-class _PerThread(threading.local):
-    """A Snowball stemmer keeps the word it works on in itself, so each thread has its own."""
-
-    def __init__(self) -> None:
-        self.stemmer = cast(_Stemmer, snowballstemmer.stemmer("english"))
+_per_thread = threading.local()
 
 
-_per_thread = _PerThread()
+def _stem(word: str) -> str:
+    """The stem of a word. A Snowball stemmer keeps the word it works on in itself, so each thread has its own."""
+    stemmer: _Stemmer | None = getattr(_per_thread, "stemmer", None)
+    if stemmer is None:
+        import snowballstemmer  # here, since most commands stem nothing
+
+        stemmer = cast(_Stemmer, snowballstemmer.stemmer("english"))
+        _per_thread.stemmer = stemmer
+    return stemmer.stemWord(word)
 
 
 def terms(text: str) -> list[str]:
@@ -169,12 +171,12 @@ def _word_terms(word: str) -> tuple[str, ...]:
     word = word[:MAX_TERM_CHARS]
     if any(map(str.isdigit, word)):
         return (word,)
-    stem = _per_thread.stemmer.stemWord(word)
+    stem = _stem(word)
     if word.isascii():
         return (stem,)
     plain = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
     plain = plain.translate(_LETTERS_WITHOUT_DECOMPOSITION)
-    return (stem, _per_thread.stemmer.stemWord(plain)) if plain.isascii() else (stem,)
+    return (stem, _stem(plain)) if plain.isascii() else (stem,)
 
 
 def _bigrams(run: str) -> tuple[str, ...]:

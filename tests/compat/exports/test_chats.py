@@ -189,8 +189,8 @@ TIMED = [node(key, None, "user", [key], when=when) for key, when in (("2", 20.0)
         ("chatgpt", conversation(node("last", None, "user", ["x"]), title="Trip \ud83c"), ["x"], None),
         (
             "chatgpt",
-            conversation(node("last", None, "user", ["ab" * 9])),
-            ["ab" * 5],
+            conversation(node("last", None, "user", ["ab" * 150])),
+            ["ab" * 100],
             "cut to limits.max_message_bytes",
         ),
         ("chatgpt", conversation(node("last", None, "user", ["x"], when=4e9)), ["x"], "lies in the future"),
@@ -210,7 +210,7 @@ TIMED = [node(key, None, "user", [key], when=when) for key, when in (("2", 20.0)
 def test_what_is_wrong_with_a_conversation_is_told_and_the_others_are_read(write, kind, bad, texts, told):
     good = GOOD if kind == "chatgpt" else {"uuid": "g", "chat_messages": [said("u", "human", "I grow tomatoes.")]}
     reports: list[str] = []
-    limits = Limits(max_message_bytes=10 if told is not None and "cut" in told else 20)
+    limits = Limits(max_message_bytes=200)
     path = write(json.dumps([good, bad, good | {"conversation_id": "8f3a2b1d", "uuid": "h"}]))
     first, *found, last = read_export(
         kind, path, limits=limits, now=datetime(2026, 1, 1, tzinfo=UTC), report=reports.append
