@@ -43,6 +43,7 @@ _RENDERED = (
 )
 _ASKED = r"(?:^|\b(?:please|kindly|pls|(?:can|could|would|will) you|you to|help me(?: to)?)\s(?:please\s)?)"
 _TASK = re.compile(rf"{_ASKED}(?:(?:{_WORK})\b(?!{_LIFE})|(?:{_WORK_ON})(?:{_OBJECT})|{_RENDERED})", re.I)
+_ANSWERED = re.compile(r"\b(?:reply|replies|responses?)\s(?:to|for)(?:\s(?:this|that|it|him|her|them))?$", re.I)
 _INVENTED = r"(?:scenes?|novel|tale|chapter|characters?|monologue|scenario|game|role|fiction)"
 _ORDER = re.compile(  # "write me a packing list": the reader takes what follows such words for fiction
     rf"{_ASKED}(?:write|draft|create|generate|compose|make|design|prepare)\b"
@@ -183,7 +184,7 @@ def _head(text: str, end: int) -> str:
 
 
 def _is_task(head: str) -> bool:
-    return bool(_HAN_TASK.search(head) or _TASK.search(head))
+    return bool(_HAN_TASK.search(head) or _TASK.search(head) or _ANSWERED.search(head))
 
 
 def _shows_text(head: str) -> bool:

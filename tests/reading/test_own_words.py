@@ -11,6 +11,8 @@ from nscma_torch.reading.own_words import in_own_words, own_words
 from nscma_torch.records import Scope, Unit
 
 HANDED_OVER = """
+Generate a reply to:¦ Hi, I'm Anna, I work at Google and I love cats.
+Draft two polite responses to this:¦ We moved to Vienna and miss you.
 Translate to Spanish: ¦I am allergic to penicillin.
 Please proofread this email: ¦Dear team, I moved to Vienna. Best, Karl
 Could you rephrase: ¦we moved to Ghent last year
