@@ -34,6 +34,8 @@ LEAST = 0.02  # seconds; what takes less is not told from noise
 # Matched against what is cut to size first.
 BOUNDED = {
     "chinese_clauses": ("_QUESTION", "_FIRM"),  # LONGEST_SENTENCE
+    "read_statements": ("_OWNER",),  # _REACH
+    "roles": ("_OWNER",),  # _REACH
     "tense": ("_CLAUSE_END",),  # _BEFORE and _AFTER
     "whole_tokens": ("_BEFORE", "_GROUP_BEFORE"),  # _REACH
 }
