@@ -17,6 +17,8 @@ from nscma_torch.records import Message, Scope
 from nscma_torch.storage import salvage
 from nscma_torch.storage.streams import stream_id_of
 
+pytestmark = pytest.mark.sqlite_file("it damages the file")
+
 Open = Callable[..., Memory]
 PAGE = 4096
 MESSAGES = 90
