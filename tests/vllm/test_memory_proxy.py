@@ -1,4 +1,4 @@
-"""The memory proxy in front of a real vLLM: each request begins as the one before it, blocks included, and is cached."""
+"""The memory proxy in front of a real vLLM: each request begins as the one before it, so its prefix is cached."""
 
 from __future__ import annotations
 
