@@ -23,7 +23,7 @@ NscmaError
 │   └── ReplyError                   a reply came that cannot be used
 ├── StoreError                       the database file
 │   ├── StoreFormatError             corrupt, or not an nscma store
-│   ├── StoreVersionError            written by a newer version
+│   ├── StoreVersionError            written by a newer version, or too old to upgrade
 │   ├── StoreAccessError             the file or its folder cannot be read or written
 │   ├── StoreClosedError             the memory was closed before it was used
 │   ├── StoreFullError               no space left; nothing was written
@@ -148,7 +148,7 @@ class StoreFormatError(StoreError):
 
 
 class StoreVersionError(StoreError):
-    """The store was written by a newer version of this library."""
+    """The store was written by a newer version of this library, or by one too old to upgrade from."""
 
 
 class StoreAccessError(StoreError):

@@ -55,7 +55,7 @@ class PostgresDatabase(Database):
     Raises:
         StoreAccessError: the server cannot be reached, or refuses the role; or psycopg is not installed.
         StoreFormatError: the schema holds tables that are not ours.
-        StoreVersionError: a newer version of the library made it.
+        StoreVersionError: a newer version of the library made it, or one too old to upgrade from.
     """
 
     def __init__(self, address: str, *, busy_timeout: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema, CreateSequence, Sequence
 
-from nscma_torch.errors import NotFoundError, StoreAccessError, StoreFormatError, StoreVersionError
+from nscma_torch.errors import NotFoundError, StoreAccessError, StoreFormatError
 from nscma_torch.storage import derived_schema, fact_schema, migrations, record_schema
 from nscma_torch.storage.database import get_meta, sequence_of, set_meta
 from nscma_torch.storage.schema import SCHEMA_VERSION, metadata
@@ -33,7 +33,7 @@ ISOLATED_ROLE = text("SELECT rolname, NOT (rolsuper OR rolbypassrls) FROM pg_rol
 
 
 def prepare(connection: Connection, schema: str, name: str) -> None:
-    """Make the schema where it is missing or empty, or check and migrate what is there. Call inside a transaction.
+    """Create the schema if it is missing or empty, or check and upgrade an existing one. Call inside a transaction.
 
     Raises StoreFormatError, StoreVersionError or StoreAccessError; nothing is changed then.
     """
@@ -42,25 +42,18 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
         connection.execute(CreateSchema(schema))
     tables = set(there.get_table_names(schema=schema))
     if not tables:
-        _create(connection)
-        return
-    if not {"meta", "episodes", "units"} <= tables:
+        connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+        metadata.create_all(connection)
+    elif not {"meta", "episodes", "units"} <= tables:
         raise StoreFormatError(f"the schema of {name} holds tables of another program; name another with ?schema=")
-    connection.exec_driver_sql("SELECT set_config('nscma.all_users', 'on', true)")
-    version = int(get_meta(connection, _VERSION) or 0)
-    if version > SCHEMA_VERSION:
-        raise StoreVersionError(f"{name} has schema {version}, newer than {SCHEMA_VERSION}; upgrade nscma-torch")
-    if version < SCHEMA_VERSION:
-        migrations.step_up(connection, version)
-        _secure(connection)
-        set_meta(connection, _VERSION, str(SCHEMA_VERSION))
-
-
-def _create(connection: Connection) -> None:
-    connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
-    metadata.create_all(connection)
+    else:
+        connection.exec_driver_sql("SELECT set_config('nscma.all_users', 'on', true)")
+        version = int(get_meta(connection, _VERSION) or 0)
+        if version == SCHEMA_VERSION:
+            return
+        migrations.upgrade(connection, name, version)
     for counter in dict.fromkeys(_COUNTERS):
-        connection.execute(CreateSequence(Sequence(sequence_of(counter))))
+        connection.execute(CreateSequence(Sequence(sequence_of(counter)), if_not_exists=True))
     set_meta(connection, _VERSION, str(SCHEMA_VERSION))
     _secure(connection)
 

@@ -23,7 +23,6 @@ from nscma_torch.errors import (
     StoreError,
     StoreFormatError,
     StoreFullError,
-    StoreVersionError,
 )
 from nscma_torch.storage import connections, migrations, schema, store_path
 from nscma_torch.storage.database import ALL_USERS, Database, Whose
@@ -43,7 +42,7 @@ class SqliteDatabase(Database):
 
     Raises:
         StoreFormatError: the file is no SQLite database, or not one of ours. It is left untouched.
-        StoreVersionError: a newer version of the library wrote it.
+        StoreVersionError: a newer version of the library wrote it, or one too old to upgrade from. Left untouched, too.
         StoreAccessError: the file or folder cannot be read or written.
     """
 
@@ -84,7 +83,7 @@ class SqliteDatabase(Database):
             connection.execute(f"PRAGMA {name}={value}")
 
     def _prepare(self) -> None:
-        """Create the schema, or check and migrate an existing one."""
+        """Create the schema, or check and upgrade an existing one."""
         with self._translated(), self._engine.connect() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
@@ -92,13 +91,11 @@ class SqliteDatabase(Database):
             connection.rollback()
             if application != store_path.APPLICATION_ID and not empty:  # it came between the look at it and here
                 raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
-            if application and version > schema.SCHEMA_VERSION:
-                raise StoreVersionError(
-                    f"{self.path} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch"
-                )
+            if application:
+                migrations.check(self.name, version)
         if not application or version < schema.SCHEMA_VERSION:
             with self.write(ALL_USERS) as connection:
-                migrations.migrate(connection)
+                migrations.prepare_sqlite(connection, self.name)
         self._use_wal()
 
     def _use_wal(self) -> None:

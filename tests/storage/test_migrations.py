@@ -1,93 +1,144 @@
-"""A store of every earlier schema version becomes one of today, and keeps what it holds."""
+"""Upgrades of older stores, proved with made-up steps on a SQLite file and a PostgreSQL database.
+
+The old store lacks the table `drafts` and says that its schema is an earlier one.
+"""
 
 from __future__ import annotations
 
-import re
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection, Engine, create_engine, make_url
 
-from nscma_torch.errors import StoreFormatError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import migrations, schema
+from nscma_torch.config import Store
+from nscma_torch.errors import StoreError, StoreVersionError
+from nscma_torch.storage import migrations, opening, schema
+from tests.helpers.postgres import Server
 
-pytestmark = pytest.mark.sqlite_file("stores of earlier versions are files")
-
-Open = Callable[..., Memory]
-SCHEMAS = Path(__file__).with_name("schemas")
-
-
-def build(path: Path, version: int) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((SCHEMAS / f"v{version}.sql").read_text(encoding="utf-8"))
+NOW = schema.SCHEMA_VERSION
+BEFORE = NOW - 1
 
 
-def tables(path: Path) -> dict[str, str]:
-    """The SQL of every table and index, in one spelling."""
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        return {f"{kind} {name}": re.sub(r"[\s\"]+", " ", sql).strip() for kind, name, sql in rows}
+class OldStore:
+    """A store, opened by the library and looked at without it."""
+
+    def __init__(self, address: str, engine: Engine) -> None:
+        self.address, self.engine = address, engine
+
+    def open(self) -> None:
+        opening.open_database(self.address, Store()).close()
+
+    def run(self, statement: str) -> Any:
+        with self.engine.begin() as connection:
+            result = connection.exec_driver_sql(statement)
+            return result.scalar() if result.returns_rows else None
+
+    @property
+    def version(self) -> int:
+        if self.engine.dialect.name == "sqlite":
+            return int(self.run("PRAGMA user_version"))
+        return int(self.run("SELECT value FROM meta WHERE key = 'schema_version'"))
+
+    @version.setter
+    def version(self, version: int) -> None:
+        if self.engine.dialect.name == "sqlite":
+            self.run(f"PRAGMA user_version={version}")
+        else:
+            self.run(f"UPDATE meta SET value = '{version}' WHERE key = 'schema_version'")
+
+    def columns(self) -> set[tuple[str, str]]:
+        """Every table with each of its columns."""
+        query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'nscma'"
+        if self.engine.dialect.name == "sqlite":
+            query = "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
+        with self.engine.connect() as connection:
+            return {(table, column) for table, column in connection.exec_driver_sql(query)}
 
 
-def test_every_earlier_version_is_kept() -> None:
-    assert {path.name for path in SCHEMAS.glob("*.sql")} == {f"v{n}.sql" for n in range(1, schema.SCHEMA_VERSION)}
-    assert sorted(migrations.STEPS) == list(range(1, schema.SCHEMA_VERSION))
+@pytest.fixture(params=["sqlite", "postgresql"])
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OldStore]:
+    if request.param == "sqlite":
+        address = str(tmp_path / "old.db")
+        engine = create_engine(f"sqlite:///{address}")
+    else:
+        server: Server = request.getfixturevalue("postgres_server")
+        address = server.address(server.take(), role=None)  # never given back: its tables change
+        url = make_url(address).set(drivername="postgresql+psycopg")
+        engine = create_engine(url, connect_args={"options": "-c search_path=nscma,public"})
+    store = OldStore(address, engine)
+    store.open()
+    store.run("DROP TABLE drafts")
+    store.version = BEFORE
+    yield store
+    engine.dispose()
 
 
-@pytest.mark.parametrize("version", range(1, schema.SCHEMA_VERSION))
-def test_an_earlier_store_becomes_one_of_today(version: int, open_memory: Open, tmp_path: Path) -> None:
-    old, new = tmp_path / "old.db", tmp_path / "new.db"
-    build(old, version)
-    with closing(sqlite3.connect(old)) as connection:
-        rows = connection.execute("SELECT id, user_id, position, text, write FROM episodes ORDER BY seq").fetchall()
-    assert len(rows) >= 8 and {row[4] for row in rows} == {0, 1}
-    migrated, fresh = open_memory(old), open_memory(new)
-    assert tables(old) == tables(new)
-    with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (schema.SCHEMA_VERSION,)
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        queued = connection.execute("SELECT e.id FROM jobs j JOIN episodes e ON e.seq = j.episode_seq ORDER BY e.seq")
-        assert [row[0] for row in queued] == [row[0] for row in rows if row[4]], "written ones wait to be extracted"
-    for user in ("ada", "bob"):
-        kept = [
-            (e.id, user, e.position, e.text, int(e.decision.write)) for e in migrated.log(user_id=user) if e.decision
-        ]
-        assert kept == [row for row in rows if row[1] == user]
-    # and it works: search, write, extract, erase, export
-    assert migrated.search("where did my sister move?", user_id="ada", top_k=1)[0].text == rows[0][3]
-    migrated.add("I have a new kettle since Monday.", user_id="ada")
-    migrated.flush()
-    assert migrated.stats().units["atomic_fact"] > 0
-    migrated.erase(user_id="bob")
-    assert migrated.verify() == []
-    fresh.import_(list(migrated.export()))
-    assert fresh.digest() == migrated.digest()
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> dict[int, Callable[[Connection], None]]:
+    """The steps that the library knows, to be filled by a test."""
+    known: dict[int, Callable[[Connection], None]] = {}
+    monkeypatch.setattr(migrations, "STEPS", known)
+    return known
 
 
-def test_a_migration_that_fails_changes_nothing(
-    open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def create_drafts(connection: Connection) -> None:
+    schema.drafts.create(connection)
+
+
+def add_column(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE episodes ADD COLUMN made_up TEXT")
+
+
+def fail(connection: Connection) -> None:
+    add_column(connection)
+    raise StoreError("half way")
+
+
+def test_steps_run_once_and_in_order(old: OldStore, steps: dict[int, Callable[[Connection], None]]) -> None:
+    old.version = BEFORE - 1
+    steps |= {BEFORE: create_drafts, BEFORE - 1: add_column}
+    old.open()
+    assert old.version == NOW
+    after = old.columns()
+    assert {("drafts", "key"), ("episodes", "made_up")} <= after
+    old.open()  # a second run of either step would fail
+    assert old.version == NOW and old.columns() == after
+
+
+def test_a_step_that_fails_takes_all_back(old: OldStore, steps: dict[int, Callable[[Connection], None]]) -> None:
+    old.version = BEFORE - 1
+    before = old.columns()
+    steps |= {BEFORE - 1: create_drafts, BEFORE: fail}
+    with pytest.raises(StoreError, match="half way"):
+        old.open()
+    assert (old.version, old.columns()) == (BEFORE - 1, before)
+    steps[BEFORE] = add_column
+    old.open()
+    assert old.version == NOW and ("drafts", "key") in old.columns()
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"), [(BEFORE - 1, "made by an unreleased version"), (NOW + 1, "upgrade nscma-torch")]
+)
+def test_other_versions_are_refused(
+    version: int, advice: str, old: OldStore, steps: dict[int, Callable[[Connection], None]]
 ) -> None:
-    old = tmp_path / "old.db"
-    build(old, 1)
-    before = tables(old)
-
-    def fail(connection: object) -> None:
-        migrations._jobs_recalls(connection)  # type: ignore[arg-type]
-        raise StoreFormatError("half way")
-
-    monkeypatch.setitem(migrations.STEPS, 1, fail)
-    with pytest.raises(StoreFormatError, match="half way"):
-        open_memory(old)
-    assert tables(old) == before
-    monkeypatch.undo()
-    assert open_memory(old).verify() == []
+    steps[BEFORE] = create_drafts
+    old.version = version
+    before = old.columns()
+    with pytest.raises(StoreVersionError, match=f"schema {version}.*{advice}"):
+        old.open()
+    assert (old.version, old.columns()) == (version, before)
 
 
-def test_a_step_that_is_missing_says_so(open_memory: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build(tmp_path / "old.db", 1)
-    monkeypatch.delitem(migrations.STEPS, 1)
-    with pytest.raises(StoreFormatError, match="no migration leads from schema 1"):
-        open_memory("old.db")
+@pytest.mark.parametrize("old", ["postgresql"], indirect=True)
+def test_new_tables_get_row_level_security_and_sequences(
+    old: OldStore, steps: dict[int, Callable[[Connection], None]]
+) -> None:
+    old.run("DROP SEQUENCE jobs_seq")
+    steps[BEFORE] = create_drafts
+    old.open()
+    assert old.run("SELECT count(*) FROM pg_policies WHERE tablename = 'drafts'") == 1
+    assert old.run("SELECT nextval('jobs_seq')") == 1

@@ -31,9 +31,9 @@ from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE
 from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.postgres_database import PostgresDatabase
 from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
-from nscma_torch.storage.schema import metadata, user_leases, vectors
+from nscma_torch.storage.schema import metadata, vectors
 from nscma_torch.storage.store_path import name_of
-from tests.conftest import LIGHT, LightProxy
+from tests.conftest import LIGHT
 from tests.helpers.postgres import ROLE, Server
 
 Open = Callable[..., Memory]
@@ -379,32 +379,6 @@ def everything(address: str, user: str | None) -> str:
             said += [str(row).lower() for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')]
     engine.dispose()
     return "\n".join(said)
-
-
-def test_a_store_of_the_version_before_gets_leases_of_its_users(postgres_server: Server, embedder: Any) -> None:
-    name = postgres_server.take()
-    owner = postgres_server.address(name, role=None)
-    with Memory(owner, config=LIGHT, proxy=LightProxy(), embedder=embedder) as memory:
-        memory.add("I live in Porto.", user_id="ana")
-    engine = create_engine(make_url(owner).set(drivername="postgresql+psycopg"))
-    with engine.begin() as connection:
-        connection.exec_driver_sql("SET LOCAL search_path = nscma, public")
-        connection.exec_driver_sql("DROP TABLE user_leases, workers, work_errors")
-        connection.exec_driver_sql("CREATE TABLE leases (name TEXT PRIMARY KEY, owner TEXT, until BIGINT)")
-        connection.exec_driver_sql("INSERT INTO meta VALUES ('worker', 'a report'), ('worker error', 'an error')")
-        connection.exec_driver_sql("UPDATE meta SET value = '12' WHERE key = 'schema_version'")
-    engine.dispose()
-    with Memory(owner, config=LIGHT, proxy=LightProxy(), embedder=embedder) as memory:
-        assert memory.flush() > 0 and memory.verify() == []
-        with memory.components.database.write(NO_USER) as connection:
-            grant(connection, ROLE)
-        assert memory.components.database.exposures() != [], "the tests' owner is a superuser"
-    with Memory(postgres_server.address(name), config=LIGHT, proxy=LightProxy(), embedder=embedder) as memory:
-        memory.add("I moved to Lisbon.", user_id="ana")
-        assert memory.flush() > 0 and memory.stats().workers == ()
-        with memory.components.database.read(NO_USER) as connection:
-            assert connection.execute(select(user_leases.c.user_id)).all() == [], "behind the wall"
-    postgres_server.give_back(name)
 
 
 def test_an_erasure_keeps_out_the_writers_of_its_user_alone(opened: Open) -> None:

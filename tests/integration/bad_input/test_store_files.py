@@ -72,12 +72,15 @@ def test_a_folder_and_a_missing_folder(open_memory: Open, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_of_a_newer_version(filled: Memory, open_memory: Open, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "advice"), [(schema.SCHEMA_VERSION + 1, "upgrade nscma-torch"), (1, "unreleased")])
+def test_a_store_of_another_version(
+    version: int, advice: str, filled: Memory, open_memory: Open, tmp_path: Path
+) -> None:
     filled.close()
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION + 1}")
-    unchanged(path, StoreVersionError, "upgrade nscma-torch", open_memory)
+        connection.execute(f"PRAGMA user_version={version}")
+    unchanged(path, StoreVersionError, advice, open_memory)
 
 
 @pytest.mark.parametrize("seed", range(8))
