@@ -38,24 +38,15 @@ if TYPE_CHECKING:
 def export(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help="Where to write JSON lines; - for stdout. With --to mempalace a new folder."
-        ),
+        typer.Argument(metavar="FILE", help="JSON lines file to write; - for stdout."),
     ] = "-",
     *,
-    kind: Annotated[
-        str | None,
-        typer.Option("--to", help="Write the messages for another program: mem0, mempalace.", metavar="KIND"),
-    ] = None,
     user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Write the store, or one user, as JSON lines; with --to in the form that another program takes in."""
-    if kind is not None:
-        _export_foreign(kind, target, user, store, config, json)
-        return
+    """Write the store, or one user, as JSON lines."""
     lines, total = 0, None
     lost: list[str] = []
     with opened(store, config) as memory, progress("exporting") as advance:
@@ -88,20 +79,6 @@ def _report_lost(lost: Sequence[str]) -> None:
         warn(f"warning: {told}")
     if lost:
         raise typer.Exit(1)
-
-
-def _export_foreign(kind: str, target: str, user: str | None, store: str, config: Path | None, json: bool) -> None:
-    from nscma_torch.compat.exports.exporting import export_to
-
-    if target == "-":
-        raise typer.BadParameter("--to writes a new file, or a folder: name one")
-    with opened(store, config) as memory:
-        made = export_to(kind, memory, Path(target), user_id=user)
-    if json:
-        print_json({"file": target, "messages": made.messages, "files": made.files, "left_out": made.left_out})
-        return
-    left = f"; {made.left_out} that {kind} takes no role of are left out" if made.left_out else ""
-    say(f"exported {made.messages} messages for {kind} to {plain(target)}{left}")
 
 
 _MOST_LEFT = 20  # warnings of an import that are printed

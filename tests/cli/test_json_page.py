@@ -86,7 +86,6 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("restore", one)
     printed("chat", input="Where is Ines?\n")
     printed("export", "all.jsonl")
-    printed("export --to", "mem0", "mem0.jsonl")
     printed("import", "all.jsonl", "--store", "copy.db")
     printed("copy", "copy.db", "another.db")
     printed("import --from", "mem0", "theirs.json", "--store", "other.db")
