@@ -11,7 +11,6 @@ import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,12 +52,12 @@ class _File:
     document: bool
 
 
-def revise(memory: Memory, path: Path, read: Reads, *, user_id: str, now: datetime | None = None) -> Revised:
+def revise(memory: Memory, path: Path, read: Reads, *, user_id: str) -> Revised:
     """Update, hide and bring back what is stored of a file; add its messages afterwards.
 
     `read` gives the messages of the file with their keys, as `read_messages` does.
     """
-    user, at = Scope(user_id).user_id, clock(now)
+    user, at = Scope(user_id).user_id, clock(None)
     file = _file(path, read)
     rows = _stored(memory, user, file, path)
     if not rows:

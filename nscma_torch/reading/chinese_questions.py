@@ -11,7 +11,7 @@ from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
 from nscma_torch.reading.chinese_question_text import Plain, plain
 from nscma_torch.reading.nouns import narrowing, relations_by_noun
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.reading.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import FactQuery
 from nscma_torch.relations import Relation, Schema, Shape
 from nscma_torch.text.dates import find_dates
@@ -41,12 +41,10 @@ class ChineseQuestionReader:
 
     Args:
         schema: the relations and their wordings.
-        assistant: name of the entity that 你 means.
     """
 
-    def __init__(self, schema: Schema, *, assistant: str = "assistant") -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._assistant = assistant
         self._by_noun = relations_by_noun(schema)
         nouns = "|".join(map(re.escape, sorted(self._by_noun, key=lambda n: (-len(n), n)))) or "(?!)"
         self._forms = [
@@ -135,7 +133,7 @@ class ChineseQuestionReader:
         text = phrase.strip(" ,\"'“”").lstrip("了的")
         if not text or _NO_NAME.search(text):
             return None
-        for pronouns, name in ((FIRST_PERSON, asker), (SECOND_PERSON, self._assistant)):
+        for pronouns, name in ((FIRST_PERSON, asker), (SECOND_PERSON, ASSISTANT)):
             if text in pronouns:
                 return name
             owner = next((p for p in sorted(pronouns, key=len, reverse=True) if text.startswith(p)), "")

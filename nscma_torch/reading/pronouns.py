@@ -12,6 +12,7 @@ from nscma_torch.text.scripts import HANZI
 FIRST_PERSON = frozenset({"i", "me", "we", "us", "myself", "mine", "ourselves"})
 FIRST_PERSON |= {"我", "我们", "咱们", "咱", "俺", "本人"}
 SECOND_PERSON = frozenset({"you", "yourself", "你", "您", "你们"})
+ASSISTANT = "assistant"  # name of the entity that "you" in a question means
 ONE_PERSON = frozenset({"he", "she", "him", "her", "他", "她"})
 THINGS = frozenset({"it", "this", "that", "它", "这", "那", "这个", "那个"})
 REFERRING = ONE_PERSON | THINGS  # to what was spoken of before

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from nscma_torch.reading.chinese_questions import ChineseQuestionReader
 from nscma_torch.reading.fact_questions import has_topic
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
+from nscma_torch.reading.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
 from nscma_torch.records import FactQuery
 from nscma_torch.relations import Relation, Schema
 from nscma_torch.text.dates import find_dates
@@ -48,18 +48,16 @@ class QuestionReader:
     Args:
         schema: the relations.
         network: makes the network when the first English question comes.
-        assistant: name of the entity that "you" means.
 
     Raises:
         ConfigError: a Chinese form of the schema is malformed.
     """
 
-    def __init__(self, schema: Schema, network: Callable[[], QuestionNetwork], *, assistant: str = "assistant") -> None:
+    def __init__(self, schema: Schema, network: Callable[[], QuestionNetwork]) -> None:
         self._schema = schema
         self._network = network
-        self._assistant = assistant
         self._by_noun = relations_by_noun(schema)
-        self._chinese = ChineseQuestionReader(schema, assistant=assistant)
+        self._chinese = ChineseQuestionReader(schema)
 
     def read(
         self,
@@ -149,7 +147,7 @@ class QuestionReader:
         if lowered in FIRST_PERSON | {"my", "our"}:
             return asker
         if lowered in SECOND_PERSON | {"your"}:
-            return self._assistant
+            return ASSISTANT
         words = lowered.split()
         if not words or len(words) > _LONGEST_NAME or not _NO_NAME.isdisjoint(words) or words[-1] in (*_OWNERS, "the"):
             return None
@@ -159,7 +157,7 @@ class QuestionReader:
         text = re.sub(r"['’]s$|(?<=s)['’]$", "", text)
         first, _, rest = text.partition(" ")
         if first.casefold() in _OWNERS:
-            owner = self._assistant if first.casefold() == "your" else asker
+            owner = ASSISTANT if first.casefold() == "your" else asker
             return f"{owner}'s {rest}" if rest else None
         return text or None
 

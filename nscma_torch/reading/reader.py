@@ -76,11 +76,11 @@ class ReadResult:
 
 
 class Reader:
-    """A trained `ReaderModel`, which reads rows of at most `max_tokens` tokens, and of what its encoder reads."""
+    """A trained `ReaderModel`, which reads rows of at most `MAX_TOKENS` tokens, and of what its encoder reads."""
 
-    def __init__(self, model: ReaderModel, *, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, model: ReaderModel) -> None:
         self.model = model.eval().requires_grad_(False)
-        self._packer = Packer(model.encoder.tokenizer, min(max_tokens, model.encoder.max_tokens))
+        self._packer = Packer(model.encoder.tokenizer, min(MAX_TOKENS, model.encoder.max_tokens))
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a row
         self._multiple = PADDED_TO if model.token.weight.dtype == torch.bfloat16 else 1
 

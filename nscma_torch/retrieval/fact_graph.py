@@ -29,7 +29,6 @@ from nscma_torch.text.terms import terms
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
     from torch_geometric.data import HeteroData
 
     from nscma_torch.retrieval.fact_network import FactNetwork
@@ -332,28 +331,6 @@ class FactGraph:
         for one in self._sharing_home(name, relation, as_of):
             found.setdefault(one.key, one)
         return list(found.values())
-
-    def pagerank(
-        self, seeds: Sequence[Sequence[str]], as_of: datetime | None = None, *, damping: float = 0.85
-    ) -> Tensor:
-        """Personalised PageRank [q, n] of the entities, seen from those that each query names; facts go both ways.
-
-        A query that names nothing known has zeros.
-        """
-        import torch
-
-        from nscma_kernels.personalized_pagerank import personalized_pagerank
-
-        edges = self.network.related(as_of, self.now)
-        preference = torch.zeros(len(seeds), len(self.places), device=self._device())
-        for row, names in enumerate(seeds):
-            known = [self.places[one.key] for name in names for one in self.resolve(name, as_of)]
-            preference[row, known] = 1.0
-        scores = torch.zeros_like(preference)
-        asked = preference.sum(dim=1) > 0
-        if bool(asked.any()):
-            scores[asked] = personalized_pagerank(edges, preference[asked], damping=damping)
-        return scores
 
 
 def order(fact: Fact) -> tuple[datetime, datetime, int]:

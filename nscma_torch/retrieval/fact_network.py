@@ -85,12 +85,6 @@ class FactNetwork:
                 edges[name] = values[..., held]
         return view
 
-    def related(self, as_of: datetime | None, now: datetime | None) -> Data:
-        """The n entities; `edge_index` [2, 2E] joins those of a fact that holds, in both directions."""
-        edges = self.data[RELATED]
-        one = edges.edge_index[:, _held(edges, as_of, now)]
-        return Data(edge_index=torch.cat([one, one.flip(0)], dim=1), num_nodes=self.data["entity"].num_nodes)
-
     def told(self, as_of: datetime | None, now: datetime | None) -> Data:
         """The n entities, then the m messages; `edge_index` [2, 2E] as in `TOLD` of `at`, in both directions."""
         n, edges = self.data["entity"].num_nodes, self.data[TOLD]

@@ -34,7 +34,7 @@ from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.statement_groups import Key
 from nscma_torch.text.names import name_key
 
-_E, _S, _F, _D, _P, _U = entities.c, statements.c, facts.c, decisions.c, profile.c, unresolved.c
+_S, _F, _D, _P, _U = statements.c, facts.c, decisions.c, profile.c, unresolved.c
 _TEXTS: dict[Table, tuple[str, ...]] = {
     entities: ("key", "name"),
     statements: ("subject", "subject_name", "topic", "object", "object_key", "replaces", "replaces_key", "speaker"),

@@ -15,6 +15,7 @@ from nscma_torch.extras import require
 from nscma_torch.text.model_folder import model_folder
 
 _PURPOSE = "retrieval.reranker"
+_BATCH = 32  # pairs read at once
 
 
 class CrossEncoder:
@@ -29,7 +30,7 @@ class CrossEncoder:
         ModelError: what is there is no cross-encoder.
     """
 
-    def __init__(self, name: str, device: str | torch.device, *, batch_size: int = 32) -> None:
+    def __init__(self, name: str, device: str | torch.device) -> None:
         library = require("sentence_transformers", extra="hf", purpose=_PURPOSE)
         folder = model_folder(name, kind="cross-encoder", purpose=_PURPOSE)
         try:
@@ -38,7 +39,6 @@ class CrossEncoder:
             )
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise ModelError(f"{folder} holds no cross-encoder that sentence-transformers reads: {error}") from error
-        self._batch_size = batch_size
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Score of each text as an answer to the question, in [0, 1]. Raises `ModelError` for what is not a number."""
@@ -46,7 +46,7 @@ class CrossEncoder:
             return []
         pairs = [(question, text) for text in texts]
         scores = torch.as_tensor(
-            self._model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False), dtype=torch.float32
+            self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False), dtype=torch.float32
         )
         if scores.shape != (len(texts),):
             raise ModelError(f"a reranker gives one score for a pair, this one gives {[*scores.shape[1:]]}")

@@ -167,21 +167,6 @@ def test_data_is_a_pyg_view_of_what_holds(schema: Schema) -> None:
     assert empty["entity", "related_to", "entity"].edge_index.shape == (2, 0) == (2, empty["entity"].num_nodes)
 
 
-def test_pagerank_prefers_what_is_near_the_seeds(schema: Schema) -> None:
-    chain = [fact(f"p{i}", "friend", f"p{i + 1}") for i in range(6)]
-    graph = FactGraph([*chain, fact("x", "friend", "y")], schema)
-    scores = graph.pagerank([["p0"], ["p6"], ["nobody"], ["x", "p0"]])
-    place = {name: i for i, name in enumerate(graph.entities)}
-    assert scores.shape == (4, len(graph.entities))
-    assert torch.allclose(scores.sum(dim=1), torch.tensor([1.0, 1.0, 0.0, 1.0]), atol=1e-5)
-    near = [float(scores[0, place[f"p{i}"]]) for i in range(1, 7)]
-    assert near == sorted(near, reverse=True)
-    assert scores[0, place["x"]] == 0
-    assert scores[3, place["y"]] > 0
-    mirrored = torch.stack([scores[1, place[f"p{6 - i}"]] for i in range(7)])
-    assert torch.allclose(torch.stack([scores[0, place[f"p{i}"]] for i in range(7)]), mirrored, atol=1e-5)
-
-
 def test_views_share_what_was_computed_of_the_facts(schema: Schema, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each view computed it again: it was copied before anything had been computed."""
     graph = FactGraph([fact("Ben", "named", "Benno"), fact("Ben", "friend", "Eva")], schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from sqlalchemy import Connection
@@ -19,7 +19,6 @@ from nscma_torch.storage.clock import optional_micros
 from nscma_torch.storage.database import Whose, user_or_all
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
-T = TypeVar("T")
 _NAMED = 200  # users, and agents
 
 
