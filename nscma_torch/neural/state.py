@@ -13,7 +13,6 @@ from torch import Tensor
 
 from nscma_kernels.memory_state import MemoryState, Pending
 from nscma_kernels.pytree import as_pytree
-from nscma_torch.errors import ModelError
 from nscma_torch.tensor_files import all_tensors, open_tensors
 
 
@@ -63,17 +62,12 @@ class NeuralMemoryState(MemoryState):
 
         Raises:
             ModelNotFoundError: there is no such file.
-            ModelError: the file holds something else, or an older version wrote it.
+            ModelError: the file holds something else.
         """
         missing = f"no state at {path}: write one with NeuralMemoryState.save"
         with open_tensors(path, "the state of a NeuralMemory", missing=missing) as file:
             tensors = all_tensors(file)
             numbers = {name: json.loads(number) for name, number in (file.metadata() or {}).items()}
-            if "position" in numbers and not {"segment", "chunk"} <= numbers.keys():
-                raise ModelError(
-                    f"{path} was written by an older version, which did not note of which segment and chunk its memory "
-                    "is; let the memory read the same texts again, and save that state"
-                )
             weights = _layers(tensors, "weights")
             waiting = {name: tensors[f"pending.{name}"] for name in ("k", "v", "theta", "eta", "alpha")}
             return cls(

@@ -238,7 +238,7 @@ def _announced(connection: Connection, line: str) -> tuple[int, bool]:
         raise EmbedderMismatchError(
             f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
         )
-    summaries = header.get(summary_context.KEY, False)
+    summaries = header.get(summary_context.KEY)
     if not isinstance(summaries, bool):
         raise MalformedInputError(f"{summary_context.KEY} in the header is not true or false; export it anew", line=1)
     if summaries:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
@@ -298,16 +296,6 @@ def test_files_of_something_else(tmp_path: Path) -> None:
         for name in others:
             with pytest.raises(ModelError, match="does not hold"):
                 loader(tmp_path / name)
-
-
-def test_a_state_of_an_older_version_is_called_so(tmp_path: Path) -> None:
-    module().init_state(1).save(tmp_path / "state")
-    with safe_open(tmp_path / "state", framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        numbers = {name: value for name, value in file.metadata().items() if name not in ("segment", "chunk")}
-    save_file(tensors, tmp_path / "old", metadata=numbers)
-    with pytest.raises(ModelError, match="older version"):
-        NeuralMemoryState.load(tmp_path / "old")
 
 
 @pytest.mark.parametrize(
