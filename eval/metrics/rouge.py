@@ -1,4 +1,4 @@
-"""ROUGE (Lin 2004) of a summary against reference summaries, as F1 or as recall, with Porter stems.
+"""ROUGE (Lin 2004) of a summary against reference summaries, as F1, with Porter stems.
 
 Source of tokens, stems, n-grams and longest common subsequence: google-research's `rouge-score` 0.1.2 on PyPI
 (`tokenize.py`, `rouge_scorer.py`, `use_stemmer=True`), which brings absl, NLTK, NumPy and six for them. Of several
@@ -10,8 +10,7 @@ QMSum's answers 14 get another score, by at most .025.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
 from eval.metrics.answer_metrics import f1_of, stem
@@ -22,35 +21,11 @@ def rouge(summary: str, references: Sequence[str]) -> dict[str, float]:
 
     Raises `ValueError` where there is no reference.
     """
-    return _best(_scores, summary, references)
-
-
-def rouge_recall(text: str, references: Sequence[str]) -> dict[str, float]:
-    """`ROUGE-1` and `ROUGE-2` as recall: the share of a reference's words and pairs that the text holds, in [0, 1].
-
-    It tells what a reader of the text could say, however much else stands there; texts are compared at one length.
-    Raises `ValueError` where there is no reference.
-    """
-    return _best(_recalls, text, references)
-
-
-def _best(
-    measure: Callable[[list[str], list[str]], dict[str, float]], text: str, references: Sequence[str]
-) -> dict[str, float]:
     if not references:
         raise ValueError("ROUGE needs a reference; leave out questions that have none")
-    said = _tokens(text)
-    scores = [measure(said, _tokens(reference)) for reference in references]
+    said = _tokens(summary)
+    scores = [_scores(said, _tokens(reference)) for reference in references]
     return {name: max(own[name] for own in scores) for name in scores[0]}
-
-
-def _recalls(said: list[str], right: list[str]) -> dict[str, float]:
-    return {"ROUGE-1": _held(said, right), "ROUGE-2": _held(_pairs(said), _pairs(right))}
-
-
-def _held(said: Sequence[Hashable], right: Sequence[Hashable]) -> float:
-    common = sum((Counter(said) & Counter(right)).values())
-    return common / len(right) if common else 0.0
 
 
 def _scores(said: list[str], right: list[str]) -> dict[str, float]:

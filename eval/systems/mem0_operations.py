@@ -11,7 +11,7 @@ that it does not give. That an UPDATE must hold more than what it replaces (line
 measure of it) is what the model is told. DELETE removes the memory and stores nothing, as line 16 has it. The graph of
 section 2.2 is left out. Without an engine the facts are the sentences that the trained reader finds to state one, read
 with the turns before them and without a summary, and its change head makes the call; what it finds replaced is updated.
-The package itself, without its language model, is `mem0_peer`.
+The package itself, without its language model, is `peers/mem0_store.py`.
 """
 
 from __future__ import annotations

@@ -58,11 +58,6 @@ class Pair:
     said: tuple[str, ...] = ()  # what the makers say of the two statements, the first one first
     confusion: str = ""  # which outdated value may be taken for the new one, in their words
 
-    @property
-    def together(self) -> bool:
-        """Whether one message holds both sides."""
-        return bool(self.first & self.second)
-
 
 @dataclass(frozen=True)
 class Question:

@@ -66,15 +66,6 @@ def load(data: Path, split: str) -> Corpus:
     return Corpus(f"QMSum {split}", tuple(documents), tuple(questions), False, tuple(malformed))
 
 
-def on_whole_meetings(data: Path, split: str) -> Iterator[tuple[int, Question]]:
-    """The queries about a whole meeting that have an answer, each with the place of its meeting in the corpus."""
-    for place, path in enumerate(sorted((data / "qmsum" / "ALL" / split).glob("*.json"))):
-        meeting = json.loads(path.read_text(encoding="utf-8"))
-        for item in meeting.get("general_query_list", ()):
-            if item.get("query") and item.get("answer"):
-                yield place, Question(item["query"], (), (item["answer"],))
-
-
 def _document(name: str, transcript: list[dict[str, str]]) -> tuple[Document, _Turns]:
     """The transcript as text, and the place of each turn in it."""
     lines = [f"{turn['speaker']}: {turn['content']}" for turn in transcript]

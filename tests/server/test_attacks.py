@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from starlette.routing import Mount
 
-from eval.harness.fake_chat_server import Asked, Said, completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.server.notice import PROOF
 from nscma_torch.server.proxy.room import NOT_SERVED
 from nscma_torch.server.rooms import MakesRoom
 from tests.conftest import LIGHT
+from tests.helpers.fake_chat_server import Asked, Said, completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, rooms_of_serve, serving
 from tests.server.operations import PUBLIC, Operation, operations

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eval.harness.fake_chat_server import completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from tests.conftest import LIGHT
+from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, rooms_of_serve, serving
 from tests.server.fitting import fitting

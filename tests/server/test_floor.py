@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.server.mcp import hooks
 from nscma_torch.server.proxy.block import OPEN
+from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.server.conftest import Served, rooms_of_serve
 
 FACT = "My sister Marta works at the harbour in Porto."

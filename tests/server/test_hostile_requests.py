@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.protocols import Embedder
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import Serving, bound
 from tests.conftest import LIGHT
+from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, rooms_of_serve, serving
 from tests.server.test_sockets import connected, rest_of

@@ -1,22 +1,19 @@
 """Which signal tells, when a message is heard, whether it will be needed later?
 
-    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--out DIR] [--sets NAME ...] [--half HALF]
+    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--sets NAME ...] [--half HALF]
 
 A message is needed if it is evidence of some question. Each signal ranks the messages of a conversation; the last ones
 are deferred. AUC is the chance that a needed message ranks above another of its conversation, averaged over
 conversations; `kept` is the share of the needed messages among those written when so many are deferred, `bytes` the
 share of the bytes that is deferred with them. A second table gives what whole gates defer and keep at their own
 thresholds: the one that ships, and the paper's over lambda, with and without carried state. Settings were chosen on
-conversations with an even index; claims quote the odd ones. The supervised mix alone is fitted on the benchmark's
-labels: an upper reference that does not ship. LoCoMo knows what its questions need; BEAM's evidence is the messages
-that its questions were written from.
+conversations with an even index; claims quote the odd ones. LoCoMo knows what its questions need; BEAM's evidence is
+the messages that its questions were written from.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +25,6 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.caches.embedding_cache import CachedEmbedder
-from eval.experiments.gate.supervised_mix import cross_validated, standardized
 from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks import beam, locomo
 from eval.tasks.retrieval_sets import half_of
@@ -51,7 +47,6 @@ from nscma_torch.text.embedder import load_embedder
 HALVES = ("even", "odd", "all")
 DEFERRED = (0.3, 0.5, 0.7)  # shares of the messages at which the curve is printed
 LAMBDAS = (0.0, 0.5, 1.0, 1.5, 2.0)  # of the paper's gate
-SUPERVISED = "supervised linear mix (fitted on labels of even)"
 
 
 @dataclass(frozen=True)
@@ -183,31 +178,6 @@ SIGNALS: Mapping[str, Callable[[Heard], Sequence[float]]] = MappingProxyType(
         "composition": lambda heard: [own.score for own in heard.decisions["composition"]],
     }
 )
-MIXED = (  # signals of the supervised mix
-    "paper's S, carried state",
-    "length",
-    "sum NLL, clamped",
-    "zlib given history",
-    "cues",
-    "answer to a question",
-    "learned head",
-)
-
-
-def supervised(talks: Sequence[Heard]) -> list[Sequence[float]]:
-    """Scores of the supervised mix of the signals of `MIXED`, of sizes their logarithms."""
-    sizes = ("length", "sum NLL, clamped", "zlib given history")
-
-    def column(heard: Heard, name: str) -> list[float]:
-        values = SIGNALS[name](heard)
-        if name == "cues":
-            odds = [min(max(value, 1e-6), 1 - 1e-6) for value in values]
-            return [math.log(value / (1 - value)) for value in odds]
-        return [math.log(max(value, 1.0)) if name in sizes else value for value in values]
-
-    signals = [standardized([column(heard, name) for name in MIXED]) for heard in talks]
-    even = [heard.talk.half == "even" for heard in talks]
-    return [own.tolist() for own in cross_validated(signals, [heard.talk.needed for heard in talks], even)]
 
 
 @dataclass(frozen=True)
@@ -286,46 +256,21 @@ def gates(name: str, talks: Sequence[Heard]) -> Table:
     return shown
 
 
-def plot(rows: Mapping[str, Mapping[str, Sequence[float]]], shares: Sequence[float], path: Path) -> None:
-    """Needed messages kept against messages deferred, odd half, a panel for each set."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    size = (5 * len(rows) + 3, 4.5)
-    figure, grid = pyplot.subplots(1, len(rows), figsize=size, sharey=True, squeeze=False, layout="constrained")
-    panels = grid[0]
-    for panel, (name, curves) in zip(panels, rows.items(), strict=True):
-        for number, (signal, kept) in enumerate(curves.items()):
-            style = {"color": "black", "linewidth": 2.2} if signal == "composition" else {"color": f"C{number % 10}"}
-            dashed = "--" if number >= 10 and signal != "composition" else "-"
-            panel.plot(shares, kept, dashed, label=signal, **style)
-        panel.set(title=name, xlabel="messages deferred", xlim=(0, 1), ylim=(0, 1))
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("needed messages written")
-    lines, names = panels[0].get_legend_handles_labels()
-    figure.legend(lines, names, fontsize="small", loc="outside right upper")
-    figure.savefig(path, dpi=120)
-
-
 def main() -> None:
-    """Print a table for each set, and draw the curves where asked to."""
+    """Print two tables for each set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/ and beam/")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--half", choices=HALVES, default="all", help="of the conversations, by their index")
     parser.add_argument("--limit", type=int, help="only so many conversations of each set, from the first")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
-    parser.add_argument("--out", type=Path, help="folder for gating.png and gating.json")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
     plain = load_embedder(config.embedder, torch_device(config.device))
     embedder, proxy, head = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), SalienceHead.load()
-    console, shares = Console(width=170), [i / 50 for i in range(51)]
-    drawn: dict[str, dict[str, list[float]]] = {}
+    console = Console(width=170)
     for name in arguments.sets:
         talks = []
         chosen = [talk for talk in SETS[name](arguments.data) if arguments.half in ("all", talk.half)]
@@ -333,23 +278,12 @@ def main() -> None:
             talks.append(hear(talk, proxy, embedder, head))
             embedder.save()
         scores = {signal: [score(heard) for heard in talks] for signal, score in SIGNALS.items()}
-        if sum(heard.talk.half == "even" for heard in talks) > 1:
-            scores[SUPERVISED] = supervised(talks)
         rows: dict[str, list[Curve]] = {}
-        drawn[name] = {}
         for signal, of_talks in scores.items():
             pairs = list(zip(talks, of_talks, strict=True))
             rows[signal] = [own for heard, some in pairs if (own := curve(heard, some, DEFERRED)) is not None]
-            whole = [own for heard, some in pairs if (own := curve(heard, some, shares)) is not None]
-            odd = of_half(whole, "odd")
-            drawn[name][signal] = [mean([own.kept[i] for own in odd]) for i in range(len(shares))]
         console.print(table(f"{name}, {len(talks)} conversations", rows))
         console.print(gates(name, talks))
-    if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        kept = {"deferred": shares, "kept, odd half": drawn}
-        (arguments.out / "gating.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
-        plot(drawn, shares, arguments.out / "gating.png")
 
 
 if __name__ == "__main__":

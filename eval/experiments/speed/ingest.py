@@ -1,25 +1,21 @@
-"""Ingest and search speed on LoCoMo, with the share of each stage, and side by side with mem0 in the same run.
+"""Ingest and search speed on one conversation of LoCoMo, with the share of each stage.
 
-    python -m eval.experiments.speed.ingest --data DIR [--peer-python PEER/bin/python]
+    python -m eval.experiments.speed.ingest --data DIR
 
-Messages are added one by one, as mem0's API does, and in batches; both include the commit to disk. mem0 runs with
-`infer=False`, the same MiniLM and faiss (see eval/systems/mem0_peer.py for its virtual environment). Times
-depend on the machine; the ratios are the result. "CPU s" is processor time of the whole process (`time.process_time`),
-which other programs on the machine disturb less than the wall clock. In batches the embedder works beside the proxy on
-a second core, so that stages, which are wall-clock, add up to more than the whole.
+Messages are added one by one, and in batches; both include the commit to disk. Times depend on the machine; the ratios
+are the result. "CPU s" is processor time of the whole process (`time.process_time`), which other programs on the
+machine disturb less than the wall clock. In batches the embedder works beside the proxy on a second core: stages, which
+are wall-clock, add up to more than the whole.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -28,27 +24,25 @@ from rich.table import Table
 from eval.metrics.retrieval_metrics import mean, recall_at
 from eval.tasks.locomo import Conversation, load
 from nscma_torch import Memory
-from nscma_torch.text.minilm import bundled_folder
 
 _MODELS = ("proxy", "embedding")
 _K = 10
-PEER = Path(__file__).parents[2] / "systems" / "mem0_peer.py"
 
 
 @dataclass(frozen=True)
 class Run:
-    """One system on one conversation; `rest_ms` is what one message costs outside proxy and embedding."""
+    """One conversation; `rest_ms` is what one message costs outside proxy and embedding."""
 
     messages_per_s: float
     messages_per_cpu_s: float
     search_ms: float
     recall: float
-    tokens_per_s: float = float("nan")
-    rest_ms: float = float("nan")
-    stages: dict[str, float] | None = None
+    tokens_per_s: float
+    rest_ms: float
+    stages: dict[str, float]
 
 
-def ours(conversation: Conversation, *, batch: int) -> Run:
+def measure(conversation: Conversation, *, batch: int) -> Run:
     """Add all messages, `batch` at a time, then search all questions."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "ingest.db") as memory:
         memory.add("warm up", user_id="warm")
@@ -88,46 +82,19 @@ def _outside_models(memory: Memory) -> float:
     return sum(seconds for name, seconds in memory.components.stages.seconds.items() if name not in _MODELS)
 
 
-def mem0(conversation: Conversation, python: Path) -> Run:
-    """The same messages and questions through mem0, in its own interpreter."""
-    lines: list[dict[str, Any]] = [
-        {"type": "message", "user": "reader", "id": str(i), "role": m.role, "name": m.name, "content": m.content}
-        for i, m in enumerate(conversation.messages)
-    ]
-    lines += [
-        {"type": "question", "user": "reader", "id": str(i), "content": question.text}
-        for i, question in enumerate(conversation.questions)
-    ]
-    with tempfile.TemporaryDirectory() as name:
-        source, target = Path(name) / "input.jsonl", Path(name) / "output.json"
-        source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-        arguments = ["--model", str(bundled_folder()), "--input", str(source), "--output", str(target)]
-        subprocess.run([str(python), str(PEER), *arguments], check=True, capture_output=True)
-        result = json.loads(target.read_text(encoding="utf-8"))
-    recalls = [
-        recall_at([int(i) for i in result["ranked"][str(n)]], question.evidence, _K)
-        for n, question in enumerate(conversation.questions)
-    ]
-    rates = result["messages_per_s"], result["messages_per_cpu_s"]
-    return Run(*rates, result["search_ms"]["median"], mean(recalls))
-
-
 def main() -> None:
-    """Print the rates, the share of each stage, and the ratios to mem0."""
+    """Print the rates and the share of each stage."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/")
     parser.add_argument("--conversation", type=int, default=0, help="which conversation; 0 is conv-26")
-    parser.add_argument("--peer-python", type=Path, help="interpreter of mem0's virtual environment")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     conversation = load(arguments.data)[arguments.conversation]
     console = Console(width=140)
-    runs = {"one by one": ours(conversation, batch=1), "batches of 64": ours(conversation, batch=64)}
-    if arguments.peer_python:
-        runs["mem0, infer=False"] = mem0(conversation, arguments.peer_python)
+    runs = {"one by one": measure(conversation, batch=1), "batches of 64": measure(conversation, batch=64)}
     columns = ("messages/s", "messages/CPU s", "tokens/s", "search ms (median)", f"R@{_K}", "rest ms/message (median)")
-    table = Table("system", *columns)
+    table = Table("added", *columns)
     for name, run in runs.items():
         cells = [run.messages_per_s, run.messages_per_cpu_s, run.tokens_per_s, run.search_ms, run.recall, run.rest_ms]
         table.add_row(name, *(f"{cell:.3g}" for cell in cells))
@@ -135,20 +102,9 @@ def main() -> None:
     console.print(f"{conversation.name}: {counts}; torch threads {arguments.threads}")
     console.print(table)
     for name, run in runs.items():
-        if run.stages is not None:
-            total = sum(run.stages.values())
-            shares = sorted(run.stages.items(), key=lambda item: -item[1])
-            console.print(f"{name}: " + ", ".join(f"{stage} {seconds / total:.1%}" for stage, seconds in shares))
-    if arguments.peer_python:
-        peer = runs["mem0, infer=False"]
-        for name in ("one by one", "batches of 64"):
-            run = runs[name]
-            console.print(
-                f"{name} against mem0: {run.messages_per_s / peer.messages_per_s:.1f}x messages/s, "
-                f"{run.messages_per_cpu_s / peer.messages_per_cpu_s:.1f}x messages/CPU s, "
-                f"{peer.search_ms / run.search_ms:.1f}x faster search, "
-                f"R@{_K} {run.recall:.3f} against {peer.recall:.3f}"
-            )
+        total = sum(run.stages.values())
+        shares = sorted(run.stages.items(), key=lambda item: -item[1])
+        console.print(f"{name}: " + ", ".join(f"{stage} {seconds / total:.1%}" for stage, seconds in shares))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """mem0 without its language model: messages as they are (`infer=False`), in its faiss store.
 
-As in `eval/systems/mem0_peer.py` names stand before what was said, nothing is asked of the language model that its
-configuration demands, and with faiss there is no keyword search. It embeds through its provider `openai`. Messages are
-added one by one, for a list is stored under one set of metadata.
+Names stand before what was said, as in mem0's own LoCoMo program: mem0 embeds no names, and without them its recall
+halves. The language model that its configuration demands is never called, and with faiss there is no keyword search. It
+embeds through its provider `openai`. Messages are added one by one, since a list is stored under one set of metadata.
 """
 
 from __future__ import annotations

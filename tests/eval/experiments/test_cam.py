@@ -1,4 +1,4 @@
-"""The programs that measure the hierarchy, on small corpora."""
+"""Cost of a batch into the hierarchy, on small corpora."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.hierarchy.cam_cost import Bench, Cost, growth, plot, table, write_csv
-from eval.experiments.hierarchy.cam_stability import build, recalls, split
-from eval.tasks.corpus import Corpus, Document, Question, Span
 from nscma_torch import Message, load_config
 from nscma_torch.text.hash_embedder import HashEmbedder
 
@@ -22,37 +19,6 @@ _TOPICS = ("harbour ships sail anchor", "garden roses soil water", "engine pisto
 def sentence(topic: int, rng: random.Random) -> str:
     words = _TOPICS[topic].split()
     return f"The {rng.choice(words)} and the {rng.choice(words)} of the {rng.choice(words)} number {rng.randrange(99)}."
-
-
-def documents(n: int) -> tuple[Document, ...]:
-    rng = random.Random(n)
-    return tuple(Document(f"d{i}", " ".join(sentence(i % 4, rng) for _ in range(60))) for i in range(n))
-
-
-def test_split_keeps_the_order_and_loses_nothing() -> None:
-    found = documents(10)
-    for batches in (1, 3, 10, 16):
-        parts = split(found, batches)
-        assert [document for part in parts for document in part] == list(found)
-        assert len(parts) == min(batches, 10)
-
-
-def test_a_corpus_is_read_back_from_its_store() -> None:
-    own = documents(12)
-    question = Question("the judge of the court", (Span(3, 0, len(own[3].text)),))
-    corpus = Corpus("small", own, (question,), whole_documents=True)
-    embedder = CachedEmbedder(HashEmbedder())
-    one, four = (build(corpus, batches, {}, embedder) for batches in (1, 4))
-    for built in (one, four):
-        assert built.nodes[0] == len(built.chunks) > 12
-        assert built.nodes[1] == len(built.clusters) > 1
-        assert torch.equal(built.vectors, embedder.embed([own[c.document].text[c.start : c.end] for c in built.chunks]))
-        assert set(built.through(question_vector := embedder.embed_query(question.text))) <= set(range(built.nodes[0]))
-        assert sorted(built.dense(question_vector)) == list(range(built.nodes[0]))
-    assert one.calls == sum(one.nodes[1:])
-    assert four.calls > sum(four.nodes[1:]) / 2
-    ((at_5, _, at_20),) = recalls(corpus, one, [embedder.embed_query(question.text)], one.dense)
-    assert at_5 <= at_20 == 1.0
 
 
 def test_costs_are_counted_for_every_way(tmp_path: Path) -> None:

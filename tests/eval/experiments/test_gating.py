@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear, supervised
+from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear
 from nscma_torch.buffer.proxy import RecurrentProxy
 from nscma_torch.buffer.salience_head import SalienceHead
 from nscma_torch.config import Gate, GateWeights
@@ -57,5 +57,3 @@ def test_every_signal_scores_every_message(proxy: RecurrentProxy) -> None:
         for lam in LAMBDAS
     ]
     assert deferred == sorted(deferred), "a higher lambda defers no less"
-    mixed = supervised([own, own])
-    assert len(mixed[0]) == len(texts) and mixed[0][0] > max(mixed[0][1:3])

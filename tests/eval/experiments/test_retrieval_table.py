@@ -18,7 +18,17 @@ from rich.console import Console
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.retrieval import retrieval_table
-from eval.experiments.retrieval.retrieval_store import CHROMA, KINDS, LANES, SEARCHES, Asking, Ranked, Store
+from eval.experiments.retrieval.retrieval_store import (
+    _WITH_SUMMARIES,
+    CHROMA,
+    CHROMA_PROGRAM,
+    KINDS,
+    LANES,
+    SEARCHES,
+    Asking,
+    Ranked,
+    Store,
+)
 from eval.experiments.retrieval.retrieval_table import Row, askings, measure, summarised, table
 from eval.metrics.evidence_places import Places, read
 from eval.reporting.measures import Measure
@@ -28,6 +38,7 @@ from eval.tasks.corpus import Corpus, Document, Question, Span
 from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, of_corpora, sampled
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.retrieval.strategies import STRATEGIES
 from nscma_torch.text.hash_embedder import HashEmbedder
 
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
@@ -326,3 +337,12 @@ def test_main_prints_the_table_and_writes_the_rows(
 def test_every_strategy_has_a_name_of_its_own() -> None:
     names = [*PLAIN, CHROMA, *LANES, *SEARCHES]
     assert len(set(names)) == len(names)
+
+
+def test_chroma_program_compiles() -> None:
+    """It runs under the interpreter of ChromaDB's environment, so no import checks it."""
+    compile(CHROMA_PROGRAM.read_text(encoding="utf-8"), str(CHROMA_PROGRAM), "exec")
+
+
+def test_strategies_over_summaries_exist() -> None:
+    assert set(_WITH_SUMMARIES) <= set(STRATEGIES)

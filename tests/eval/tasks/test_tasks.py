@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from eval.tasks import novels, odsum, qmsum
-from eval.tasks.retrieval_sets import qmsum_meetings
 from nscma_torch.text.chunker import Chunker
 
 
@@ -88,24 +87,6 @@ def test_qmsum_spans_are_the_characters_of_their_turns(tmp_path: Path) -> None:
     assert document.text[span.start : span.end] == "PhD B: The net has three layers .\nGrad A: Fine ."
     assert corpus.malformed == ("m1: ['2', '3']",)
     assert not corpus.whole_documents
-
-
-def test_qmsum_meetings_are_memories_that_are_asked_about_the_whole_of_them_too(tmp_path: Path) -> None:
-    turns = [{"speaker": "A", "content": "Hello ."}, {"speaker": "B", "content": "Three layers ."}]
-    general = [{"query": "Summarize", "answer": "Layers."}, {"query": "No answer"}]
-    specific = [{"query": "How many?", "answer": "Three.", "relevant_text_span": [["1", "1"]]}]
-    meeting = {"meeting_transcripts": turns, "general_query_list": general, "specific_query_list": specific}
-    for split, names in (("val", ("m1", "m2")), ("test", ("m3",))):
-        for name in names:
-            write(tmp_path / "qmsum" / "ALL" / split / f"{name}.json", json.dumps(meeting))
-    found = qmsum_meetings(tmp_path)
-    assert [world.user for world in found.worlds] == ["m1", "m2", "m3"]
-    assert [[q.half for q in world.questions] for world in found.worlds] == [["even"] * 2, ["odd"] * 2, ["even"] * 2]
-    whole, part = found.worlds[1].questions
-    assert (whole.text, whole.answers, whole.evidence) == ("Summarize", ("Layers.",), ())
-    (span,) = part.evidence
-    (message,) = found.worlds[1].messages
-    assert message.content[span.start : span.end] == "B: Three layers ." and span.document == 0
 
 
 def test_novels_are_chunked_in_order_and_too_few_chunks_are_an_error(tmp_path: Path) -> None:

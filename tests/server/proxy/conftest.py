@@ -16,10 +16,10 @@ pytest.importorskip("fastapi")
 from httpx2 import Response  # what Starlette's client answers with
 from starlette.testclient import TestClient
 
-from eval.harness.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server
 from nscma_torch.memory import Memory
 from nscma_torch.server.proxy import room
 from nscma_torch.server.tokens import Tokens
+from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server
 from tests.server.conftest import Served, serving
 
 CHAT = "/v1/chat/completions"

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import Asked, Said, completion, event, fake_chat_server, streamed
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
 from nscma_torch.server.proxy.reply import Reply
+from tests.helpers.fake_chat_server import Asked, Said, completion, event, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, Proxied, user
 from tests.server.proxy.test_exchanges import failing
 from tests.server.proxy.test_streams import WORDS, asking, said, started

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import completion
 from nscma_torch.config import Upstream
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.memory import Memory
@@ -21,6 +20,7 @@ from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.keeping import Keeping
 from nscma_torch.server.proxy.recalling import Found, Recalling
 from nscma_torch.server.work import ASKED
+from tests.helpers.fake_chat_server import completion
 from tests.server.proxy.conftest import Proxied, user
 
 MakeProxied = Callable[..., Proxied]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import Said, completion, fake_chat_server, streamed
 from nscma_torch.config import Upstream
 from nscma_torch.errors import ConfigError, StoreBusyError
 from nscma_torch.memory import Memory
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.recalling import Recalling
 from nscma_torch.server.proxy.upstream_server import UpstreamServer, key_of
+from tests.helpers.fake_chat_server import Said, completion, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, Proxied, user
 from tests.server.proxy.test_exchanges import CALL, FACT, RESULT, WANTS_TOOL, block_of, failing
 

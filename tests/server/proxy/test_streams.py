@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fake_chat_server import Asked, FakeChatServer, Said, completion, event, fake_chat_server, streamed
 from nscma_torch.memory import Memory
 from nscma_torch.server.app import create_app
 from nscma_torch.server.proxy import room
 from nscma_torch.server.proxy.reply import Reply
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import Serving, bound
+from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, event, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, user
 
 Started = Callable[[Callable[[Asked], Said]], tuple[Memory, FakeChatServer, int, Callable[[], None]]]
