@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
-import pytest
-
 from nscma_torch.curator.merging import propose
-from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import jobs, namespaces, statement_groups, streams
+from nscma_torch.storage import jobs, namespaces, streams
 from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statement_groups import Key
 from nscma_torch.storage.statements import CURATE
 from tests.curator.conftest import Told
 from tests.storage.telling import day, micros
@@ -25,10 +20,6 @@ def lives(place: str, subject: str = "Ben", **more: object) -> Statement:
 
 def likes(thing: str, subject: str = "Ben", **more: object) -> Statement:
     return Statement(subject, "likes", thing, **more)  # type: ignore[arg-type]
-
-
-def favourite(colour: str, **more: object) -> Statement:
-    return Statement("Ben", "favourite", colour, "colour", **more)  # type: ignore[arg-type]
 
 
 def test_one_home_at_a_time_on_both_clocks(told: Told) -> None:
@@ -52,18 +43,6 @@ def test_many_likes_stand_beside_each_other(told: Told) -> None:
     assert sorted(told.held()) == ["jazz", "tea"]
     assert {fact.object: fact.strength for fact in told.facts()} == {"tea": 2, "jazz": 1}
     assert [d.action for d in told.log()] == ["ADD", "ADD", "NOOP"]
-
-
-def test_the_favourite_colour_of_figure_1(told: Told) -> None:
-    told.tell(favourite("red"), at=1)
-    told.tell(favourite("blue", replaces="red"), at=60)
-    assert told.held() == ["blue"]
-    assert [(f.object, f.status) for f in told.facts()] == [("red", "archived"), ("blue", "active")]
-
-
-def test_topics_are_apart(told: Told) -> None:
-    told.tell(favourite("red"), Statement("Ben", "favourite", "Brazil", "film"), at=1)
-    assert sorted(told.held()) == ["Brazil", "red"]
 
 
 def test_from_one_to_another_ends_the_first_of_many(told: Told) -> None:
@@ -151,94 +130,6 @@ def test_messages_of_one_time_follow_the_order_of_saying(told: Told) -> None:
 def test_what_happened_once_stays(told: Told) -> None:
     told.tell(Statement("Ben", "visited", "Rome", past=True), at=5)
     assert told.held() == ["Rome"]
-
-
-def test_agents_do_not_share_facts(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    told.tell(lives("Oslo"), at=2, agent="cook")
-    assert sorted(told.held()) == ["Oslo", "Rome"]
-
-
-def test_a_deleted_message_takes_its_facts_along_and_brings_them_back(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    moved = told.tell(lives("Oslo"), at=9)
-    told.memory.delete(moved, user_id="ada")
-    told.curate()
-    assert told.held() == ["Rome"]
-    told.memory.restore(moved, user_id="ada")
-    told.curate()
-    assert told.held() == ["Oslo"]
-    assert told.memory.verify() == []
-    told.memory.erase(user_id="ada", memory_id=moved)
-    told.curate()
-    assert told.held() == ["Rome"]
-
-
-def test_undo_takes_back_what_one_statement_did(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    told.tell(lives("Oslo"), at=9)
-    first, second = told.log()
-    with pytest.raises(InvalidInputError, match=second.id):
-        told.undo(first)
-    assert told.undo(second).undone
-    assert told.held() == ["Rome"]
-    with pytest.raises(InvalidInputError, match="already"):
-        told.undo(second)
-    told.undo(first)
-    assert told.facts() == []
-    with pytest.raises(NotFoundError):
-        told.curator.undo("eve", first.id, at=day(9))
-    assert told.memory.verify() == []
-
-
-def test_undone_in_reverse_order_each_step_is_what_it_was(told: Told) -> None:
-    """Every message is told before the first is curated, and then taken in one by one."""
-    chance = random.Random(7)
-    said = []
-    for _ in range(40):
-        place, thing = chance.choice("ABCD"), chance.choice("xyz")
-        more = chance.choice([{}, {}, {"negated": True}, {"correction": True}, {"past": True}])
-        one = chance.choice([lives(place, **more), likes(thing, **more), lives(place, replaces=chance.choice("ABCD"))])
-        said.append((one, chance.randrange(1, 60), chance.choice(["Ben", "Anna", "Carl"])))
-    before = []
-    for one, at, name in said:
-        before.append(told.facts())
-        told.tell(one, at=at, name=name)
-    log = told.log()
-    assert len(log) == len(said)
-    for decision, facts in zip(reversed(log), reversed(before), strict=True):
-        told.undo(decision)
-        plain = [
-            [(f.id, f.object, f.valid_from, f.valid_to, f.status, f.strength, f.reason) for f in own]
-            for own in (told.facts(), facts)
-        ]
-        assert plain[0] == plain[1]
-    assert told.memory.verify() == []
-
-
-def test_batches_do_not_matter(told: Told) -> None:
-    chance = random.Random(3)
-    said = [(lives(chance.choice("ABC")), chance.randrange(1, 30)) for _ in range(20)]
-    for one, at in said:
-        told.tell(one, at=at)
-    for one, at in said:
-        told.hear(one, at=at, agent="cook")
-    told.curate("cook")
-    facts = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id is None]
-    other = [(f.object, f.valid_from, f.valid_to, f.status) for f in told.facts() if f.scope.agent_id == "cook"]
-    assert facts == other
-
-
-def test_running_again_changes_nothing(told: Told) -> None:
-    told.tell(lives("Rome"), lives("Oslo", "Anna"), at=1)
-    digest = told.memory.digest()
-    told.curate()
-    assert told.memory.digest() == digest
-    with told.memory.components.database.write(ALL_USERS) as connection:
-        statement_groups.mark(connection, namespaces.namespace_id("ada", None), [Key("ben", "lives_in", "")])
-    told.curate()
-    assert told.memory.digest() == digest
-    assert len(told.log()) == 2
 
 
 def test_to_leave_a_place_ends_it_though_no_other_is_named(told: Told) -> None:

@@ -65,27 +65,6 @@ def lives(place: str) -> Statement:
     return Statement("Ben", "lives_in", place)
 
 
-def test_what_fades_leaves_search_and_comes_back(told: Told) -> None:
-    message = told.tell(lives("Rome"), at=1)
-    before = told.memory.digest()
-    assert faded(told, 100) == (0, 0)
-    assert faded(told, 900) == (1, 1)
-    assert faded(told, 900) == (0, 0)
-    assert told.held() == []
-    assert told.memory.search("message", user_id="ada", now=day(900)) == []
-    (fact,) = told.facts(statuses=("archived",))
-    assert "retention" in fact.reason
-    assert (fact.valid_from, fact.valid_to) == (day(1), None)
-    assert told.memory.get(message, user_id="ada") is not None
-    of_fact, of_message = told.log()[-2:]
-    assert (of_fact.action, of_message.action) == ("ARCHIVE", "ARCHIVE")
-    told.undo(of_message)
-    assert len(told.memory.search("message", user_id="ada", now=day(900))) == 1
-    told.undo(of_fact)
-    assert told.held() == ["Rome"]
-    assert told.memory.digest() == before
-
-
 def test_each_fact_has_a_number_of_its_own_where_chance_decides(told: Told) -> None:
     section = SETTINGS.model_copy(update={"forgetting": "chance"})
     for thing in ("tea", "rice", "figs", "kale", "rye", "oats", "plums", "leeks"):
@@ -105,30 +84,6 @@ def test_a_forgotten_fact_stays_so_until_it_is_told_again(told: Told) -> None:
     told.tell(lives("Rome"), at=905)
     assert sorted(told.held()) == ["Rome", "tea"]
     assert next(f for f in told.facts() if f.object == "Rome").strength == 2
-
-
-def test_a_forgotten_fact_ends_like_any_other(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    faded(told, 900)
-    told.tell(lives("Oslo"), at=950)
-    rome, oslo = told.facts()
-    assert (rome.valid_to, rome.status, oslo.status) == (day(950), "archived", "active")
-
-
-def test_recalled_and_repeated_things_stay(told: Told) -> None:
-    seen = told.tell(lives("Rome"), at=1)
-    told.tell(Statement("Ben", "likes", "tea"), at=1)
-    told.tell(Statement("Ben", "likes", "tea"), at=2)
-    with told.memory.components.database.write(ALL_USERS) as connection:
-        seq, _ = episodes.require(connection, "ada", seen)
-        episodes.set_columns(connection, seq, accesses=3)
-    assert faded(told, 900) == (0, 2)
-    assert sorted(told.held()) == ["Rome", "tea"]
-
-
-def test_a_floor_of_zero_forgets_nothing(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    assert faded(told, 90_000, SETTINGS.model_copy(update={"floor": 0.0})) == (0, 0)
 
 
 def test_retention_and_strength_by_hand(told: Told) -> None:

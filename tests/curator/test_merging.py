@@ -7,26 +7,16 @@ from itertools import combinations, permutations
 
 import pytest
 
-from nscma_torch.curator.merging import alike, propose
+from nscma_torch.curator.merging import alike
 from nscma_torch.errors import InvalidInputError
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import namespaces
-from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.retrieval.fact_making import fact
-from tests.storage.telling import day, micros
-
-LANE = namespaces.namespace_id("ada", None)
 
 
 def lives(subject: str, place: str) -> Statement:
     return Statement(subject, "lives_in", place)
-
-
-def proposed(told: Told) -> list[tuple[str, str]]:
-    with told.memory.components.database.write(ALL_USERS) as connection:
-        return [(one.key, one.into) for one in propose(connection, LANE, load_relations(), micros(9))]
 
 
 def test_a_stated_name_merges_and_undo_parts(told: Told) -> None:
@@ -74,26 +64,6 @@ def test_a_name_that_another_has_is_not_taken(told: Told) -> None:
     assert [d.action for d in told.log()] == ["ADD", "MERGE", "ADD", "PROPOSE"]
     told.tell(lives("Anna", "Rome"), at=3)
     assert [fact.subject for fact in told.facts(relations=["lives_in"])] == ["user's sister"]
-
-
-def test_likeness_only_proposes(told: Told) -> None:
-    told.tell(lives("Anna", "Rome"), lives("Anna Schmidt", "Oslo"), lives("Annalena", "Bonn"), at=1)
-    told.tell(
-        lives("Konstantin", "Rome"), lives("Konstantyn", "Rome"), lives("Ida", "Rome"), lives("Ina", "Bonn"), at=2
-    )
-    assert proposed(told) == [("anna", "anna schmidt"), ("konstantin", "konstantyn")]
-    assert proposed(told) == []
-    assert len({fact.subject for fact in told.facts()}) == 7
-    first = next(d for d in told.log(actions=["PROPOSE"]) if d.subject == "anna")
-    digest = told.memory.digest()
-    merge = told.curator.merge("ada", first.id, at=day(20))
-    assert {fact.object for fact in told.facts(subjects=["anna"])} == {"Rome", "Oslo"}
-    told.undo(merge)
-    assert told.memory.digest() == digest
-    told.undo(first)
-    with pytest.raises(InvalidInputError, match="proposal"):
-        told.curator.merge("ada", first.id, at=day(20))
-    assert proposed(told) == []
 
 
 def test_things_of_different_kinds_are_not_alike(told: Told) -> None:

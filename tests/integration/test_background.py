@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +21,7 @@ from nscma_torch.records import Extraction, SleepReport, Unit, WorkerHealth
 from nscma_torch.storage import leases, worker_health
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
-from nscma_torch.storage.leases import JOBS, SLEEP
+from nscma_torch.storage.leases import JOBS
 from nscma_torch.storage.schema import user_leases, work_errors
 from nscma_torch.storage.worker_health import Report
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
@@ -179,31 +177,6 @@ def test_a_user_whose_own_worker_does_not_come_is_taken_by_another(
         assert comes(lambda: all(homes(beside, f"user {number}") == ["Rome"] for number in range(8)))
 
 
-def test_the_lease_of_one_that_was_suspended_expires(noted: Open) -> None:
-    memory = noted()
-    say(memory, "{Ben|lives_in|Rome}")
-    now = time.time_ns() // 1000
-    with memory.components.database.write(ONE_BY_ONE) as connection:
-        assert leases.claim(connection, JOBS, ["ada"], "another-machine 1 x", now=now, until=now + 400_000) == ["ada"]
-    begin = time.monotonic()
-    with noted(background=True) as beside:
-        assert comes(lambda: homes(beside) == ["Rome"])
-        assert time.monotonic() - begin > 0.3, "not before the lease had expired"
-
-
-def test_the_lease_of_a_dead_process_is_free_at_once(noted: Open) -> None:
-    memory = noted()
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    say(memory, "{Ben|lives_in|Rome}")
-    with memory.components.database.write(ONE_BY_ONE) as connection:
-        soon = leases.now(connection) + 60_000_000
-        for name in (SLEEP, JOBS):
-            leases.claim(connection, name, ["ada"], f"{socket.gethostname()} {ended.pid} x", now=0, until=soon)
-    with noted(background=True) as beside:
-        assert comes(lambda: homes(beside) == ["Rome"])
-
-
 def test_one_that_lost_a_user_while_it_was_suspended_leaves_him_to_the_other(noted: Open) -> None:
     """The other has the lease when it wakes: it begins no further batch of that user."""
     tasks = Slow(0.0)
@@ -282,16 +255,6 @@ def test_an_error_is_erased_with_what_it_may_quote(noted: Open) -> None:
         assert health is not None and health.error is None
         files = [path.read_bytes() for path in memory.components.database.files()]
     assert files and not any(b"pomegranate" in held_bytes for held_bytes in files)
-
-
-def test_a_message_that_cannot_be_read_fails_alone(noted: Open) -> None:
-    tasks = NotedTasks()
-    tasks.broken = "poison"
-    with noted(tasks=tasks, background=True) as memory:
-        for i, text in enumerate(("{Ben|likes|tea}", "poison {Ben|likes|beer}", "{Ben|likes|milk}")):
-            say(memory, text, i)
-        assert comes(lambda: memory.stats().jobs_failed == 1 and not memory.stats().jobs_queued)
-        assert sorted(fact.object for fact in memory.facts(user_id="ada")) == ["milk", "tea"]
 
 
 def test_a_fault_of_the_programs_is_shown_and_stops_nobody(noted: Open) -> None:

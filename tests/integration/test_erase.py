@@ -19,7 +19,6 @@ from nscma_torch.memory import Memory
 from nscma_torch.records import EraseReceipt, Message, ProfileLine, Scope, Statement
 from nscma_torch.storage import (
     decisions,
-    digest_facts,
     entities,
     erase,
     facts,
@@ -335,35 +334,6 @@ def test_facts_of_an_erased_message_leave_no_byte(memory: Memory, tmp_path: Path
     assert_gone(memory, receipt, tmp_path, gone | {b"lanfairpwll"})
 
 
-def test_facts_are_made_again_without_the_erased_message(open_memory: Open) -> None:
-    """As in a store that has never seen it; what others said of the same things stays, with its past."""
-    saw, never = open_memory("saw.db"), open_memory("never.db")
-    target = secret_facts(saw)
-    tell(never, "Theodora lives in Oslo.", lives("Theodora", "Oslo"), at=0)
-    saw.erase(user_id="ada", memory_id=target)
-    for memory in (saw, never):
-        curate(memory, at=5)
-        with memory.components.database.write(ALL_USERS) as connection:
-            profiles.replace(connection, "ada", None, [])
-    with saw.components.database.read(ALL_USERS) as connection:
-        (fact,) = facts.select_facts(connection, Scope("ada"))
-        assert (fact.subject, fact.object, fact.valid_to) == ("Theodora", "Oslo", None)
-        before = facts.select_facts(connection, Scope("ada"), known_at=micros(0))
-        assert [fact.object for fact in before] == ["Oslo"]
-        log = [(row.action, row.object, row.reason) for row in decisions.select_decisions(connection, Scope("ada"))]
-        assert log == [("ARCHIVE", "Oslo", ""), ("ADD", "Oslo", "nothing else was said")]
-    assert saw.verify() == []
-    with never.components.database.read(ALL_USERS) as connection, saw.components.database.read(ALL_USERS) as other:
-        namespace = namespaces.namespace_id("ada", None)
-        assert entities.names(other, namespace) == entities.names(connection, namespace)
-    assert digest_lines(saw) == digest_lines(never) != []
-
-
-def digest_lines(memory: Memory) -> list[tuple[Any, ...]]:
-    with memory.components.database.read(ALL_USERS) as connection:
-        return list(digest_facts.rows(connection, "ada"))
-
-
 def test_names_that_others_wrote_stay(memory: Memory) -> None:
     target = tell(memory, "ANN lives in Oslo.", lives("ANN", "Oslo"), at=0)
     tell(memory, "Ann lives in Oslo too.", lives("Ann", "Oslo"), at=1)
@@ -393,25 +363,6 @@ def test_an_entity_that_others_were_merged_into(memory: Memory) -> None:
     (fact,) = curate(memory, at=3)
     assert (fact.subject, fact.object, fact.status) == ("bob", "Oslo", "active")
     assert memory.verify() == []
-
-
-def test_a_user_with_facts_and_skills_leaves_no_byte(memory: Memory, tmp_path: Path) -> None:
-    secret_facts(memory)
-    (new,) = memory.components.indexer.units(
-        "skill", ["Kintsugi: porcelain"], [skills.origin(Scope("ada"), "Kintsugi", 0)]
-    )
-    with memory.components.database.write(ALL_USERS) as connection:
-        streams.touch_user(connection, "ada", changed=True)
-        skills.put(connection, Scope("ada"), "Kintsugi", "porcelain", ["varnishing"], new, 0)
-    tell(memory, "Bob keeps his own.", lives("Bob", "Oslo"), user_id="bob")
-    curate(memory, user_id="bob")
-    before = memory.digest(user_id="bob")
-    gone = {b"lanfairpwll", b"artholomew", b"hartreuse", b"intsugi", b"porcelain", b"varnish", b"heodora"}
-    assert set().union(*still_there(tmp_path, gone).values()) == gone
-    receipt = memory.erase(user_id="ada")
-    assert receipt.rows["skills"] == 1 and receipt.rows["fact_namespaces"] == 1 and receipt.rows["profile"] == 2
-    assert memory.digest(user_id="bob") == before == memory.digest()
-    assert_gone(memory, receipt, tmp_path, gone)
 
 
 def test_a_user_who_has_only_skills(memory: Memory) -> None:

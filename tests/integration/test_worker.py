@@ -180,16 +180,6 @@ def test_a_flush_that_is_at_work_ends_though_the_memory_is_closed(open_memory: O
         assert leases.holders(connection, JOBS, now=0) == []
 
 
-def test_a_failed_batch_leaves_nothing_behind(open_memory: Open) -> None:
-    memory = open_memory(config={"worker": {"max_attempts": 1}}, tasks=Tasks("sister"))
-    list(memory.add_many([Message("user", text) for text in FACTS], user_id="ada"))
-    before = memory.digest()
-    memory.flush()
-    assert memory.digest() == before
-    assert memory.stats().jobs_failed == len(FACTS)
-    assert facts(memory) == []
-
-
 def test_an_error_that_is_no_failure_of_a_job_is_not_hidden(open_memory: Open) -> None:
     class Defect(Tasks):
         def extract(

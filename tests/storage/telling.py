@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -142,9 +141,3 @@ def fill(memory: Memory) -> None:
         skills.put(connection, Scope("ada"), "Bread", "hunger", ["bake"], new, micros(3))
         merge = NewDecision("MERGE", "annie", "", "", "ann", "one person", None, before={"key": "annie"})
         decisions.insert(connection, namespace, "ada", [merge], micros(3))
-
-
-def of_sentences(text: str) -> list[Statement]:
-    """What "Ann lives in Oslo." says, wherever it stands in a text."""
-    found = re.finditer(r"(\w+) lives in (\w+)\.", text)
-    return [lives(m[1], m[2], start=m.start(), end=m.end()) for m in found]

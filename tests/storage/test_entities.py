@@ -64,16 +64,6 @@ def test_chains_end_where_nothing_was_merged_further_and_come_apart_again(told: 
     assert marked(told) == [home("bob"), home("robert")]
 
 
-def test_undone_merges_leave_the_store_as_it_was(told: Memory) -> None:
-    before = told.digest()
-    merge(told, "bob", "robert")
-    curate(told)
-    assert told.digest() != before
-    merge(told, "bob", None)
-    curate(told)
-    assert told.digest() == before and told.verify() == []
-
-
 def test_what_cannot_be_merged(told: Memory) -> None:
     with pytest.raises(NotFoundError, match="'nobody'"):
         merge(told, "bob", "nobody")

@@ -26,20 +26,6 @@ def found(memory: Memory, query: str) -> list[str]:
     return [hit.text.partition(":")[0] for hit in memory.search(query, user_id="ada", kinds=("skill",))]
 
 
-def test_a_skill_is_found_by_its_trigger(memory: Memory) -> None:
-    bread = put(memory, "Sourdough", "when the bread has to be baked", "feed the starter", "wait")
-    put(memory, "Bicycle", "when a tyre is flat", "take the wheel off")
-    assert found(memory, "the bread must be baked")[0] == "Sourdough"
-    assert found(memory, "flat tyre")[0] == "Bicycle"
-    assert (bread.steps, bread.successes, bread.failures) == (("feed the starter", "wait"), 0, 0)
-    assert (bread.recorded_at, bread.scope, bread.text) == (
-        day(0),
-        Scope("ada"),
-        "Sourdough: when the bread has to be baked",
-    )
-    assert memory.verify() == []
-
-
 def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
     put(memory, "Sourdough", "bread", "wait")
     with memory.components.database.write(ALL_USERS) as connection:
@@ -55,26 +41,6 @@ def test_the_same_name_again_is_the_same_skill(memory: Memory) -> None:
         assert len(skills.select_skills(connection, Scope("ada"))) == 2
         assert [s.trigger for s in skills.select_skills(connection, Scope("ada", "cook"))] == ["bread"]
     assert memory.verify() == []
-
-
-def test_outcomes_are_counted(memory: Memory) -> None:
-    skill = put(memory, "Sourdough", "bread", "wait")
-    with memory.components.database.write(ALL_USERS) as connection:
-        for success in (True, False, True):
-            skill = skills.note_outcome(connection, "ada", skill.id, success=success, at=micros(3))
-    assert (skill.successes, skill.failures, skill.updated_at) == (2, 1, day(3))
-
-
-def test_archived_skills_are_not_found(memory: Memory) -> None:
-    skill = put(memory, "Sourdough", "bread", "wait")
-    for status, names in (("archived", []), ("active", ["Sourdough"])):
-        with memory.components.database.write(ALL_USERS) as connection:
-            skills.set_status(connection, "ada", skill.id, status, micros(2))  # type: ignore[arg-type]
-            streams.touch_user(connection, "ada", changed=True)
-        assert found(memory, "bread") == names and memory.verify() == []
-        with memory.components.database.read(ALL_USERS) as connection:
-            assert [s.name for s in skills.select_skills(connection, Scope("ada"))] == names
-            assert len(skills.select_skills(connection, Scope("ada"), archived=True)) == 1
 
 
 def test_a_skill_that_is_removed_is_gone(memory: Memory) -> None:

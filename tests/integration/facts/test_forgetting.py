@@ -19,9 +19,6 @@ Open = Callable[..., Memory]
 FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
 
 
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
 def year(memory: Memory, days: int, step: int) -> dict[str, int]:
     """A year of nights. "tiger" is recalled once, "lion" often, "zebra" never: when each left search."""
     for word in ANIMALS:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nscma_torch.errors import InvalidInputError, NotFoundError
 from nscma_torch.memory import Memory
-from tests.helpers.noting import bare, day, everything, held, log, opener, say, tell
+from tests.helpers.noting import bare, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]
 
@@ -169,11 +169,6 @@ def test_no_knowledge_crosses_a_user(noted: Open) -> None:
 def test_no_knowledge_crosses_a_user_in_many_examples(noted: Open) -> None:
     run_examples(noted, 200)
     print("200 random programs of six users: each knows what he would know alone")
-
-
-@pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
 
 
 def test_the_same_words_of_two_users_are_two_facts(noted: Open) -> None:

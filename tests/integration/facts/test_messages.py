@@ -104,16 +104,6 @@ def test_runs_of_one_agent_share_their_facts(memory: Memory) -> None:
     assert held(memory, agent_id="cook") == ["Oslo"]
 
 
-def test_users_do_not_share_facts(memory: Memory) -> None:
-    tell(memory, "{Ben|lives_in|Rome}", 1)
-    before = memory.digest(user_id="ada")
-    tell(memory, "{Ben|lives_in|Oslo}", 2, user_id="eve")
-    assert (held(memory), held(memory, user_id="eve")) == (["Rome"], ["Oslo"])
-    assert memory.digest(user_id="ada") == before
-    assert "Oslo" not in memory.ask("Where does Ben live?", user_id="ada", now=day(5)).text
-    assert {one.object for one in memory.decisions(user_id="ada")} == {"Rome"}
-
-
 def test_an_unknown_relation_is_an_error_that_names_the_known_ones(memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Rome}", 1)
     with pytest.raises(InvalidInputError, match=r"dwells_at.*lives_in"):

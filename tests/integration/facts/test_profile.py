@@ -3,39 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
-from typing import Any
 
 from nscma_torch.memory import Memory
-from tests.helpers.noting import day, held, say, tell
+from tests.helpers.noting import day, held, tell
 
 Open = Callable[..., Memory]
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
-def test_a_profile_is_bounded_dated_and_sourced(noted: Open) -> None:
-    memory = noted(config={"curator": {"profile_lines": 3, "profile_objects": 2}})
-    relations = ("lives_in", "works_at", "job", "speaks", "owns", "likes")
-    for at, relation in enumerate(relations):
-        for thing in range(4):
-            say(memory, f"{{Ann|{relation}|{relation} {thing}}}", at, name="Ann")
-    say(memory, "{Zoe|lives_in|Paris}", 9, name="Ann")
-    memory.sleep(now=day(10))
-    lines = memory.profile(user_id="ada")
-    assert len(lines) == 3
-    facts = {fact.id: fact for fact in memory.facts(user_id="ada")}
-    for number, line in enumerate(lines):
-        assert line.number == number and isinstance(line.day, date)
-        assert 1 <= len(line.fact_ids) <= 2
-        for source in line.fact_ids:
-            assert facts[source].object in line.text and facts[source].subject == "Ann"
-            assert memory.get(facts[source].episode_ids[0], user_id="ada", now=day(10)) is not None
-        newest = max(facts[source].valid_from for source in line.fact_ids)  # type: ignore[type-var]
-        assert newest is not None and line.day == newest.date()
-        assert "Paris" not in line.text, "it is about who speaks"
 
 
 def test_a_profile_follows_the_facts(memory: Memory) -> None:
@@ -49,15 +21,6 @@ def test_a_profile_follows_the_facts(memory: Memory) -> None:
     memory.delete(moved, user_id="ada", now=day(7))
     memory.sleep(now=day(8))
     assert sorted(line.text for line in memory.profile(user_id="ada")) == ["Ann lives in Oslo", "Ann likes tea"][::-1]
-
-
-def test_a_profile_holds_nothing_disputed_corrected_past_or_only_said_by_an_assistant(memory: Memory) -> None:
-    tell(memory, "{Ann|works_at|Acme} {Ann|favourite/colour|red}", 1, name="Ann")
-    tell(memory, "{Ann|favourite/colour|blue|sorry}", 1.1, name="Ann", stored=2)
-    tell(memory, "{Ann|owns|car|once}", 2, name="Ann")
-    tell(memory, "{Ann|works_at|Initech}", 2, name="Bob")
-    memory.sleep(now=day(3))
-    assert [line.text for line in memory.profile(user_id="ada")] == ["Ann's favourite colour is blue"]
 
 
 def test_profiles_belong_to_an_agent(memory: Memory) -> None:

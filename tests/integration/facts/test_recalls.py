@@ -20,34 +20,6 @@ Open = Callable[..., Memory]
 FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
 
 
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
-def test_what_is_recalled_grows_stronger_once_for_each_recall(noted: Open) -> None:
-    memory = noted()
-    zebra = say(memory, "The zebra says hello.", 0).id
-    say(memory, "The lion says hello.", 0)
-    memory.flush()
-
-    def kept() -> tuple[float, float, int]:
-        episode = memory.get(zebra, user_id="ada", now=day(50))
-        assert episode is not None
-        return episode.importance, episode.strength, episode.accesses
-
-    before = kept()
-    for _ in range(3):
-        memory.search("zebra", user_id="ada", top_k=1, now=day(1))
-    assert kept() == before, "search itself writes nothing"
-    assert memory.sleep(now=day(1)).promoted == 1
-    after = kept()
-    assert after[0] > before[0] and after[1] > before[1] and after[2] == before[2] + 3
-    assert memory.sleep(now=day(1)).promoted == 0
-    assert kept() == after
-    memory.search("zebra", user_id="ada", top_k=1, now=day(2))
-    memory.sleep(now=day(2))
-    assert after[0] < kept()[0] <= 1 and kept()[1] > after[1]
-
-
 def test_recalls_counted_at_once_or_night_by_night_come_to_the_same(noted: Open) -> None:
     found = []
     for name in ("at once", "nightly"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +9,10 @@ import pytest
 
 from nscma_torch.curator.claims import Claim, Rules
 from nscma_torch.curator.timeline import resolve
-from nscma_torch.errors import InvalidInputError, NscmaError
+from nscma_torch.errors import NscmaError
 from nscma_torch.memory import Memory
 from nscma_torch.storage.facts import NewFact
 from tests.helpers.noting import day, everything, held, log, tell
-
-Open = Callable[..., Memory]
 
 
 def test_a_naive_time_means_utc_in_questions_to_facts_too(memory: Memory) -> None:
@@ -34,13 +31,6 @@ def test_bad_clauses_get_one_clear_error(clause: dict[str, Any], memory: Memory)
         memory.facts(user_id="ada", **clause)
 
 
-@pytest.mark.parametrize("steps", [(step for step in ["a", "b"]), [5], None, [], "ab"])
-def test_steps_that_are_no_list_of_texts_are_refused(steps: Any, memory: Memory) -> None:
-    with pytest.raises(InvalidInputError, match="steps"):
-        memory.add_skill("tea", trigger="somebody wants tea", steps=steps, user_id="ada")
-    assert memory.find_skills("tea", user_id="ada") == []
-
-
 def test_dismissing_a_proposal_leaves_what_was_said(memory: Memory) -> None:
     tell(memory, "{Anna|named|Sunny} {Anna|lives_in|Rome}", 1)
     tell(memory, "{Bob|named|Sunny} {Bob|lives_in|Oslo}", 2)
@@ -51,15 +41,6 @@ def test_dismissing_a_proposal_leaves_what_was_said(memory: Memory) -> None:
     assert [one.id for one in log(memory) if one.undone] == [proposal.id]
     tell(memory, "{Bob|named|Sunny}", 4)
     assert [one.action for one in log(memory)].count("PROPOSE") == 1
-
-
-def test_what_answers_from_facts_counts_as_recalled(memory: Memory) -> None:
-    source = tell(memory, "{Ben|lives_in|Rome}", 1)
-    answer = memory.ask("Where does Ben live?", user_id="ada", now=day(2))
-    assert answer.facts
-    memory.flush()
-    episode = memory.get(source, user_id="ada")
-    assert episode is not None and episode.accesses == 1
 
 
 def _hashed_for_one_more(memory: Memory, monkeypatch: pytest.MonkeyPatch, number: int, user_id: str) -> int:

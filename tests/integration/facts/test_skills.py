@@ -98,7 +98,7 @@ def test_skills_of_agents_and_users_are_apart(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "name, trigger, steps",
     [("", "t", ["s"]), ("  ", "t", ["s"]), ("n", "", ["s"]), ("n", "\t", ["s"]), ("n", "t", []), ("n", "t", ["s", " "]),
-     ("n", "t", "knead")],
+     ("n", "t", "knead"), ("n", "t", [5]), ("n", "t", None), ("n", "t", iter(["s"]))],
 )  # fmt: skip
 def test_a_skill_needs_name_trigger_and_steps(name: str, trigger: str, steps: Any, memory: Memory) -> None:
     tell(memory, "Hello.", 1)

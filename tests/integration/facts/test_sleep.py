@@ -18,9 +18,6 @@ Open = Callable[..., Memory]
 FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
 
 
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
 def timeless(stats: Stats) -> Stats:
     return replace(stats, stage_seconds={}, file_bytes=0)
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nscma_torch.memory import Memory
+from nscma_torch.storage.database import Whose
+from nscma_torch.storage.sqlite_database import SqliteDatabase
 from tests.helpers.noting import DEFERRED, NotedTasks, a_life, day, everything, held, log, say
 
 Open = Callable[..., Memory]
-FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
-
-
 FADING: dict[str, Any] = {"curator": {"initial_strength": 30.0}}  # below the floor of 5 % after 90 days
 
 
@@ -103,3 +103,46 @@ def test_failing_summaries_keep_the_later_stages_from_beginning(noted: Open) -> 
     memory.retry_failed()
     assert memory.sleep(now=day(900)).forgotten_facts == 6
     assert memory.verify() == []
+
+
+class Killed(BaseException):
+    """Stands for a kill."""
+
+
+def test_a_sleep_stopped_at_any_transaction_goes_on(noted: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt every third transaction, before it begins or as it commits; the next sleep ends as an unbroken one."""
+
+    def prepared(name: str) -> Memory:
+        memory = noted(name, DEFERRED)
+        a_life(memory)
+        for text in ("zebra", "Rome"):
+            memory.search(text, user_id="ada", now=day(19))
+        return memory
+
+    memory = prepared("whole.db")
+    memory.sleep(now=day(900))
+    digest, write, stop, finished = memory.digest(), SqliteDatabase.write, 0, False
+    while not finished:
+        memory, left = prepared(f"stopped-{stop}.db"), [stop]
+
+        @contextmanager
+        def stopping(self: SqliteDatabase, whose: Whose, left: list[int] = left, **waits: Any) -> Any:
+            left[0] -= 1
+            if left[0] == -1:
+                raise Killed
+            with write(self, whose, **waits) as connection:
+                yield connection
+                if left[0] == -2:
+                    raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SqliteDatabase, "write", stopping)
+            try:
+                memory.sleep(now=day(900))
+                finished = True
+            except Killed:
+                pass
+        memory.sleep(now=day(900))
+        assert memory.digest() == digest, f"stopped at transaction {stop}"
+        stop += 3
+    assert stop > 9

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-
 from nscma_torch.memory import Memory
-from tests.helpers.noting import day, held, log, tell
-
-Open = Callable[..., Memory]
+from tests.helpers.noting import day, held, tell
 
 
 def test_two_speakers_who_contradict_each_other_are_both_shown(memory: Memory) -> None:
@@ -33,48 +27,11 @@ def test_the_question_back_is_in_the_language_of_the_question(memory: Memory) ->
     assert "北京" in answer.text and "上海" in answer.text and answer.text.endswith("？")
 
 
-@pytest.mark.parametrize("end", ["{Anna|lives_in|Oslo}", "{Anna|lives_in|Oslo|was Rome}"])
-def test_a_dispute_ends_when_the_one_concerned_speaks(end: str, memory: Memory) -> None:
-    tell(memory, "{Anna|lives_in|Rome}", 1, name="Ben")
-    tell(memory, "{Anna|lives_in|Oslo}", 2, name="Carl")
-    tell(memory, end, 3, name="Anna")
-    assert memory.conflicts(user_id="ada") == []
-    assert held(memory) == ["Oslo"]
-
-
-def test_a_dispute_ends_when_others_side_with_one(memory: Memory) -> None:
-    tell(memory, "{Anna|lives_in|Rome}", 1, name="Ben")
-    tell(memory, "{Anna|lives_in|Oslo}", 2, name="Carl")
-    tell(memory, "{Anna|lives_in|Rome}", 3, name="Dora")
-    assert memory.conflicts(user_id="ada") == []
-    assert held(memory) == ["Rome"]
-    (lost,) = [fact for fact in memory.timeline("Anna", "lives_in", user_id="ada") if fact.object == "Oslo"]
-    assert lost.status == "archived" and lost.reason
-
-
-def test_an_assistant_does_not_outweigh_a_user(memory: Memory) -> None:
-    tell(memory, "{Ben|lives_in|Rome}", 1)
-    tell(memory, "{Ben|lives_in|Oslo}", 2, name=None, role="assistant")
-    assert held(memory) == held(memory, as_of=day(5)) == ["Rome"]
-    assert memory.conflicts(user_id="ada") == []
-    assert log(memory)[-1].action == "ARCHIVE" and log(memory)[-1].reason
-    kept = memory.facts(user_id="ada", archived=True)
-    assert [fact.object for fact in kept if fact.status == "archived"] == ["Oslo"]
-
-
 def test_a_user_puts_an_assistant_right(memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Oslo}", 1, name=None, role="assistant")
     assert held(memory) == ["Oslo"]
     tell(memory, "{Ben|lives_in|Rome}", 2)
     assert held(memory) == ["Rome"]
-    assert memory.conflicts(user_id="ada") == []
-
-
-def test_an_old_claim_of_another_weighs_less_than_a_new_one(memory: Memory) -> None:
-    tell(memory, "{Anna|lives_in|Rome}", 1, name="Ben")
-    tell(memory, "{Anna|lives_in|Oslo}", 301, name="Carl")
-    assert held(memory) == ["Oslo"]
-    assert held(memory, as_of=day(100)) == ["Rome"]
     assert memory.conflicts(user_id="ada") == []
 
 

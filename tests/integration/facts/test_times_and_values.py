@@ -29,15 +29,6 @@ def test_a_fact_has_times_confidence_and_the_message_that_it_comes_from(memory: 
     assert memory.stats(user_id="ada").facts == {"active": 1}
 
 
-def test_times_that_a_message_names_itself_go_before_those_when_it_was_said(memory: Memory) -> None:
-    tell(memory, "{Ben|lives_in|Rome|since 2023-06-01|until 2023-09-01}", 1)
-    tell(memory, "{Ben|lives_in|Oslo|since 2023-09-01}", 2)
-    assert held(memory) == ["Oslo"]
-    assert held(memory, as_of=day(-150)) == ["Rome"]
-    assert held(memory, as_of=day(-100)) == ["Oslo"]
-    assert held(memory, as_of=day(-300)) == []
-
-
 def test_both_clocks(memory: Memory) -> None:
     """Each cell: what was believed at one time of what held at another."""
     tell(memory, "{Ben|lives_in|Rome}", 1, stored=2)
@@ -84,46 +75,6 @@ def test_facts_outlive_the_process(noted: Open) -> None:
 # One value and many
 
 
-def test_one_home_at_a_time(memory: Memory) -> None:
-    for at, place in enumerate(("Rome", "Oslo", "Rome"), start=1):
-        tell(memory, f"{{Ben|lives_in|{place}}}", at)
-    assert spans(memory, "Ben", "lives_in") == [
-        ("Rome", day(1), day(2), "archived"),
-        ("Oslo", day(2), day(3), "archived"),
-        ("Rome", day(3), None, "active"),
-    ]
-    assert [decision.action for decision in log(memory)] == ["ADD", "UPDATE", "UPDATE"]
-    assert "Oslo" in log(memory)[2].reason
-    assert all(fact.reason for fact in memory.facts(user_id="ada", archived=True))
-
-
-def test_many_tastes_at_once(memory: Memory) -> None:
-    for at, thing in enumerate(("tea", "jazz", "chess"), start=1):
-        tell(memory, f"{{Ben|likes|{thing}}}", at)
-    assert held(memory) == ["chess", "jazz", "tea"]
-    assert [decision.action for decision in log(memory)] == ["ADD"] * 3
-    tell(memory, "{Ben|likes|jazz|not}", 9)
-    assert held(memory) == ["chess", "tea"]
-    assert held(memory, as_of=day(5)) == ["chess", "jazz", "tea"]
-    (jazz,) = memory.timeline("Ben", "likes", user_id="ada")[1:2]
-    assert (jazz.object, jazz.status, jazz.valid_to) == ("jazz", "archived", day(9))
-
-
-def test_from_one_to_another_ends_the_one_of_a_relation_with_many_values_too(memory: Memory) -> None:
-    tell(memory, "{Ben|uses|vim} {Ben|uses|git}", 1)
-    tell(memory, "{Ben|uses|emacs|was vim}", 2)
-    assert held(memory) == ["emacs", "git"]
-
-
-def test_what_something_replaces_ends_even_if_it_was_never_told(memory: Memory) -> None:
-    tell(memory, "{Ben|lives_in|Oslo|was Rome}", 4)
-    assert held(memory) == ["Oslo"]
-    rome, oslo = memory.timeline("Ben", "lives_in", user_id="ada")
-    assert (rome.object, rome.status, rome.valid_from, rome.valid_to) == ("Rome", "archived", None, day(4))
-    assert (oslo.object, oslo.status, oslo.valid_from) == ("Oslo", "active", day(4))
-    assert held(memory, as_of=day(1)) == ["Rome"]
-
-
 def test_topics_subjects_and_relations_are_apart(memory: Memory) -> None:
     tell(memory, "{Ben|favourite/colour|red} {Ben|favourite/film|Brazil} {Anna|favourite/colour|blue}", 1)
     tell(memory, "{Ben|favourite/colour|green} {Ben|lives_in|Rome}", 2)
@@ -139,27 +90,6 @@ def test_case_and_articles_do_not_tell_names_apart(memory: Memory) -> None:
     tell(memory, "{THE CELLAR|located_in|house}", 2)
     (fact,) = memory.facts(user_id="ada", subject="a cellar")
     assert (fact.subject, fact.object, fact.strength) == ("the Cellar", "the House", 2)
-
-
-def test_liking_ends_disliking_the_same(memory: Memory) -> None:
-    tell(memory, "{Ben|likes|tea} {Ben|likes|jazz}", 1)
-    tell(memory, "{Ben|dislikes|tea}", 5)
-    assert held(memory, "likes") == ["jazz"]
-    assert held(memory, "dislikes") == ["tea"]
-    assert held(memory, "likes", as_of=day(3)) == ["jazz", "tea"]
-    assert held(memory, "dislikes", as_of=day(3)) == []
-    tell(memory, "{Ben|likes|tea}", 9)
-    assert held(memory, "likes") == ["jazz", "tea"]
-    assert held(memory, "dislikes") == []
-
-
-def test_a_number_that_changes(memory: Memory) -> None:
-    for at, number in ((1, "two"), (4, "three"), (9, "five")):
-        tell(memory, f"{{Ben|count/cats|{number}}} {{Ben|count/dogs|one}}", at)
-    assert held(memory, "count", topic="cats") == ["five"]
-    assert [held(memory, "count", topic="cats", as_of=day(n)) for n in (2, 5)] == [["two"], ["three"]]
-    (dogs,) = memory.facts(user_id="ada", topic="dogs")
-    assert (dogs.object, dogs.strength) == ("one", 3)
 
 
 def test_the_same_again_strengthens_and_is_no_second_fact(memory: Memory) -> None:

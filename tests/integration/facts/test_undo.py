@@ -245,24 +245,6 @@ def test_one_forgotten_fact_is_brought_back_alone(memory: Memory) -> None:
     assert held(memory) == ["Rome"]
 
 
-def test_what_was_brought_back_is_not_forgotten_the_next_night(memory: Memory) -> None:
-    tell(memory, "The zebra says {Rex|lives_in|Rome}", 1)
-    memory.sleep(now=day(800))
-    undo_all(memory, 1)
-    memory.sleep(now=day(801))
-    assert held(memory) == ["Rome"]
-    assert memory.search("zebra", user_id="ada", now=day(802))
-
-
-def test_a_fact_that_is_told_again_comes_back_by_itself(memory: Memory) -> None:
-    tell(memory, "{Rex|lives_in|Rome}", 1)
-    memory.sleep(now=day(800))
-    assert held(memory) == []
-    tell(memory, "{Rex|lives_in|Rome}", 801)
-    (fact,) = memory.facts(user_id="ada")
-    assert (fact.object, fact.strength, fact.valid_from) == ("Rome", 2, day(1))
-
-
 # Entities that may be one
 
 
