@@ -20,7 +20,7 @@ from sqlalchemy import Select
 from nscma_torch.config import Worker as WorkerSection
 from nscma_torch.curator.sleep import Queued, Sleeper, check_clock
 from nscma_torch.errors import NscmaError, StoreBusyError, StoreError, StoreFullError, TimestampError
-from nscma_torch.storage import episodes, leases, streams, worker_health
+from nscma_torch.storage import episodes, leases, user_versions, worker_health
 from nscma_torch.storage.clock import from_micros, to_micros
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database
 from nscma_torch.storage.leases import SLEEP
@@ -255,11 +255,11 @@ class BackgroundWorker:
 
     def _maintain(self, user_id: str, queued: Queued, now: datetime) -> None:
         with self._database.read(user_id) as connection:
-            epoch = streams.version(connection, user_id)[1]
+            epoch = user_versions.version(connection, user_id)[1]
         for failure in self._sleeper().maintain(queued, now).failures:
             self._notify(f"sleep: {failure}")
             with self._database.write(user_id) as connection:
-                if streams.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
+                if user_versions.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
                     worker_health.note_error(connection, user_id, failure, leases.now(connection))
 
     def _goes_on(self) -> bool:

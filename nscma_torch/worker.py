@@ -19,7 +19,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from nscma_torch.errors import EngineUnavailableError, NscmaError, StoreBusyError, StoreFullError
-from nscma_torch.storage import jobs, leases, streams, worker_health
+from nscma_torch.storage import jobs, leases, recall_queue, user_versions, worker_health
 from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE, Database, user_or_all
 from nscma_torch.storage.jobs import Job
 from nscma_torch.storage.leases import JOBS
@@ -320,10 +320,10 @@ class Worker:
     def _count_recalls(self) -> None:
         """Count the recalls of each leased user who has some; where nobody has, nothing is written."""
         with self._database.read(ALL_USERS) as connection:
-            recalled = jobs.users_recalled(connection, self._owner)
+            recalled = recall_queue.users_recalled(connection, self._owner)
         for user_id in recalled:
             with self._database.write(user_id) as connection:
-                jobs.count_recalls(connection, user_id, self._recall_kind)
+                recall_queue.count_recalls(connection, user_id, self._recall_kind)
 
     def _work_off(self, run: _Run) -> bool:
         """Run batches until there is none, or the run goes on no longer; False as `read` says."""
@@ -360,7 +360,7 @@ class Worker:
         kind = batch[0].kind
         handler = self._handlers[kind]
         with self._database.read(batch[0].user_id) as connection:
-            epoch = streams.version(connection, batch[0].user_id)[1]
+            epoch = user_versions.version(connection, batch[0].user_id)[1]
         try:
             with self._renewing():
                 if handler.gather is not None:
@@ -442,7 +442,7 @@ class Worker:
         user_id = batch[0].user_id
         with self._database.write(user_id) as connection:
             text = f"{type(error).__name__}: {error}"
-            if streams.version(connection, user_id)[1] != epoch:  # what it quotes may be erased by now
+            if user_versions.version(connection, user_id)[1] != epoch:  # what it quotes may be erased by now
                 text = jobs.FORGOTTEN
             worker_health.note_error(connection, user_id, text, leases.now(connection))
             if counted:

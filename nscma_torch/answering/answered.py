@@ -8,7 +8,7 @@ from datetime import datetime
 
 from nscma_torch.answering.from_facts import from_facts
 from nscma_torch.answering.from_messages import from_messages
-from nscma_torch.components import Components
+from nscma_torch.answering.parts import Parts
 from nscma_torch.errors import EngineUnavailableError, ReplyError
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.records import Answer, Hit
@@ -17,7 +17,7 @@ from nscma_torch.text.scripts import script
 
 
 def answered(
-    parts: Components,
+    parts: Parts,
     question: str,
     bounds: Bounds,
     *,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from nscma_torch.answering.from_messages import from_messages
-from nscma_torch.components import Components
+from nscma_torch.answering.parts import Parts
 from nscma_torch.records import Answer, FactQuery, Scope, Unit
 from nscma_torch.retrieval.search_bounds import Bounds
 from nscma_torch.storage.turns import ECHO
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+")
 
 
 def from_facts(
-    parts: Components,
+    parts: Parts,
     question: str,
     scope: Scope,
     *,
@@ -62,7 +62,7 @@ def from_facts(
 
 
 def _against_later(
-    parts: Components, told: Answer, renewable: Renewable, question: str, scope: Scope, now: datetime
+    parts: Parts, told: Answer, renewable: Renewable, question: str, scope: Scope, now: datetime
 ) -> Answer:
     """The facts' answer where no later message changes what they were made of.
 
@@ -99,7 +99,7 @@ def _against_later(
     return _traced(parts.fact_qa.doubted(told, newer), reason)
 
 
-def _surely_read(parts: Components, question: str, scope: Scope, now: datetime) -> Answer | None:
+def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:
     """The reader's answer, where it is sure of it; replies that only repeat the memory are not read."""
     if parts.reader_qa is None:
         return None

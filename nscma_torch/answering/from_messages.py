@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from nscma_torch.components import Components
+from nscma_torch.answering.parts import Parts
 from nscma_torch.protocols import LanguageTasks, QuotingTasks
 from nscma_torch.records import Answer, Hit
 from nscma_torch.retrieval.search_bounds import Bounds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def from_messages(
-    parts: Components, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
+    parts: Parts, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
     """The answer of one search, and the first `top_k` hits, which it may quote."""
     most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
@@ -40,7 +40,7 @@ def from_messages(
 
 
 def retrieved(
-    parts: Components, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None
+    parts: Parts, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None
 ) -> Retrieved:
     """What an answer is made of: the hits, or with `retrieval.answering = "memory-doc"` the messages behind them."""
     found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
@@ -50,7 +50,7 @@ def retrieved(
 
 
 def answer_from(
-    parts: Components,
+    parts: Parts,
     tasks: LanguageTasks,
     question: str,
     hits: Sequence[Hit],
@@ -88,7 +88,7 @@ def answer_from(
     return tasks.answer(question, hits[:top_k], answerability=answerability)
 
 
-def _reader_beside(parts: Components, tasks: LanguageTasks) -> ReaderQA | None:
+def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:
     """The reader, which is loaded only for tasks that quote, or where it may spare a model."""
     return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
 

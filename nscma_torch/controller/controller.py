@@ -26,7 +26,7 @@ from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.memory import Memory
 from nscma_torch.reading.turn_forms import asks, only_asks, standing_instructions
 from nscma_torch.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
-from nscma_torch.storage import speakers, streams, turns
+from nscma_torch.storage import speakers, turns, user_versions
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
@@ -321,7 +321,7 @@ class Controller:
 
     def _changed(self, connection: Connection, situation: Situation, sources: Collection[str]) -> bool:
         """Whether a message that the reply may repeat was hidden or erased since the situation was read."""
-        if streams.version(connection, self.scope.user_id)[1] == situation.memory.epoch:
+        if user_versions.version(connection, self.scope.user_id)[1] == situation.memory.epoch:
             return False
         summary = turns.summary_of(connection, self._working.stream_id)  # whatever hides a message in it drops it
         dropped = situation.memory.summary not in ("", summary)

@@ -17,7 +17,7 @@ from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Scope, Usage
-from nscma_torch.storage import episodes, skills, streams
+from nscma_torch.storage import episodes, skills, streams, user_versions
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.skills import Skill
 from nscma_torch.storage.turns import EVIDENCE, RATED
@@ -56,7 +56,7 @@ def learn(
     """
     user, parts = scope.user_id, memory.components
     with parts.database.read(user) as connection:
-        epoch = streams.version(connection, user)[1]
+        epoch = user_versions.version(connection, user)[1]
     turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
     if turn is None or reply is None:
         raise NotFoundError("feedback is on a reply that `turn` gave and that is still there; ask again first")

@@ -15,7 +15,7 @@ from nscma_torch.errors import StoreBusyError
 from nscma_torch.llm.prompts.acting import MOST_INSIGHTS, MOST_OF_DAYS
 from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.records import DerivedKind, Episode, Scope, Usage
-from nscma_torch.storage import derived_texts, speakers, streams, turns
+from nscma_torch.storage import derived_texts, speakers, streams, turns, user_versions
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.derived_texts import DerivedText
@@ -149,7 +149,7 @@ class WorkingMemoryReader:
         """The working memory, or None where the messages moved meanwhile."""
         user, at = self._scope.user_id, to_micros(now)
         with self._database.read(user) as connection:
-            _, epoch = streams.version(connection, user)
+            _, epoch = user_versions.version(connection, user)
             if epoch != self._read.epoch:
                 self._read = _Read(epoch)
             for row in turns.turns_after(connection, self.stream_id, self._read.last, at):
@@ -173,7 +173,7 @@ class WorkingMemoryReader:
             summary, covered, leaving = done.text, covered + done.taken, leaving[done.taken :]
             usage = added(usage, done.usage)
             with self._database.write(user) as connection:
-                if streams.version(connection, user)[1] != self._read.epoch:
+                if user_versions.version(connection, user)[1] != self._read.epoch:
                     ids = [row.id for group in written[:covered] for row in group]
                     if turns.missing(connection, user, ids):
                         return None, usage

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.claims import Rules
 from nscma_torch.curator.disputes import Dispute, undecided, verdict
-from nscma_torch.curator.forgetting import FORGOTTEN, bring_back
+from nscma_torch.curator.forgotten import FORGOTTEN, bring_back
 from nscma_torch.curator.grouping import NAMED
 from nscma_torch.curator.merging import MERGED, merged, unmerge
 from nscma_torch.curator.naming import follow_names

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.records import DerivedKind, Scope
-from nscma_torch.storage import derived_sources, derived_texts, fingerprint, namespaces, streams
+from nscma_torch.storage import derived_sources, derived_texts, fingerprint, namespaces, streams, user_versions
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.derived_sources import Heard, Source, basis_of
@@ -114,7 +114,7 @@ class Derivations:
         while True:
             with self._database.read(user_id) as connection:
                 scope = namespaces.owner(connection, namespace)
-                epoch = streams.version(connection, scope.user_id)[1]
+                epoch = user_versions.version(connection, scope.user_id)[1]
                 due = [one for one in deriver.due(connection, namespace, now) if one.part not in done]
             together = [due] if due else []
             for batch in [[one] for one in due] if deriver.in_turn else together:
@@ -135,7 +135,7 @@ class Derivations:
     def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
         """What parts are derived from; None where messages were changed since it was asked what is due."""
         with self._database.read(scope.user_id) as connection:
-            same = streams.version(connection, scope.user_id)[1] == epoch
+            same = user_versions.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None
 
     def _store(self, due: Due, found: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
@@ -145,7 +145,7 @@ class Derivations:
         maker = self._units()
         made = maker.units(due.part.kind, [text.text for text in texts], origins) if texts else []
         with self._database.write(scope.user_id) as connection:
-            if streams.version(connection, scope.user_id)[1] != epoch:
+            if user_versions.version(connection, scope.user_id)[1] != epoch:
                 raise StoreBusyError("messages were changed while texts were derived from them; sleep again")
             if texts:
                 fingerprint.bind(connection, maker.fingerprint)

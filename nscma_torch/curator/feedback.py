@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from nscma_torch.curator.promotion import importance
-from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage import episodes, history, recall_queue, recalls, streams, units
 from nscma_torch.storage.clock import to_micros
 
 _RECALLS = 3  # how often a message that helped counts as recalled
@@ -27,7 +27,7 @@ def take_feedback(
     history.note(connection, user_id=user_id, episode_seq=seq, event=history.FEEDBACK, at=to_micros(at), reason=reason)
     if helpful:
         times = {episode_id: to_micros(at)} if timed else {}
-        jobs.note_recalls(connection, user_id, {episode_id: _RECALLS}, times)
+        recalls.note_recalls(connection, user_id, {episode_id: _RECALLS}, times)
     else:
         _weigh(connection, user_id, seq, episode.importance * _LESS)
 
@@ -46,8 +46,8 @@ def withdraw_feedback(
     if not helpful:
         _weigh(connection, user_id, seq, min(1.0, episode.importance / _LESS))
         return
-    jobs.note_recalls(connection, user_id, {episode_id: -_RECALLS})
-    left = max(0, episode.accesses + jobs.recalls_queued(connection, seq))
+    recalls.note_recalls(connection, user_id, {episode_id: -_RECALLS})
+    left = max(0, episode.accesses + recall_queue.recalls_queued(connection, seq))
     promoted = round(episode.strength - 1.0)
     if promoted > left:
         episodes.set_columns(connection, seq, strength=1.0 + left)

@@ -17,25 +17,21 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.curator.forgotten import FACT, FORGOTTEN, bring_back
 from nscma_torch.records import Episode, Fact, Scope
 from nscma_torch.storage import (
     decisions,
     episodes,
-    fact_units,
     facts,
     history,
     namespaces,
-    statement_groups,
-    statements,
     streams,
     units,
 )
 from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.decisions import EARLY, DecisionRow, NewDecision
+from nscma_torch.storage.decisions import EARLY, NewDecision
 from nscma_torch.storage.facts import FORGETTING, FactRow
 
-FORGOTTEN = "forgotten"  # key of a decision's `before`: "fact", or the id of an episode
-_FACT = "fact"
 _DAY = timedelta(days=1)
 
 
@@ -95,7 +91,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
         reason = f"not told or recalled for long: {_below(row.id, settings)}"
         facts.archive(connection, [row.seq], by=FORGETTING, reason=reason, at=max(to_micros(now), row.recorded_at))
         made = NewDecision(
-            "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: _FACT}
+            "ARCHIVE", row.subject, row.relation, row.topic, row.object, reason, None, (row.id,), {FORGOTTEN: FACT}
         )
         decisions.insert(connection, row.namespace, row.user_id, [made], to_micros(now))
     weak = [
@@ -147,7 +143,7 @@ def _brought_back(connection: Connection, scope: Scope) -> set[str]:
         decision = decisions.find(connection, scope.user_id, record.id)
         what = None if decision is None or EARLY in decision.before else decision.before.get(FORGOTTEN)
         if what is not None:
-            found |= set(record.fact_ids) if what == _FACT else {what}
+            found |= set(record.fact_ids) if what == FACT else {what}
     return found
 
 
@@ -170,16 +166,3 @@ def bring_back_early(
     if early:
         streams.touch_user(connection, scope.user_id, changed=True)
     return [decision.record.id for decision in early]
-
-
-def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:
-    """Undo a decision to forget: restore a message, or mark a fact's group and return the fact's id for `settle`."""
-    what = decision.before[FORGOTTEN]
-    if what == _FACT:
-        statement_groups.mark(connection, decision.namespace, [decision.key])
-        return decision.record.fact_ids
-    seq, episode = episodes.require(connection, decision.user_id, what)
-    if episode.status == "active":
-        units.set_status(connection, units.seqs_of_episode(connection, seq), "active")
-        fact_units.follow(connection, statements.of_episodes(connection, [seq]).get(seq, ()))
-    return ()

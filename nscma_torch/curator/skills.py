@@ -12,7 +12,7 @@ from nscma_torch.errors import InvalidInputError, StoreBusyError
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.protocols import Embedder
 from nscma_torch.records import Scope
-from nscma_torch.storage import episodes, fingerprint, packed_vectors, skills, streams, turns
+from nscma_torch.storage import episodes, fingerprint, packed_vectors, skills, streams, turns, user_versions
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.skills import Skill
@@ -75,7 +75,7 @@ class Skills:
         with self._database.write(scope.user_id) as connection:
             if skills.is_kept(connection, scope, name):
                 return None
-            changed = streams.version(connection, scope.user_id)[1] != epoch
+            changed = user_versions.version(connection, scope.user_id)[1] != epoch
             if changed or turns.missing(connection, scope.user_id, behind):
                 raise StoreBusyError("messages were changed while a skill was written from them; try again")
             fingerprint.bind(connection, self._units.fingerprint)

@@ -29,7 +29,17 @@ from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError
 from nscma_torch.protocols import CuratorTasks
 from nscma_torch.records import Scope, SleepReport
 from nscma_torch.relations import Schema
-from nscma_torch.storage import backlog, episodes, facts, jobs, namespaces, statement_groups, statistics
+from nscma_torch.storage import (
+    backlog,
+    episodes,
+    facts,
+    jobs,
+    namespaces,
+    recall_queue,
+    stale_summaries,
+    statement_groups,
+    statistics,
+)
 from nscma_torch.storage.backlog import EXTRACT
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import Database, user_or_all
@@ -123,7 +133,7 @@ class Sleeper:
         for sleeper in sleepers:
             counts, times = recalls.get(sleeper, ({}, {}))
             with suppress(_DryRun), self._database.write(sleeper) as connection:
-                jobs.note_recalls(connection, sleeper, counts, times)
+                recalls.note_recalls(connection, sleeper, counts, times)
                 for stage in (self._queue, self._settle, *self._tidying, self._due):
                     tally += stage(connection, sleeper, now)
                 raise _DryRun
@@ -210,9 +220,9 @@ class Sleeper:
         return open_disputes(connection, namespace, self._schema, judge, one_object=every)
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        recalled = jobs.count_recalls(connection, user_id, EXTRACT)
+        recalled = recall_queue.count_recalls(connection, user_id, EXTRACT)
         deferred = backlog.queue_deferred(connection, user_id, EXTRACT, to_micros(now))
-        return Counter(replayed=recalled + deferred, refreshed=backlog.queue_stale(connection, user_id))
+        return Counter(replayed=recalled + deferred, refreshed=stale_summaries.queue_stale(connection, user_id))
 
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         """Weigh the sides of each dispute again, under the rules of now."""

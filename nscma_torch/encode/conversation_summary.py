@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from nscma_torch.errors import JobError
 from nscma_torch.protocols import LanguageTasks
 from nscma_torch.records import Episode, Unit
-from nscma_torch.storage import hierarchies, streams, turns
+from nscma_torch.storage import hierarchies, turns, user_versions
 from nscma_torch.storage.database import Database
 from nscma_torch.storage.streams import derive_id
 from nscma_torch.storage.units import unit_of
@@ -95,7 +95,7 @@ class ConversationSummaries:
         lane = derive_id("conversation", place.stream)
         with self._database.read(user_id) as connection:
             stored = hierarchies.found_drafts(connection, lane, place.keys)
-            epoch = streams.version(connection, user_id)[1]
+            epoch = user_versions.version(connection, user_id)[1]
         found: dict[str, Unit] = {}
         for key, block in zip(place.keys, place.blocks, strict=True):
             said = self._load(user_id, set(block))
@@ -106,7 +106,7 @@ class ConversationSummaries:
             found[key] = Unit(key, units[-1].scope, "summary", text, (), units[-1].occurred_at, role="memory")
             if key not in stored:
                 with self._database.write(user_id) as connection:
-                    if streams.version(connection, user_id)[1] == epoch:  # else a text that it quotes may be gone
+                    if user_versions.version(connection, user_id)[1] == epoch:  # else a text that it quotes may be gone
                         turns.keep_summary(connection, user_id, lane, key, text)
         return found
 

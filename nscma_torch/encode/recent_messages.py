@@ -1,7 +1,7 @@
 """The recent messages of the streams that this process added to last, so that the next `add` need not read them again.
 
 A window is used for as long as nothing else of its user was written since, in this process or another one: each is kept
-with the user's version (`streams.version`) that the commit of its last message left.
+with the user's version (`user_versions.version`) that the commit of its last message left.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from nscma_torch.encode.stages import Stages
 from nscma_torch.errors import StoreBusyError
 from nscma_torch.protocols import Proxy
 from nscma_torch.records import Added, Message, Scope
-from nscma_torch.storage import backlog, episodes, fingerprint, jobs, streams, units
+from nscma_torch.storage import backlog, episodes, fingerprint, jobs, streams, units, user_versions
 from nscma_torch.storage.backlog import EXTRACT, RESTATE
 from nscma_torch.storage.clock import optional_micros, to_micros
 from nscma_torch.storage.database import Database, next_seqs
@@ -149,7 +149,7 @@ class Writer:
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
         hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
-        window = self._windows.get(stream.id, streams.version(connection, batch.scope.user_id))
+        window = self._windows.get(stream.id, user_versions.version(connection, batch.scope.user_id))
         if window is None:
             recent = episodes.recent(connection, stream.id, HISTORY)
             vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None

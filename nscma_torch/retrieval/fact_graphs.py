@@ -11,7 +11,7 @@ from nscma_torch.records import Scope
 from nscma_torch.relations import Schema
 from nscma_torch.retrieval.fact_graph import FactGraph
 from nscma_torch.storage import facts as facts_store
-from nscma_torch.storage import streams
+from nscma_torch.storage import user_versions
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +38,7 @@ class FactGraphs:
 
     def of(self, connection: Connection, scope: Scope) -> FactGraph:
         """All facts of a scope, with no "now" of its own: see `FactGraph.at`."""
-        version = streams.version(connection, scope.user_id)
+        version = user_versions.version(connection, scope.user_id)
         known = self._graphs.pop(scope, None)
         if known is None or known[0] != version:
             found = facts_store.select_facts(connection, scope, statuses=("active", "disputed", "archived"))

@@ -17,8 +17,8 @@ from sqlalchemy import Connection
 from nscma_torch.protocols import Embedder
 from nscma_torch.storage import fingerprint
 from nscma_torch.storage.database import Database
-from nscma_torch.storage.streams import version
 from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.storage.user_versions import version
 from nscma_torch.storage.vectors import VectorSearch
 
 _EMPTY = 16_384  # bytes that an index without rows is counted as: its objects, and the ids of users without memory

@@ -1,4 +1,4 @@
-"""The backlog: messages that the gate deferred, and summaries that are out of date."""
+"""The backlog: messages that the gate deferred and no job has read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.storage import episodes as episode_rows
-from nscma_torch.storage import hierarchies, jobs
-from nscma_torch.storage.hierarchies import INTEGRATE
-from nscma_torch.storage.schema import episodes, node_units, nodes
+from nscma_torch.storage import jobs
+from nscma_torch.storage.schema import episodes
 from nscma_torch.storage.schema import jobs as job_rows
 
 EXTRACT = "extract"  # the job that a written message waits for
@@ -74,21 +73,3 @@ def deferred(connection: Connection, user_id: str, now: int) -> int:
     tried = select(job_rows.c.episode_seq).where(job_rows.c.user_id == user_id, job_rows.c.episode_seq.is_not(None))
     query = query.where(~episodes.c.encoded, episode_rows.live(now), episodes.c.seq.not_in(tried))
     return connection.execute(query).scalar_one()
-
-
-def queue_stale(connection: Connection, user_id: str) -> int:
-    """Queue the user's hierarchies that have clusters without a summary; returns the number of those clusters."""
-    found = 0
-    for hierarchy, _ in hierarchies.all_of(connection, user_id):
-        said = (
-            (node_units.c.hierarchy_id == nodes.c.hierarchy_id)
-            & (node_units.c.level == nodes.c.level)
-            & (node_units.c.number == nodes.c.number)
-        )
-        query = select(nodes.c.level, nodes.c.number).outerjoin(node_units, said)
-        query = query.where(nodes.c.hierarchy_id == hierarchy, node_units.c.unit_seq.is_(None))
-        bare = connection.execute(query).all()
-        if bare:
-            jobs.enqueue(connection, user_id, INTEGRATE, [(hierarchy, None)])
-        found += sum(level > 0 for level, _ in bare)
-    return found

@@ -1,4 +1,4 @@
-"""The queue of background work, and the recalls that wait to be counted.
+"""The queue of background work.
 
 A job's row stays until its work is committed, in the same transaction; a failed one stays with its error.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, true, union_all
 
-from nscma_torch.storage import dialects, history, leases
+from nscma_torch.storage import leases
 from nscma_torch.storage.database import next_seqs, pages
 from nscma_torch.storage.schema import episodes, jobs, recalls
 
@@ -317,61 +317,3 @@ def put_off(connection: Connection, user_id: str | None = None) -> bool:
 def _tried(user_id: str | None) -> ColumnElement[bool]:
     tried = (jobs.c.state == "failed") | (jobs.c.attempts > 0)
     return tried if user_id is None else tried & (jobs.c.user_id == user_id)
-
-
-def note_recalls(
-    connection: Connection, user_id: str, counts: Mapping[str, int], times: Mapping[str, int] | None = None
-) -> None:
-    """Queue recalls, by episode id, for the next counting, negative ones to take some off; ids that are gone are passed
-    over.
-
-    `times`: when each was last recalled (microseconds), where that is recorded.
-    """
-    insert = dialects.insert(connection, recalls)
-    more = {"count": recalls.c.count + insert.excluded.count}
-    for some in pages(sorted(counts)):
-        query = select(episodes.c.seq, episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
-        found = connection.execute(query.order_by(episodes.c.seq)).all()
-        rows = [{"episode_seq": seq, "user_id": user_id, "count": counts[id]} for seq, id in found]
-        history.note_recalls(connection, user_id, {seq: times[id] for seq, id in found if times and id in times})
-        if rows:
-            connection.execute(insert.on_conflict_do_update(index_elements=[recalls.c.episode_seq], set_=more), rows)
-
-
-def recalls_queued(connection: Connection, episode_seq: int) -> int:
-    """The recalls of a message that wait to be counted."""
-    return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
-
-
-def users_recalled(connection: Connection, owner: str) -> list[str]:
-    """The users whose recalls wait to be counted, by name, of those whose jobs are leased to an owner."""
-    own = leases.held_by(recalls.c.user_id, leases.JOBS, owner)
-    query = select(recalls.c.user_id).where(own).distinct().order_by(recalls.c.user_id)
-    return list(connection.execute(query).scalars())
-
-
-def count_recalls(connection: Connection, user_id: str, kind: str) -> int:
-    """Add a user's queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
-
-    Messages that were added with `infer=False` have no decision, and are never queued. Returns how many were queued.
-    """
-    rows = connection.execute(
-        select(
-            recalls.c.episode_seq,
-            recalls.c.count.label("times"),
-            episodes.c.accesses,
-            (episodes.c.decision.is_not(None) & ~episodes.c.encoded).label("waiting"),
-            episodes.c.stream_id,
-        )
-        .join(episodes, episodes.c.seq == recalls.c.episode_seq)
-        .where(recalls.c.user_id == user_id)
-        .order_by(recalls.c.episode_seq)
-    ).all()
-    queued = 0
-    for row in rows:
-        values = {"accesses": max(0, row.accesses + row.times)}
-        connection.execute(episodes.update().where(episodes.c.seq == row.episode_seq).values(**values))
-        if row.waiting:
-            queued += enqueue(connection, user_id, kind, [(row.stream_id, row.episode_seq)])
-    connection.execute(recalls.delete().where(recalls.c.user_id == user_id))
-    return queued

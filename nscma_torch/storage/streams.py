@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, select
 
 from nscma_torch.records import Scope
-from nscma_torch.storage import leases, unit_changes
-from nscma_torch.storage.database import next_seq
+from nscma_torch.storage import leases, unit_changes, user_versions
 from nscma_torch.storage.schema import streams, users
 
 # Statements of every message are made once: making one costs as much as running it.
@@ -22,7 +21,6 @@ _TOUCH = (
     .values(generation=users.c.generation + 1)
     .returning(users.c.generation, users.c.epoch)
 )
-_USER_VERSION = select(users.c.generation, users.c.epoch).where(users.c.user_id == bindparam("user_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def save(
     """Set what a stream carries. Call `touch_user` first: streams refer to users."""
     values = {
         "next_position": next_position,
-        "version": stream.version + 1 if stream.version else first_version(connection)["generation"],
+        "version": stream.version + 1 if stream.version else user_versions.first_version(connection)["generation"],
         "proxy_fingerprint": proxy_fingerprint,
         "proxy_state": proxy_state,
         "gate_state": gate_state,
@@ -114,32 +112,12 @@ def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -
 
     Which units changed is logged by what changes them; see `unit_changes`.
     """
-    epoch = {"epoch": new_epoch(connection)} if changed else {}
+    epoch = {"epoch": user_versions.new_epoch(connection)} if changed else {}
     touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()
     if touched is None:
-        connection.execute(users.insert().values(user_id=user_id, **first_version(connection)))
+        connection.execute(users.insert().values(user_id=user_id, **user_versions.first_version(connection)))
         leases.begin(connection, [user_id])
-        begun = version(connection, user_id)
+        begun = user_versions.version(connection, user_id)
         unit_changes.begin(connection, user_id, begun[0])
         return begun
     return touched.generation, touched.epoch
-
-
-def first_version(connection: Connection) -> dict[str, int]:
-    """The epoch and the generation that a new user begins with: above all that one who was erased has had.
-
-    A new stream takes its version from the same numbers, for the same reason.
-    """
-    epoch = new_epoch(connection)
-    return {"epoch": epoch, "generation": epoch << 32}
-
-
-def version(connection: Connection, user_id: str) -> tuple[int, int]:
-    """(generation, epoch) of what is stored of a user: what was read before one of them changed is out of date."""
-    row = connection.execute(_USER_VERSION, {"user_id": user_id}).first()
-    return (0, 0) if row is None else (row.generation, row.epoch)
-
-
-def new_epoch(connection: Connection) -> int:
-    """A number that no epoch of any user has had, so that a user who is erased and returns is not taken for the old."""
-    return next_seq(connection, "epochs")

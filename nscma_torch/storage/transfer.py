@@ -50,7 +50,7 @@ from nscma_torch.storage.schema import (
     users,
     vectors,
 )
-from nscma_torch.storage.streams import first_version
+from nscma_torch.storage.user_versions import first_version
 from nscma_torch.text.json_messages import metadata_json
 
 FORMAT = "nscma-export"

@@ -29,7 +29,7 @@ from nscma_torch.storage.index_postings import Posting, Postings
 from nscma_torch.storage.index_rows import Rows
 from nscma_torch.storage.index_view import CODED, IndexView
 from nscma_torch.storage.schema import units, vectors
-from nscma_torch.storage.streams import version
+from nscma_torch.storage.user_versions import version
 from nscma_torch.text.known_names import words_of
 
 _NEVER = np.iinfo(np.int64).max

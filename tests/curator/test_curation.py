@@ -7,7 +7,7 @@ from typing import Any
 from nscma_torch.curator.merging import propose
 from nscma_torch.records import Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import jobs, namespaces, streams
+from nscma_torch.storage import jobs, namespaces, user_versions
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.storage.statements import CURATE
 from tests.curator.conftest import Told
@@ -184,7 +184,7 @@ def test_what_waits_is_resolved_with_what_is_undone_or_merged(told: Told) -> Non
 
     def version() -> tuple[int, int]:
         with told.memory.components.database.read(ALL_USERS) as connection:
-            return streams.version(connection, "ada")
+            return user_versions.version(connection, "ada")
 
     told.tell(lives("Rome", "Konstantin"), lives("Rome", "Konstantyn"), at=1)
     told.hear(lives("Oslo"), at=2)

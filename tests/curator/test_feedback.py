@@ -10,7 +10,7 @@ from nscma_torch.curator.promotion import importance, promote
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
 from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes, history, jobs, streams, units
+from nscma_torch.storage import episodes, history, recall_queue, units, user_versions
 from nscma_torch.storage.clock import to_micros
 from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
@@ -29,7 +29,7 @@ def told_of(memory: Memory, key: str) -> tuple[Episode, list[float], int]:
     with memory.components.database.read(ALL_USERS) as connection:
         seq, episode = episodes.require(connection, "ada", key)
         weights = units.weights(connection, units.seqs_of_episode(connection, seq))
-        return episode, [one.importance for one in weights.values()], streams.version(connection, "ada")[0]
+        return episode, [one.importance for one in weights.values()], user_versions.version(connection, "ada")[0]
 
 
 def test_what_did_not_help_is_half_as_important_each_time(told: Told) -> None:
@@ -53,7 +53,7 @@ def test_what_helped_counts_as_recalled_three_times(told: Told) -> None:
     assert told.memory.history(key, user_id="ada")[-1].reason == "helpful"
     assert told_of(told.memory, key)[0].importance == before.importance
     with told.memory.components.database.write(ALL_USERS) as connection:
-        jobs.count_recalls(connection, "ada", "extract")
+        recall_queue.count_recalls(connection, "ada", "extract")
     assert told_of(told.memory, key)[0].accesses == 3
     for user, wrong in (("ada", "no such id"), ("eve", key)):
         with pytest.raises(NotFoundError):

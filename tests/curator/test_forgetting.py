@@ -13,7 +13,7 @@ from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.forgetting import fade, limit, retained, retained_fact, retention, strength
 from nscma_torch.curator.promotion import importance
 from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import episodes, streams
+from nscma_torch.storage import episodes, user_versions
 from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
@@ -110,7 +110,7 @@ def test_retention_and_strength_by_hand(told: Told) -> None:
 def test_forgetting_is_logged_and_heard_of_and_what_was_brought_back_stays(told: Told) -> None:
     def version() -> tuple[int, int]:
         with told.memory.components.database.read(ALL_USERS) as connection:
-            return streams.version(connection, "ada")
+            return user_versions.version(connection, "ada")
 
     told.tell(lives("Rome"), at=1)
     told.hear(at=2, agent="cook")

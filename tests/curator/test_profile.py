@@ -8,7 +8,7 @@ from nscma_torch.config import Curator as CuratorSection
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.records import ProfileLine, Statement
 from nscma_torch.relations import load_relations
-from nscma_torch.storage import namespaces, profiles, streams
+from nscma_torch.storage import namespaces, profiles, user_versions
 from nscma_torch.storage.database import ALL_USERS
 from tests.curator.conftest import Told
 from tests.storage.telling import day
@@ -55,13 +55,13 @@ def test_what_is_counted_are_the_lines_that_changed(told: Told) -> None:
     fill(told)
     assert written(told)[0] == 3
     with told.memory.components.database.read(ALL_USERS) as connection:
-        version = streams.version(connection, "ada")
+        version = user_versions.version(connection, "ada")
     assert written(told)[0] == 0
     with told.memory.components.database.read(ALL_USERS) as connection:
-        assert streams.version(connection, "ada") == version, "an unchanged profile is not written"
+        assert user_versions.version(connection, "ada") == version, "an unchanged profile is not written"
     assert written(told, profile_lines=1)[0] == 2, "two lines went"
     with told.memory.components.database.read(ALL_USERS) as connection:
-        assert streams.version(connection, "ada") > version
+        assert user_versions.version(connection, "ada") > version
     assert written(told)[0] == 2
     told.tell(Statement("Ben", "lives_in", "Rome"), at=40)
     assert 1 <= written(told)[0] <= 3

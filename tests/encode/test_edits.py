@@ -9,7 +9,7 @@ import pytest
 
 from nscma_torch.errors import NotFoundError
 from nscma_torch.memory import Memory
-from nscma_torch.storage import streams, unit_changes
+from nscma_torch.storage import unit_changes, user_versions
 from nscma_torch.storage.database import ALL_USERS
 from nscma_torch.text.hash_embedder import HashEmbedder
 from tests.helpers.noting import day, held, opener, say, tell
@@ -24,7 +24,7 @@ def noted(open_memory: Open, light_proxy: Any) -> Open:
 
 def version(memory: Memory) -> tuple[int, int]:
     with memory.components.database.read(ALL_USERS) as connection:
-        return streams.version(connection, "ada")
+        return user_versions.version(connection, "ada")
 
 
 def found(memory: Memory, query: str) -> list[str]:
@@ -143,14 +143,14 @@ def test_every_write_moves_the_version_of_its_user(noted: Open) -> None:
     key = say(memory, "A zebra.", 1).id
     memory.flush()
     with memory.components.database.read(ALL_USERS) as connection:
-        others = streams.version(connection, "bob")
+        others = user_versions.version(connection, "bob")
     for name, (deed, written, changed) in deeds(memory, key).items():
         generation, epoch = version(memory)
         deed()
         after = version(memory)
         assert (after[0] > generation, after[1] > epoch) == (written, changed), name
     with memory.components.database.read(ALL_USERS) as connection:
-        assert streams.version(connection, "bob") == others
+        assert user_versions.version(connection, "bob") == others
 
 
 def test_a_store_of_other_vectors_is_read_anew(noted: Open, open_memory: Open) -> None:

@@ -27,6 +27,7 @@ from nscma_torch.storage import (
     skills,
     streams,
     unit_changes,
+    user_versions,
 )
 from nscma_torch.storage.database import ALL_USERS, set_meta
 from nscma_torch.storage.decisions import NewDecision
@@ -420,7 +421,7 @@ def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> No
         with pytest.raises(InvalidInputError, match="not both"):
             memory.erase(user_id="ada", memory_id="a", skill_id=skill.id)
         with memory.components.database.read(ALL_USERS) as connection:
-            generation, epoch = streams.version(connection, "ada")
+            generation, epoch = user_versions.version(connection, "ada")
         if busy:  # another process reads: the rows go, the files are rewritten the next time
             with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
                 other.execute("BEGIN")
@@ -429,7 +430,7 @@ def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> No
                     memory.erase(user_id="ada", skill_id=skill.id)
         receipt = memory.erase(user_id="ada", skill_id=skill.id)
         with memory.components.database.read(ALL_USERS) as connection:
-            assert streams.version(connection, "ada")[1] > epoch
+            assert user_versions.version(connection, "ada")[1] > epoch
             assert unit_changes.since(connection, "ada", generation) is None, "other processes read all units anew"
         assert receipt.item_id == skill.id and receipt.found == 0 and receipt.rebuilt == ()
         assert {name: receipt.rows.get(name, 0) for name in ("skills", "units")} == dict.fromkeys(

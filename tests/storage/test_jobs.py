@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection
 
 from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs, leases, worker_health
+from nscma_torch.storage import jobs, leases, recall_queue, recalls, worker_health
 from nscma_torch.storage.database import ALL_USERS
 
 
@@ -159,27 +159,27 @@ def test_who_waits_longest_comes_first(connection: Connection) -> None:
     jobs.enqueue(connection, "ada", "other", [("one", None)])
     assert [waiting("extract", "other"), waiting("extract"), waiting("restate")] == [["bob", "ada"], ["bob"], []]
     ids = connection.exec_driver_sql("SELECT id FROM episodes").scalars()
-    jobs.note_recalls(connection, "ada", dict.fromkeys(ids, 1))
+    recalls.note_recalls(connection, "ada", dict.fromkeys(ids, 1))
     assert waiting("extract") == ["bob", "ada"]
 
 
 def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, memory: Memory) -> None:
     ids = [row[0] for row in connection.exec_driver_sql("SELECT id FROM episodes ORDER BY seq")]
-    jobs.note_recalls(connection, "ada", {ids[0]: 2, "gone": 5})
-    jobs.note_recalls(connection, "ada", {ids[0]: 1, ids[1]: 1})
-    jobs.note_recalls(connection, "bob", {ids[2]: 9})
+    recalls.note_recalls(connection, "ada", {ids[0]: 2, "gone": 5})
+    recalls.note_recalls(connection, "ada", {ids[0]: 1, ids[1]: 1})
+    recalls.note_recalls(connection, "bob", {ids[2]: 9})
     connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
-    jobs.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
+    recalls.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
     assert jobs.waiting(connection, SIZES)
-    assert jobs.users_recalled(connection, "host 1 x") == [], "only of users that are leased"
+    assert recall_queue.users_recalled(connection, "host 1 x") == [], "only of users that are leased"
     leases.begin(connection, ["bob"])
     leases.claim(connection, leases.JOBS, ["ada", "bob"], "host 1 x", now=0, until=100)
-    assert jobs.users_recalled(connection, "host 1 x") == ["ada"], "an id of another's is passed over"
-    assert jobs.count_recalls(connection, "bob", "extract") == 0
-    assert jobs.count_recalls(connection, "ada", "extract") == 1
+    assert recall_queue.users_recalled(connection, "host 1 x") == ["ada"], "an id of another's is passed over"
+    assert recall_queue.count_recalls(connection, "bob", "extract") == 0
+    assert recall_queue.count_recalls(connection, "ada", "extract") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]
-    assert jobs.users_recalled(connection, "host 1 x") == []
+    assert recall_queue.users_recalled(connection, "host 1 x") == []
     batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]

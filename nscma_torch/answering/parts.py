@@ -1,0 +1,44 @@
+"""The parts of a memory that answering a question needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from nscma_torch.config import Config
+from nscma_torch.protocols import LanguageTasks
+
+if TYPE_CHECKING:
+    from nscma_torch.retrieval.fact_qa import FactQA
+    from nscma_torch.retrieval.reader_qa import ReaderQA
+    from nscma_torch.retrieval.retriever import Retriever
+
+
+class Settled(Protocol):
+    """The outcome of reading a user's queued messages."""
+
+    def notes(self) -> tuple[str, ...]: ...
+
+
+class Settling(Protocol):
+    """Reads what a user said before a question of theirs is answered."""
+
+    def settle(self, user_id: str) -> Settled: ...
+
+
+class Parts(Protocol):
+    """Configured parts, each made on first use."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def tasks(self) -> LanguageTasks: ...
+    @property
+    def embedded_tasks(self) -> LanguageTasks: ...
+    @property
+    def fact_qa(self) -> FactQA: ...
+    @property
+    def reader_qa(self) -> ReaderQA | None: ...
+    @property
+    def retriever(self) -> Retriever: ...
+    @property
+    def settling(self) -> Settling: ...
