@@ -39,9 +39,7 @@ def from_messages(
     return replace(answer, trace=(*found.trace, *answer.trace)), found.hits[:top_k]
 
 
-def retrieved(
-    parts: Parts, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None
-) -> Retrieved:
+def retrieved(parts: Parts, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None) -> Retrieved:
     """What an answer is made of: the hits, or with `retrieval.answering = "memory-doc"` the messages behind them."""
     found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
     if parts.config.retrieval.answering == "memory-doc":

@@ -11,8 +11,9 @@ from nscma_torch.records import OF_ONE_MESSAGE, ROLES, Scope, Status, UnitKind
 from nscma_torch.storage.fact_schema import fact_namespaces
 from nscma_torch.storage.hierarchies import hierarchy_id
 from nscma_torch.storage.namespaces import namespace_id
-from nscma_torch.storage.schema import episodes, hierarchies, jobs, metadata, node_units, streams, unit_sources, units
+from nscma_torch.storage.schema import episodes, hierarchies, jobs, node_units, streams, unit_sources, units
 from nscma_torch.storage.streams import stream_id_of
+from nscma_torch.storage.tables import all_tables
 
 _E, _U, _S = episodes.c, units.c, streams.c
 _SCOPE = ("user_id", "agent_id", "run_id")
@@ -30,7 +31,7 @@ def problems(connection: Connection, users: Collection[str] | None = None) -> li
 
 def _references(rows: _Rows) -> Iterator[str]:
     """Every foreign key leads to a row of the same user."""
-    for table in metadata.sorted_tables:
+    for table in all_tables().sorted_tables:
         if "user_id" not in table.c:
             continue
         for key in sorted(table.foreign_keys, key=lambda key: key.parent.name):

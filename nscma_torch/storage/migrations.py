@@ -1,8 +1,8 @@
 """Numbered migrations: a new store gets today's tables at once, an older one is upgraded step by step.
 
-To change the schema: change the file of its tables (`schema.py`, `fact_schema.py`, `derived_schema.py`,
-`record_schema.py`), raise `SCHEMA_VERSION`, and add to `STEPS` a function that makes the same change to a store of the
-version before, in SQLite and in PostgreSQL. All steps of one opening run in one transaction.
+To change the schema: change the module of its tables (`tables.MODULES`), raise `SCHEMA_VERSION`, and add to `STEPS` a
+function that makes the same change to a store of the version before, in SQLite and in PostgreSQL. All steps of one
+opening run in one transaction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, DDLElement, create_mock_engine
 
 from nscma_torch.errors import StoreVersionError
-from nscma_torch.storage import schema, store_path
+from nscma_torch.storage import schema, store_path, tables
 
 STEPS: dict[int, Callable[[Connection], None]] = {}  # by the version that a step starts from
 
@@ -46,7 +46,7 @@ def _definitions() -> tuple[str, ...]:
         written.append(str(definition.compile(dialect=engine.dialect)))
 
     engine = create_mock_engine("sqlite://", write)
-    schema.metadata.create_all(engine, checkfirst=False)
+    tables.all_tables().create_all(engine, checkfirst=False)
     return tuple(written)
 
 

@@ -29,6 +29,7 @@ from nscma_torch.extras import require
 from nscma_torch.storage import connections, postgres_schema, vector_index
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.storage.postgres_address import parse
+from nscma_torch.storage.tables import all_tables
 from nscma_torch.storage.turn_queue import WRITERS, turn_of
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -130,7 +131,7 @@ class PostgresDatabase(Database):
         """
         with self._translated(), self._engine.connect() as connection:
             free = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for name in postgres_schema.TABLE_NAMES:
+            for name in all_tables().tables:
                 free.exec_driver_sql(f'VACUUM "{name}"')
 
     def index_vectors(self, *, memory: str | None = None) -> bool:

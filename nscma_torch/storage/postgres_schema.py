@@ -6,17 +6,12 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema, CreateSequence, Sequence
 
 from nscma_torch.errors import NotFoundError, StoreAccessError, StoreFormatError
-from nscma_torch.storage import derived_schema, fact_schema, migrations, record_schema
+from nscma_torch.storage import migrations
 from nscma_torch.storage.database import get_meta, sequence_of, set_meta
-from nscma_torch.storage.schema import SCHEMA_VERSION, metadata
+from nscma_torch.storage.schema import SCHEMA_VERSION
+from nscma_torch.storage.tables import all_tables
 
-TABLE_NAMES = tuple(metadata.tables)
-_COUNTERS = (
-    *("episodes", "units", "history", "jobs", "epochs", "hierarchy_versions"),
-    *(table.name for table in fact_schema.TABLES if "seq" in table.c),
-    *(table.name for table in derived_schema.DERIVED_TABLES if "seq" in table.c),
-    *(table.name for table in record_schema.RECORD_TABLES if "seq" in table.c),
-)
+_COUNTERS = ("epochs", "hierarchy_versions")  # beside the row numbers of tables
 _VERSION = "schema_version"  # in the table meta
 _OWN_USER = "user_id = (SELECT current_setting('nscma.user_id', true))"
 _ALL_USERS = "(SELECT current_setting('nscma.all_users', true)) = 'on'"
@@ -43,7 +38,7 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
     tables = set(there.get_table_names(schema=schema))
     if not tables:
         connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
-        metadata.create_all(connection)
+        all_tables().create_all(connection)
     elif not {"meta", "episodes", "units"} <= tables:
         raise StoreFormatError(f"the schema of {name} holds tables of another program; name another with ?schema=")
     else:
@@ -52,15 +47,20 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
         if version == SCHEMA_VERSION:
             return
         migrations.upgrade(connection, name, version)
-    for counter in dict.fromkeys(_COUNTERS):
+    for counter in (*_numbered(), *_COUNTERS):
         connection.execute(CreateSequence(Sequence(sequence_of(counter)), if_not_exists=True))
     set_meta(connection, _VERSION, str(SCHEMA_VERSION))
     _secure(connection)
 
 
+def _numbered() -> list[str]:
+    """Names of the tables whose rows are numbered by a sequence."""
+    return [table.name for table in all_tables().sorted_tables if "seq" in table.c]
+
+
 def _secure(connection: Connection) -> None:
     """Row-level security on every table, for its owner as well."""
-    for table in metadata.tables.values():
+    for table in all_tables().tables.values():
         own = _OWN_USER if "user_id" in table.c else _SHARED.get(table.name)
         if own is None:
             continue

@@ -8,8 +8,6 @@ structured records in `record_schema`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -23,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from nscma_torch.storage.dialects import Integer, Text, Vector
+from nscma_torch.storage.dialects import Integer, Text
 
 SCHEMA_VERSION = 14
 

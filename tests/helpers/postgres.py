@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, make_url
 
-from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
+from nscma_torch.storage.postgres_schema import grant
+from nscma_torch.storage.tables import all_tables
 
 ROLE = "nscma_app"
 _TEMPLATE = "nscma_template"
@@ -78,7 +79,9 @@ class Server:
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
             connection.execute(others, (name, connection.info.backend_pid))
             connection.execute("SET session_replication_role = replica")  # no foreign key is checked
-            connection.execute("; ".join(f'DELETE FROM nscma."{table}"' for table in TABLE_NAMES if table != "meta"))
+            connection.execute(
+                "; ".join(f'DELETE FROM nscma."{table}"' for table in all_tables().tables if table != "meta")
+            )
             connection.execute("DELETE FROM nscma.meta WHERE key <> 'schema_version'")
             sequences = "SELECT setval(c.oid, 1, false) FROM pg_class c WHERE c.relkind = 'S'"
             connection.execute(f"{sequences} AND c.relnamespace = 'nscma'::regnamespace")

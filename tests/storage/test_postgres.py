@@ -30,9 +30,10 @@ from nscma_torch.storage import leases, streams, worker_health
 from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE
 from nscma_torch.storage.postgres_address import parse
 from nscma_torch.storage.postgres_database import PostgresDatabase
-from nscma_torch.storage.postgres_schema import TABLE_NAMES, grant
+from nscma_torch.storage.postgres_schema import grant
 from nscma_torch.storage.schema import metadata, vectors
 from nscma_torch.storage.store_path import name_of
+from nscma_torch.storage.tables import all_tables
 from tests.conftest import LIGHT
 from tests.helpers.postgres import ROLE, Server
 
@@ -123,7 +124,7 @@ def test_every_table_is_behind_the_wall(postgres_server: Server, address: str) -
         walled = set(connection.exec_driver_sql(forced).scalars())
         tables = set(connection.exec_driver_sql(query.format("true")).scalars())
     engine.dispose()
-    assert tables == set(TABLE_NAMES)
+    assert tables == set(all_tables().tables)
     assert tables - walled == {"counters", "workers"}
 
 
@@ -375,7 +376,7 @@ def everything(address: str, user: str | None) -> str:
     with engine.begin() as connection:
         setting = "SET LOCAL nscma.all_users = 'on'" if user is None else f"SET LOCAL nscma.user_id = '{user}'"
         connection.exec_driver_sql(setting)
-        for name in TABLE_NAMES:
+        for name in all_tables().tables:
             said += [str(row).lower() for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')]
     engine.dispose()
     return "\n".join(said)
