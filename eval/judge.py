@@ -28,9 +28,9 @@ from rich.console import Console
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.reporting.results import AGREEMENT, Judged, Line, agreement_of, raw_lines, read_lines
-from nscma_torch.config import load_config, read_toml
-from nscma_torch.device import torch_device
-from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
+from nscma_torch.core.config import load_config, read_toml
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, NscmaError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from eval.reporting.board import Run, boards
 from eval.reporting.board_page import html
 from eval.reporting.results import load
-from nscma_torch.errors import NscmaError
+from nscma_torch.core.errors import NscmaError
 
 TITLE = "Memory systems by task"
 

@@ -23,7 +23,7 @@ from eval.reporting import babilong, classes, differences, grid, origin, overvie
 from eval.reporting.report_part import Options, Part, known, read
 from eval.reporting.results import Results, load
 from eval.reporting.scores import interval_note
-from nscma_torch.errors import ConfigError, NscmaError
+from nscma_torch.core.errors import ConfigError, NscmaError
 
 OPTIONS: Mapping[str, Options] = {
     "babilong": babilong.Babilong(),

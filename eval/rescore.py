@@ -21,7 +21,7 @@ from eval.harness.raw_lines import RESULTS, write_results
 from eval.harness.run_record import RECORD, provenance
 from eval.harness.sample_run import digest, scores_of
 from eval.reporting.results import read_lines, read_run
-from nscma_torch.errors import InvalidInputError, NscmaError
+from nscma_torch.core.errors import InvalidInputError, NscmaError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]
 

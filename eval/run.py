@@ -52,7 +52,7 @@ from eval.harness.run_record import RunRecord, alone, check_config
 from eval.harness.sample_run import Group, Stopped, failed, head, left, measured, seed_all, unasked
 from eval.harness.shared_components import Equipment, equipped
 from eval.report import check as check_report
-from nscma_torch.errors import ConfigError, NscmaError, StoreFullError
+from nscma_torch.core.errors import ConfigError, NscmaError, StoreFullError
 
 MakeTask = Callable[[Mapping[str, Any], Path], Task]
 MakeSystem = Callable[[Mapping[str, Any], Shared], System]

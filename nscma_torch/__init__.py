@@ -14,25 +14,14 @@ if TYPE_CHECKING:
         personalized_pagerank,
         update_split,
     )
-    from nscma_torch.aio import AsyncMemory
-    from nscma_torch.buffer import Gating, SurpriseGate, SurpriseGateState
-    from nscma_torch.config import Config, load_config
+    from nscma_torch.api.async_memory import AsyncMemory
+    from nscma_torch.api.memory import Memory
     from nscma_torch.controller.controller import Controller
     from nscma_torch.controller.learning import Learnt
     from nscma_torch.controller.trace import ControllerAnswer
-    from nscma_torch.encode.replay import Redecision
-    from nscma_torch.errors import NscmaError
-    from nscma_torch.integrations.pyg import EgoSplit, LabelPropagation
-    from nscma_torch.memory import Memory
-    from nscma_torch.neural import (
-        AttachedMemory,
-        NeuralMemory,
-        NeuralMemoryState,
-        Recalled,
-        RetrievalMemory,
-        attach_memory,
-    )
-    from nscma_torch.records import (
+    from nscma_torch.core.config import Config, load_config
+    from nscma_torch.core.errors import NscmaError
+    from nscma_torch.core.records import (
         Added,
         Answer,
         CuratorDecision,
@@ -55,25 +44,36 @@ if TYPE_CHECKING:
         Unit,
         WorkerHealth,
     )
-    from nscma_torch.relations import Relation, Schema, load_relations
-    from nscma_torch.storage.derived_texts import DerivedText
-    from nscma_torch.storage.sessions import Session
-    from nscma_torch.storage.skills import Skill
+    from nscma_torch.curator.store.derived_texts import DerivedText
+    from nscma_torch.episodic.log.sessions import Session
+    from nscma_torch.features.skills.rows import Skill
+    from nscma_torch.ingest.replay import Redecision
+    from nscma_torch.integrations.pyg import EgoSplit, LabelPropagation
+    from nscma_torch.neural import (
+        AttachedMemory,
+        NeuralMemory,
+        NeuralMemoryState,
+        Recalled,
+        RetrievalMemory,
+        attach_memory,
+    )
+    from nscma_torch.reading.relations import Relation, Schema, load_relations
+    from nscma_torch.surprise import Gating, SurpriseGate, SurpriseGateState
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "AsyncMemory": "nscma_torch.aio",
-    "Config": "nscma_torch.config",
-    "load_config": "nscma_torch.config",
+    "AsyncMemory": "nscma_torch.api.async_memory",
+    "Config": "nscma_torch.core.config",
+    "load_config": "nscma_torch.core.config",
     "Controller": "nscma_torch.controller.controller",
     "ControllerAnswer": "nscma_torch.controller.trace",
     "Learnt": "nscma_torch.controller.learning",
-    "NscmaError": "nscma_torch.errors",
+    "NscmaError": "nscma_torch.core.errors",
     **dict.fromkeys(("EgoSplit", "LabelPropagation"), "nscma_torch.integrations.pyg"),
-    "Redecision": "nscma_torch.encode.replay",
-    "Memory": "nscma_torch.memory",
-    **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.buffer"),
+    "Redecision": "nscma_torch.ingest.replay",
+    "Memory": "nscma_torch.api.memory",
+    **dict.fromkeys(("Gating", "SurpriseGate", "SurpriseGateState"), "nscma_torch.surprise"),
     **dict.fromkeys(
         ("AttachedMemory", "NeuralMemory", "NeuralMemoryState", "Recalled", "RetrievalMemory", "attach_memory"),
         "nscma_torch.neural",
@@ -84,12 +84,12 @@ _HOME = {
             *("Fact", "Hit", "HistoryEvent", "Message", "Node", "Scope", "SleepReport", "Statement", "Stats", "Unit"),
             *("MemoryRecord", "ProfileLine", "WorkerHealth"),
         ),
-        "nscma_torch.records",
+        "nscma_torch.core.records",
     ),
-    **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.relations"),
-    "DerivedText": "nscma_torch.storage.derived_texts",
-    "Session": "nscma_torch.storage.sessions",
-    "Skill": "nscma_torch.storage.skills",
+    **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.reading.relations"),
+    "DerivedText": "nscma_torch.curator.store.derived_texts",
+    "Session": "nscma_torch.episodic.log.sessions",
+    "Skill": "nscma_torch.features.skills.rows",
     **dict.fromkeys(
         ("PersonaGraph", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
         "nscma_kernels",

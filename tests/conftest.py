@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch import components
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage import opening
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api import components
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import opening
+from nscma_torch.core.records import Message
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers import postgres, shared_readings, shared_statements
 
 LIGHT: dict[str, Any] = {

@@ -64,7 +64,7 @@ def follow(tree: Path, *arguments: str) -> str:
 
 LIBRARY = """
 import json
-import nscma_torch.retrieval.strategies.newest, nscma_torch.llm.engines.function as function
+import nscma_torch.search.strategies.newest, nscma_torch.llm.engines.function as function
 from nscma_torch import Memory, load_relations
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 import nscma_torch
 from nscma_torch.cli.options import app
-from nscma_torch.config import Config, Section, default_toml
+from nscma_torch.core.config import Config, Section, default_toml
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.file_revisions import Revised, revise
-from nscma_torch.memory import Memory
-from nscma_torch.text.file_readers import read_messages
+from nscma_torch.api.file_revisions import Revised, revise
+from nscma_torch.api.memory import Memory
+from nscma_torch.text.files.file_readers import read_messages
 
 Add = Callable[..., Revised]
 JANUARY = "2026-01-01T10:00:00+00:00"

@@ -10,7 +10,7 @@ import pytest
 
 FORKS = """
 import os, threading
-import nscma_torch.memory
+import nscma_torch.api.memory
 import torch
 torch.set_num_threads(2)
 

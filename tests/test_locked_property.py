@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nscma_torch.locked_property import locked_cached_property
+from nscma_torch.core.locked_property import locked_cached_property
 
 
 class Components:

@@ -19,7 +19,7 @@ from typing import Any
 
 import nscma_torch
 from nscma_torch.reading import chinese_forms, cues
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 ROOT = Path(nscma_torch.__file__).parent
 SKIPPED = (".examples", ".demo", ".cli", ".integrations", ".__main__", ".postgres", ".doctor", ".bulk", ".vllm")

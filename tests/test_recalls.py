@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from nscma_torch.recalls import Recalls
-from nscma_torch.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.search.recalls import Recalls
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nscma_torch import Memory
-from nscma_torch.errors import ConfigError
-from nscma_torch.relations import load_relations
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.reading.relations import load_relations
 
 SCHEMA = load_relations()
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
 def test_every_tensor_is_read(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from nscma_torch.rendezvous import worker_of
-from nscma_torch.user_shares import UserShare
+from nscma_torch.core.jobs.rendezvous import worker_of
+from nscma_torch.core.jobs.user_shares import UserShare
 
 USERS = [f"user {number}" for number in range(3000)]
 WORKERS = ["a 1 x", "a 2 y", "b 1 z"]

@@ -15,7 +15,7 @@ import torch
 
 from eval.caches.cached_time import KeptTime
 from eval.caches.vector_log import VectorLog
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 
 _MEMORY = 2 << 30  # bytes of vectors
 _DISK = 64 << 30

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 
 from eval.caches.cached_time import KeptTime
-from nscma_torch.config import Config
-from nscma_torch.device import torch_device
+from nscma_torch.core.config import Config
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.records import Extraction, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.fact_changes import FactChanges
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.reading.reader import shared_reader
-from nscma_torch.records import Extraction, Unit
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.text.embedder import precision
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.text.embedders.embedder import precision
 
 _MOST = 50_000  # texts; the oldest go first
 _Kept = tuple[Extraction, float]  # and the seconds that it took

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from eval.caches.cached_time import KeptTime
 from eval.harness.machine import unfinished
-from nscma_torch.protocols import Proxy, StreamScore
+from nscma_torch.core.protocols import Proxy, StreamScore
 
 _MEMORY = 512 << 20  # bytes
 _DISK = 16 << 30

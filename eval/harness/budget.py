@@ -24,7 +24,7 @@ from eval.harness.progress import span
 from eval.harness.ranks import Ranks
 from eval.harness.raw_lines import Key
 from eval.harness.sample_run import Group, left
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 _SECONDS = (3600.0, 60.0, 1.0)  # of h, m, s
 _LAST = "last round"

@@ -17,9 +17,9 @@ from typing import Any, Literal, Protocol
 from eval.caches.cached_time import KeptTime
 from eval.caches.extraction_cache import ExtractionCache
 from eval.caches.sample_cache import AtHand
+from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.protocols import Embedder, Proxy
-from nscma_torch.records import Message
 
 
 @dataclass(frozen=True)

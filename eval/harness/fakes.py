@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Answer, Extraction, Hit, Unit
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import Answer, Extraction, Hit, Unit
 
 
 @dataclass(frozen=True)

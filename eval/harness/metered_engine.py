@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 

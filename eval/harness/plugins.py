@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 
 def is_plugin(kind: str) -> bool:

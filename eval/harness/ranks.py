@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.distributed import HashStore, PrefixStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 _OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _KINDS = ("GROUP_", "ROLE_", "TORCHELASTIC_")

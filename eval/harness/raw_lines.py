@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from eval.harness.machine import unfinished
-from nscma_torch.errors import MalformedInputError, StoreBusyError, StoreFullError
+from nscma_torch.core.errors import MalformedInputError, StoreBusyError, StoreFullError
 
 RESULTS = "results.jsonl"
 _RAW = "raw-*.jsonl"

@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.systems.options import merged
-from nscma_torch.config import read_toml
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import read_toml
+from nscma_torch.core.errors import ConfigError
 
 _KEYS = ("seed", "memory", "tasks", "systems")
 _LATER = ("title", "report", "judge")

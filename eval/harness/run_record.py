@@ -19,7 +19,7 @@ import torch
 from eval.harness.machine import cpu_name, unfinished
 from eval.harness.raw_lines import holds_any
 from eval.harness.run_config import RunConfig
-from nscma_torch.errors import ConfigError, StoreBusyError
+from nscma_torch.core.errors import ConfigError, StoreBusyError
 
 RECORD = "run.json"
 _PACKAGES = ("torch", "transformers", "nscma_torch")

@@ -19,7 +19,7 @@ import torch
 from eval.caches.cached_time import KeptTime
 from eval.harness.contract import Cost, Question, Reply, Sample, Session, System, Task
 from eval.harness.raw_lines import Key
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     EngineUnavailableError,
     JobError,

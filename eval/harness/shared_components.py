@@ -22,13 +22,13 @@ from eval.harness.metered_engine import MeteredEngine
 from eval.readers.embedded_reader import EmbeddedReader
 from eval.readers.prompted_reader import PromptedReader
 from nscma_kernels import native_dtype
-from nscma_torch.config import Config, load_config
-from nscma_torch.device import torch_device
+from nscma_torch.api.models import load_proxy
+from nscma_torch.core.config import Config, load_config
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.models import load_proxy
-from nscma_torch.protocols import Proxy
-from nscma_torch.records import Message
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.embedders.embedder import load_embedder
 
 
 @dataclass(frozen=True)

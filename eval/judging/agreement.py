@@ -16,7 +16,7 @@ from rich.table import Table
 from eval.judging.verdicts import Case, Judgement, Verdict, judge, prompt_sha256
 from eval.metrics.answer_metrics import exact_match, token_f1
 from eval.reporting.measures import share
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine
 
 SAMPLE = Path(__file__).parents[1] / "data" / "judge_sample.jsonl"

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill, schema_of
 from nscma_torch.llm.prompts.quoting import quoted

@@ -20,9 +20,10 @@ from torch import Tensor
 
 from eval.tasks.corpus import Span
 from nscma_torch import Memory
-from nscma_torch.records import Hit, Unit
-from nscma_torch.storage import hierarchies, packed_vectors, units
-from nscma_torch.storage.schema import units as unit_table
+from nscma_torch.core.records import Hit, Unit
+from nscma_torch.episodic.index import packed_vectors, units
+from nscma_torch.episodic.index.unit_schema import units as unit_table
+from nscma_torch.hierarchy.store import hierarchies
 
 OPENED = 10  # summaries in a row that are opened together
 

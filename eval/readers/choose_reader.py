@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from nscma_torch.config import load_config
-from nscma_torch.device import torch_device
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import load_config
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Statement, Unit
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
-from nscma_torch.records import Statement, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.reading.relations import Schema
 
 _BATCH = 64  # messages that are read at once
 

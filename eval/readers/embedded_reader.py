@@ -24,8 +24,8 @@ from eval.readers.option_choice import supported_option
 from eval.readers.query_summary import query_summary
 from eval.readers.reader_passages import as_said, known, said_at
 from nscma_torch import Memory, load_config
-from nscma_torch.errors import JobError
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import Embedder
 
 _MOST_HITS = 10  # that an option of a multiple choice is looked for in
 _MOST_LISTS = 1000  # of passages that are kept; about a megabyte each

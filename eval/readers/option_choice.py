@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from eval.readers.reader_passages import readable
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 

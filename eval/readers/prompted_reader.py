@@ -20,7 +20,7 @@ from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import answer_form
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 _LONGEST = 32  # characters of a token, on average over a prompt, at most
 _WORDS_OF_TOKEN = 0.6  # of a summary that is asked for, so that it and its form end within `max_tokens`

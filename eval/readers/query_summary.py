@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eval.readers.reader_passages import readable
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.extractive_summary import covering_sentences
 from nscma_torch.reading.passage import first_words
 from nscma_torch.text.sentences import split_sentences

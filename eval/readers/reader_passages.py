@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from eval.harness.contract import Passage
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.passage import first_words
 
 _WORDS = 120  # of a text that are embedded, where the embedder reads so many

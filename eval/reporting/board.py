@@ -21,7 +21,7 @@ from eval.reporting.metric_directions import better
 from eval.reporting.origin import embedder_of, engine_of
 from eval.reporting.results import JUDGED, Line, Results, halved
 from eval.reporting.scores import difference, score
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 HALVES = ("odd", "all")
 _RECALL = "recall@"  # how the names of evidence recall begin

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from eval.reporting.results import Results
 from eval.reporting.tables import Table
-from nscma_torch.config import Section, override
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Section, override
+from nscma_torch.core.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from eval.harness.raw_lines import holds_raw, read_all
 from eval.judging.agreement import Agreement
 from eval.reporting.metric_directions import failed, worst
-from nscma_torch.errors import InvalidInputError, MalformedInputError
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError
 
 HALVES = ("even", "odd", "all")
 JUDGED = "ACC-L"  # the metric that `eval.judge` adds: the share that a language model judges right, as CAM names it

@@ -17,8 +17,8 @@ from eval.reporting.report_part import Figure, Options, Part, known, option_at
 from eval.reporting.results import Results, halved
 from eval.reporting.scores import score
 from eval.reporting.tables import Cell, Shown, Table, slug
-from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import ConfigError
 
 
 class Sweep(Section):

@@ -34,12 +34,12 @@ from eval.systems.documents import RANKED, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.text_nodes import rows_by
-from nscma_torch.config import Section
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.protocols import Embedder
 from nscma_torch.reading.cues import find_cues
 from nscma_torch.reading.extractive_summary import extract_summary
-from nscma_torch.retrieval.lexical import idf
+from nscma_torch.search.lexical import idf
 from nscma_torch.text.terms import terms
 
 _WORDS = 30  # of a context

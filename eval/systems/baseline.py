@@ -14,9 +14,9 @@ from eval.harness.contract import Cost, Keep, Passage, Reply, Session, Shared
 from eval.harness.metered_engine import MeteredEngine
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED, default_chunker, passages_of, places_of
-from nscma_torch.config import Section
+from nscma_torch.core.config import Section
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.records import Message
 
 
 @dataclass(frozen=True)

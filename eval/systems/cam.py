@@ -18,8 +18,8 @@ from eval.harness.contract import Shared
 from eval.systems.memories import MemorySystem
 from eval.systems.nscma import NscmaOptions, nscma
 from eval.systems.options import merged, options_of
-from nscma_torch.config import Section
-from nscma_torch.text.documents import BLOCK_CHARS
+from nscma_torch.core.config import Section
+from nscma_torch.text.files.documents import BLOCK_CHARS
 
 
 class CamOptions(Section):

@@ -32,7 +32,7 @@ from eval.systems.search import make_search
 from eval.systems.structural_memory import make_structures
 from eval.systems.window import make_full_context, make_last_turns, make_sliding_window
 from eval.systems.zep import make_zep
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingProxyType(
     {

@@ -20,8 +20,8 @@ from eval.systems.graph_elements import Element, ElementGraph
 from eval.systems.language import Language, listed
 from eval.systems.leiden_levels import Community
 from eval.systems.text_nodes import TextNode
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.protocols import Embedder
 from nscma_torch.reading.extractive_summary import extract_summary
 
 _REPORT = (

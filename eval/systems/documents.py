@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from eval.harness.contract import Passage
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Message
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Message
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.documents import BLOCK_CHARS, text_messages
+from nscma_torch.text.files.documents import BLOCK_CHARS, text_messages
 from nscma_torch.text.sentences import split_sentences
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)  # when messages without a time are stored: before every question

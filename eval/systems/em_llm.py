@@ -31,9 +31,9 @@ from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.documents import RANKED, said, said_by
 from eval.systems.event_boundaries import Metric, refined
 from eval.systems.options import options_of
-from nscma_torch.buffer.surprise import nats_per_byte
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder, Proxy
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.surprise.measurement import nats_per_byte
 from nscma_torch.text.segmentation import mean_surprise, surprise_peaks
 from nscma_torch.text.sentences import split_sentences
 

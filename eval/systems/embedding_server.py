@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from eval.systems.documents import embed_beginnings
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 
 _POLL = 0.1  # seconds after which it may notice that it is to end
 

@@ -32,9 +32,9 @@ from eval.systems.documents import RANKED, embed_beginnings, said
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, as_unit, leaves_below, ranked_leaves, said_by
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
-from nscma_torch.storage.scaled_search import scaled
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.episodic.index.scaled_search import scaled
 
 
 class GenerativeAgentsOptions(Section):

@@ -44,9 +44,9 @@ from eval.systems.language import Language, numbered
 from eval.systems.leiden_levels import Community, at_level, leiden_levels
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, leaves_below, ranked_leaves, rows_by, said_by
-from nscma_torch.config import Section
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.protocols import Embedder
 
 _MAP = (
     "You get a question and numbered reports on parts of what was read. points: what the reports tell towards the "

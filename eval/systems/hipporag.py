@@ -28,9 +28,9 @@ from eval.systems.documents import embed_beginnings, said, said_by
 from eval.systems.language import EntitiesForm, Language
 from eval.systems.options import options_of
 from eval.systems.phrase_graph import PhraseGraph
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
-from nscma_torch.reading.capitalised import NAME
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.text.capitalised import NAME
 from nscma_torch.text.known_names import words_of
 from nscma_torch.text.terms import terms
 

@@ -37,8 +37,8 @@ from eval.systems.documents import embed_beginnings, said, said_by
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.phrase_graph import PhraseGraph
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 _RECOGNIZE = (
     "You are given a question and numbered statements that a search has found. Give the numbers of the statements that "

@@ -33,9 +33,9 @@ from eval.systems.language import Language
 from eval.systems.memory_collection import MemoryCollection, unit_and_before
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, leaves_below
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Statement, ToldFact
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Statement, ToldFact
 
 
 class LangMemOptions(Section):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field, create_model
 
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.relations import Schema
+from nscma_torch.reading.relations import Schema
 
 _MOST = 10  # operations on one exchange
 MANAGE = """You keep the long-term memory of a conversation. You get the newest exchange, the profiles of those it \

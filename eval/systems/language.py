@@ -18,9 +18,10 @@ from pydantic import Field, create_model
 from eval.caches.extraction_cache import KeptExtractions, schema_of
 from eval.harness.contract import Passage, Shared
 from eval.systems.documents import UNDATED, said
-from nscma_torch.config import load_config
-from nscma_torch.encode.open_triples import opened
-from nscma_torch.errors import EngineError, EngineRefusedError
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import EngineError, EngineRefusedError
+from nscma_torch.core.records import Hit, Scope, Unit
+from nscma_torch.extraction.open_triples import opened
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
@@ -29,7 +30,6 @@ from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import Hit, Scope, Unit
 
 FormT = TypeVar("FormT", bound=ReplyForm)
 ItemT = TypeVar("ItemT")

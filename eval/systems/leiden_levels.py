@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ from eval.systems.documents import embed_beginnings, said
 from eval.systems.language import Language, numbered
 from eval.systems.memory_collection import MemoryCollection, unit_and_before
 from eval.systems.options import options_of
-from nscma_torch.config import Section
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import ToldFact
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import ToldFact
 
 _SUMMARIZE = (
     "Write the summary of a conversation so far. The first text is the summary of what came before, where there is "

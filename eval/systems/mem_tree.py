@@ -36,8 +36,8 @@ from eval.systems.documents import RANKED, embed_beginnings, said, said_by
 from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, ranked_leaves
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 _MERGE = (
     "Write one text that says what the existing information and the new information say together, the most important "

@@ -38,8 +38,8 @@ from eval.systems.memgpt_functions import Block
 from eval.systems.memgpt_storage import Storage
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, ranked_leaves, rows_by
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 _SUMMARIZE = (
     "Write the summary of a conversation so far. The first text is the summary of what came before, where there is "

@@ -10,8 +10,8 @@ from eval.harness.contract import Passage
 from eval.systems.documents import beginnings, embed_beginnings, said
 from eval.systems.plain_retrieval import PlainSearch
 from eval.systems.text_nodes import TextNode
-from nscma_torch.protocols import Embedder
-from nscma_torch.retrieval.lexical import idf
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.search.lexical import idf
 from nscma_torch.text.terms import query_terms, terms
 
 

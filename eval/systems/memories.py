@@ -29,15 +29,15 @@ from eval.systems.files import folder_bytes
 from eval.systems.options import merged
 from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
 from nscma_torch import Memory, load_config
-from nscma_torch.config import Answer, Config, Controller, Llm, Retrieval, Section, override
-from nscma_torch.curator.curation import Curator
-from nscma_torch.errors import ConfigError, JobError
+from nscma_torch.core.config import Answer, Config, Controller, Llm, Retrieval, Section, override
+from nscma_torch.core.errors import ConfigError, JobError
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Hit, Message, UnitKind
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Hit, Message, UnitKind
-from nscma_torch.relations import open_schema
-from nscma_torch.text.documents import BLOCK_CHARS
+from nscma_torch.reading.relations import open_schema
+from nscma_torch.semantic.timeline.curation import Curator
+from nscma_torch.text.files.documents import BLOCK_CHARS
 
 USER = "reader"
 RUN = "conversation"  # whose stream the messages are, and which the controller goes on with

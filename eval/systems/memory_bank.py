@@ -39,8 +39,8 @@ from eval.systems.language import Language
 from eval.systems.memory_bank_days import Days, day_of, joined
 from eval.systems.options import options_of
 from eval.systems.text_nodes import TextNode, as_passage, ranked_leaves, said_by
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 Formula = Literal["paper", "reference"]
 

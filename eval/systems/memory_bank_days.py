@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from eval.harness.contract import Passage
 from eval.systems.language import Language, units_of
 from eval.systems.text_nodes import TextNode, as_unit, leaves_below
-from nscma_torch.records import SourcedLine, Unit, UnitKind
+from nscma_torch.core.records import SourcedLine, Unit, UnitKind
 
 
 def day_of(time: datetime | None) -> date | None:

@@ -13,9 +13,9 @@ from eval.systems.baseline import Found
 from eval.systems.documents import RANKED, embed_beginnings
 from eval.systems.language import units_of
 from eval.systems.text_nodes import TextNode, as_passage, as_unit, leaves_below, ranked_leaves, said_by
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import ToldFact, Unit
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import ToldFact, Unit
 
 
 class MemoryCollection:

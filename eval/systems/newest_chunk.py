@@ -13,8 +13,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eval.tasks.update_chains import Chain
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Message
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Message
 
 NEAREST = 3
 

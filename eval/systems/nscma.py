@@ -32,11 +32,11 @@ from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
-from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.core.config import Llm
+from nscma_torch.core.records import Answer, Message
 from nscma_torch.reading.turn_forms import asks
-from nscma_torch.records import Answer, Message
 
 
 class NscmaOptions(MemoryOptions):

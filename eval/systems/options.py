@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from nscma_torch.config import Section, override
+from nscma_torch.core.config import Section, override
 
 OptionsT = TypeVar("OptionsT", bound=Section)
 _OF_THE_RUN = ("kind", "name", "tasks")

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from nscma_torch.protocols import LanguageTasks, QuotingTasks, RetrievalTasks
-from nscma_torch.records import Answer, Extraction, Hit, Statement, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.core.protocols import LanguageTasks, QuotingTasks, RetrievalTasks
+from nscma_torch.core.records import Answer, Extraction, Hit, Statement, Unit
+from nscma_torch.reading.relations import Schema
 
 
 class Tasks(LanguageTasks, RetrievalTasks, Protocol):

@@ -28,10 +28,10 @@ from eval.systems.embedding_server import EmbeddingServer
 from eval.systems.files import folder_bytes
 from eval.systems.options import options_of
 from eval.systems.peer_process import PeerProcess
-from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
-from nscma_torch.text.minilm import bundled_folder
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
+from nscma_torch.text.embedders.minilm import bundled_folder
 
 VERSIONS: Mapping[str, str] = MappingProxyType(
     {"mempalace": "3.11.0", "coremem": "0.17.1", "brainmem": "0.3.0", "mem0": "2.2.1"}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.errors import ConfigError, StoreError
+from nscma_torch.core.errors import ConfigError, StoreError
 
 _WAIT = 10.0  # seconds for it to end by itself
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from eval.systems.documents import embed_beginnings
 from eval.systems.language import Triple
 from nscma_kernels import personalized_pagerank
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.text.names import name_key
 
 _BLOCK = 1024  # rows of the cosines of phrases that are held at once

@@ -29,9 +29,9 @@ from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED, UNDATED, said
 from eval.systems.files import folder_bytes
 from eval.systems.options import options_of
-from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 _USER = "reader"
 

@@ -22,10 +22,10 @@ from eval.systems.documents import RANKED, said
 from eval.systems.files import folder_bytes
 from eval.systems.options import options_of
 from eval.systems.peer_process import PeerProcess
-from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.protocols import Embedder
 
 _PROGRAM = Path(__file__).parent / "chroma_server.py"
 

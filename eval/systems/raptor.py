@@ -26,8 +26,8 @@ from eval.systems.language import Language
 from eval.systems.options import options_of
 from eval.systems.soft_clusters import DIMENSIONS, soft_clusters
 from eval.systems.text_nodes import TextNode, as_passage, leaves_below, ranked_leaves
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 _SUMMARIZE = "Summarize these texts, which belong together, with as many of their particulars as fit."
 

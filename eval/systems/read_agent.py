@@ -34,8 +34,8 @@ from eval.systems.language import Language, numbered, numbers_form
 from eval.systems.options import options_of
 from eval.systems.plain_retrieval import PlainSearch
 from eval.systems.text_nodes import TextNode, as_passage
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.passage import word_count
 from nscma_torch.text.terms import terms
 

@@ -19,11 +19,11 @@ from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found
 from eval.systems.documents import said
 from eval.systems.options import options_of
-from nscma_torch.config import Section
-from nscma_torch.errors import EngineError
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import EngineError
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.reading.extractive_summary import extract_summary
-from nscma_torch.records import Message
 
 _INSTRUCTIONS = (
     "You keep the running summary of a conversation. You are given the summary so far and new lines of the "

@@ -19,8 +19,8 @@ from eval.systems.baseline import Baseline, Found, best, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of
 from eval.systems.plain_retrieval import PlainSearch
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 NAMES: Mapping[str, str] = {"bm25": "BM25", "dense": "dense", "rrf": "RRF"}  # by kind
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 
 DIMENSIONS = 10  # that UMAP reduces to
 _LOCAL = 10  # neighbours inside a cluster

@@ -2,7 +2,7 @@
 
 Zeng et al. 2024, "On the Structural Memory of LLM Agents": chunks, knowledge triples, atomic facts, summaries or all
 four (mixed), retrieved in a single step, reranked or iteratively, and read as they are (memory-only) or as the messages
-behind them (memory-doc). The sensitivity options have the paper's letters. A strategy of `nscma_torch.retrieval` ranks;
+behind them (memory-doc). The sensitivity options have the paper's letters. A strategy of `nscma_torch.search` ranks;
 `iterative` there weighs all rounds, unless `retrieval.iterative.ranked_by` is the paper's "last-question".
 
 Evidence is the ranking of places, what was read before what a single-step search of the structure finds beside it; how
@@ -24,13 +24,13 @@ from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
 from eval.systems.memories import USER, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
-from nscma_torch.config import Section, override
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Hit, Message, Scope, UnitKind
-from nscma_torch.retrieval.context import RetrievalContext
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.retrieval.strategies import STRATEGIES
-from nscma_torch.text.documents import BLOCK_CHARS
+from nscma_torch.core.config import Section, override
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Hit, Message, Scope, UnitKind
+from nscma_torch.search.context import RetrievalContext
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.search.strategies import STRATEGIES
+from nscma_torch.text.files.documents import BLOCK_CHARS
 
 Structure = Literal["chunk", "triple", "atomic_fact", "summary", "mixed"]
 KINDS: Mapping[Structure, tuple[UnitKind, ...]] = MappingProxyType(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eval.harness.contract import Passage
 from eval.systems.language import units_of
-from nscma_torch.records import Message, Unit, UnitKind
+from nscma_torch.core.records import Message, Unit, UnitKind
 
 
 @dataclass(frozen=True, slots=True)

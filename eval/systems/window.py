@@ -19,8 +19,8 @@ from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.documents import places_of
 from eval.systems.options import options_of
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 
 
 class WindowOptions(Section):

@@ -45,8 +45,8 @@ from eval.systems.zep_embedded import EmbeddedZep
 from eval.systems.zep_prompted import PromptedZep
 from eval.systems.zep_search import Rerank, Texts, ZepSearch
 from eval.systems.zep_tasks import Candidates, Resolved, Stated, ZepTasks
-from nscma_torch.config import Section
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Section
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.text.names import name_key
 

@@ -15,8 +15,8 @@ from eval.systems.language import Language, Triple
 from eval.systems.memory_collection import unit_and_before
 from eval.systems.temporal_graph import Entity
 from eval.systems.zep_tasks import Candidates, Judged, Named, Resolved, Stated
-from nscma_torch.encode.open_triples import opened
-from nscma_torch.records import Statement, ToldFact, Unit
+from nscma_torch.core.records import Statement, ToldFact, Unit
+from nscma_torch.extraction.open_triples import opened
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 

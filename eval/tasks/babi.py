@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 TASKS = (1, 2, 3, 5, 6, 7, 8)  # those about where people and things are, and who has them
 _BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)

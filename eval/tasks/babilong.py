@@ -33,8 +33,8 @@ from eval.tasks import babi
 from eval.tasks.background import Background
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 _BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LARGEST = 1_000_000  # bytes of a message: of a longer document each part is one, as a large file has to be handed in

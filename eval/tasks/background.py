@@ -22,8 +22,8 @@ from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.text.minilm import bundled_folder
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.text.embedders.minilm import bundled_folder
 from nscma_torch.text.sentences import Span, split_sentences
 
 LEAST = 10  # tokens of a sentence that is taken

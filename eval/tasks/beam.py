@@ -29,8 +29,8 @@ from eval.metrics.answer_metrics import evidence_recall, token_f1, word_count, w
 from eval.metrics.retrieval_metrics import mean
 from eval.tasks.items import whole
 from eval.tasks.options import NoisyOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 Category = Literal["knowledge_update", "contradiction_resolution"]
 _SIDES: dict[Category, tuple[str, str]] = {

@@ -31,7 +31,7 @@ from eval.tasks.qmsum import Qmsum
 from eval.tasks.quality import Quality
 from eval.tasks.realtalk import RealTalk
 from eval.tasks.updates import Updates
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 
 class Benchmark(Task, Protocol):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from eval.harness import contract
-from nscma_torch.config import Limits
-from nscma_torch.records import Message
-from nscma_torch.text.documents import text_messages
+from nscma_torch.core.config import Limits
+from nscma_torch.core.records import Message
+from nscma_torch.text.files.documents import text_messages
 
 HALVES = ("even", "odd")
 WRITTEN = datetime(2024, 1, 1, tzinfo=UTC)  # where a benchmark does not say when

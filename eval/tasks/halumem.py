@@ -29,7 +29,7 @@ from eval.metrics.answer_metrics import holds, token_f1, word_count
 from eval.tasks.items import in_turn, whole
 from eval.tasks.json_lines import line_at, placed_lines
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 _KEYS = ("question", "answer", "evidence", "question_type")
 

@@ -35,8 +35,8 @@ from eval.harness import contract
 from eval.metrics.answer_metrics import evidence_recall, locomo_abstained, locomo_f1
 from eval.tasks.items import in_turn, whole
 from eval.tasks.options import NoisyOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 FILE = "locomo/locomo_first5.json"
 _TURN_ID = re.compile(r"D\d+:\d+")

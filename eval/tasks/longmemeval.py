@@ -28,8 +28,8 @@ from eval.harness.contract import Question, Reply, Sample
 from eval.metrics.answer_metrics import holds, retrieval_scores, token_f1, word_count
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 _DATE = re.compile(r"(\d{4})/(\d\d)/(\d\d)(?: \(\w+\))? (\d\d):(\d\d)")
 _STEP = timedelta(seconds=30)

@@ -30,7 +30,7 @@ from eval.metrics.answer_metrics import word_count
 from eval.tasks.corpus import WRITTEN, file_messages
 from eval.tasks.json_lines import line_at, placed_lines
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 _KEYS = ("id", "domain", "question_type", "question", "answer", "eval_function")
 _STEP = timedelta(seconds=30)

@@ -37,8 +37,8 @@ from eval.metrics.rouge import rouge
 from eval.tasks.corpus import WRITTEN
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.extras import require
-from nscma_torch.records import Message
+from nscma_torch.core.extras import require
+from nscma_torch.core.records import Message
 from nscma_torch.text.sentences import split_sentences
 
 _Split = Literal["Accurate_Retrieval", "Test_Time_Learning", "Long_Range_Understanding", "Conflict_Resolution"]

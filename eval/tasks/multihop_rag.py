@@ -24,8 +24,8 @@ from eval.harness.contract import Question, Reply, Sample
 from eval.metrics.answer_metrics import exact_match, token_f1, word_count
 from eval.tasks.corpus import HALVES
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 _NULL = "null_query"
 _INSUFFICIENT = "insufficient information"

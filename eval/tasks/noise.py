@@ -18,7 +18,7 @@ from eval.harness.contract import Sample, Task
 from eval.tasks.background import Background
 from eval.tasks.changed_task import ChangedTask
 from eval.tasks.options import NoisyOptions
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 
 def strewn(

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from eval.tasks.corpus import Document
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 from nscma_torch.text.chunker import Chunker
 
 

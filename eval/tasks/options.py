@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from nscma_torch.config import Section, override
+from nscma_torch.core.config import Section, override
 
 
 class TaskOptions(Section):

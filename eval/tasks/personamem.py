@@ -29,7 +29,7 @@ from eval.tasks.corpus import WRITTEN
 from eval.tasks.items import in_turn
 from eval.tasks.json_lines import line_at, placed_lines
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 _LETTER = re.compile(r"\(([a-d])\)\s*")
 _STEP = timedelta(seconds=30)

@@ -30,8 +30,8 @@ from eval.metrics.answer_metrics import chosen_option, evidence_recall, word_cou
 from eval.tasks.corpus import WRITTEN
 from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 
 _FOLDERS = {
     "explicit": "explicit_preference",

@@ -37,7 +37,7 @@ from eval.tasks.corpus import (
 )
 from eval.tasks.items import whole
 from eval.tasks.options import NoisyOptions, read_options
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 _SUMMARY_WORDS = 70  # of a reference, on average over the split "val"
 _Turns = list[tuple[int, int]]  # where each turn's characters begin and end

@@ -26,7 +26,7 @@ from eval.harness.contract import Question, Reply, Sample
 from eval.metrics.answer_metrics import evidence_recall, locomo_f1
 from eval.tasks.items import whole
 from eval.tasks.options import TaskOptions, read_options
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 _NUMBER = re.compile(r"Chat_(\d+)")
 _SESSION = re.compile(r"session_(\d+)")

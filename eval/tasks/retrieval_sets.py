@@ -17,7 +17,7 @@ from eval.tasks import beam, locomo, multihop, odsum, qmsum
 from eval.tasks.background import Background
 from eval.tasks.corpus import Corpus, Span
 from eval.tasks.noise import noise_generator, strewn
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 
 Half = Literal["even", "odd"]
 _NOW = datetime(2024, 1, 1, tzinfo=UTC)

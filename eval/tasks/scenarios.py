@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from eval.tasks.plain_statements import Act, Teller
-from nscma_torch.relations import Relation
+from nscma_torch.reading.relations import Relation
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from eval.tasks.plain_statements import Act, Half, Plain, PlainFile, Teller, Voice, draw, filled
 from eval.tasks.scenarios import Span, Step, held, scenarios, spans, title
-from nscma_torch.records import Message
-from nscma_torch.relations import Relation, Schema
+from nscma_torch.core.records import Message
+from nscma_torch.reading.relations import Relation, Schema
 
 BEGIN = datetime(2025, 1, 6, 9, tzinfo=UTC)
 _CORRECTIONS = ("Correction: {x}", "Sorry, I got that wrong: {x}", "I made a mistake: {x}")

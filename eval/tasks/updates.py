@@ -37,8 +37,8 @@ from eval.tasks.items import in_turn
 from eval.tasks.options import TaskOptions, read_options
 from eval.tasks.plain_statements import load_plain
 from eval.tasks.update_chains import Chain, World, generate
-from nscma_torch.records import Message
-from nscma_torch.relations import load_relations
+from nscma_torch.core.records import Message
+from nscma_torch.reading.relations import load_relations
 
 K = 10
 _UPDATE, _CONTRADICTION = "knowledge_update", "contradiction_resolution"

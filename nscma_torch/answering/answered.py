@@ -9,10 +9,10 @@ from datetime import datetime
 from nscma_torch.answering.from_facts import from_facts
 from nscma_torch.answering.from_messages import from_messages
 from nscma_torch.answering.parts import Parts
-from nscma_torch.errors import EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import EngineUnavailableError, ReplyError
+from nscma_torch.core.records import Answer, Hit
 from nscma_torch.reading.cues import only_small_talk
-from nscma_torch.records import Answer, Hit
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 
 

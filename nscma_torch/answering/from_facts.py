@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.answering.from_messages import from_messages
 from nscma_torch.answering.parts import Parts
-from nscma_torch.records import Answer, FactQuery, Scope, Unit
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.storage.turns import ECHO
+from nscma_torch.core.records import Answer, FactQuery, Scope, Unit
+from nscma_torch.episodic.log.turns import ECHO
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.scripts import script
-from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.retrieval.fact_qa import Renewable
+    from nscma_torch.answering.fact_qa import Renewable
 
 CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
 CHANGED = 0.5  # likelihood of a change to what a fact was made of, from which a newer passage takes its place

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nscma_torch.answering.parts import Parts
-from nscma_torch.protocols import LanguageTasks, QuotingTasks
-from nscma_torch.records import Answer, Hit
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.core.protocols import LanguageTasks, QuotingTasks
+from nscma_torch.core.records import Answer, Hit
+from nscma_torch.search.search_bounds import Bounds
 
 if TYPE_CHECKING:
-    from nscma_torch.retrieval.reader_qa import ReaderQA, SearchAgain
-    from nscma_torch.retrieval.search import Retrieved
+    from nscma_torch.answering.reader_qa import ReaderQA, SearchAgain
+    from nscma_torch.search.search import Retrieved
 
 
 def from_messages(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from nscma_torch.config import Config
-from nscma_torch.protocols import LanguageTasks
+from nscma_torch.core.config import Config
+from nscma_torch.core.protocols import LanguageTasks
 
 if TYPE_CHECKING:
-    from nscma_torch.retrieval.fact_qa import FactQA
-    from nscma_torch.retrieval.reader_qa import ReaderQA
-    from nscma_torch.retrieval.retriever import Retriever
+    from nscma_torch.answering.fact_qa import FactQA
+    from nscma_torch.answering.reader_qa import ReaderQA
+    from nscma_torch.search.retriever import Retriever
 
 
 class Settled(Protocol):

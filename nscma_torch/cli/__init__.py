@@ -21,7 +21,7 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it asks each installed package whether it has one
     gc.set_threshold(_COLLECT_AFTER)
     atexit.register(gc.disable)  # the last collection would search everything, to free what ends with the process
-    from nscma_torch.errors import NscmaError
+    from nscma_torch.core.errors import NscmaError
 
     if COMPLETE in os.environ:  # a shell asks, and Typer is to know how it wants to be told
         from typer.completion import completion_init  # type: ignore[attr-defined]

@@ -15,11 +15,11 @@ from nscma_torch.cli.messages import dropped, flush
 from nscma_torch.cli.output import at, opened, plain, print_json, say
 from nscma_torch.cli.progress import progress
 from nscma_torch.cli.through_server import done, server_of
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.storage.store_path import exists, is_of, name_of
+from nscma_torch.core.database.store_path import exists, is_of, name_of
+from nscma_torch.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Added, Message
+    from nscma_torch.core.records import Added, Message
 
 
 @o.app.command()
@@ -53,7 +53,7 @@ def add(
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
     from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.cli.sending import Waiting
-    from nscma_torch.records import Message
+    from nscma_torch.core.records import Message
 
     sources = [] if text else [_source(file, store) for file in files]
     said, server = at(timestamp), None if no_server else server_of(store, config)
@@ -106,7 +106,7 @@ def _revised(
     files = [source for source in sources if isinstance(source, Path) and source.is_file()]
     if not files or not exists(store):
         return 0, 0
-    from nscma_torch.file_revisions import revise
+    from nscma_torch.api.file_revisions import revise
 
     with opened(store, config) as memory:
         revised = [revise(memory, path, lambda path: _messages_of(path, format, limit), user_id=user) for path in files]
@@ -115,14 +115,14 @@ def _revised(
 
 def _most_bytes(config: Path | None) -> int:
     """Of a message, by the configuration."""
-    from nscma_torch.config import load_config
+    from nscma_torch.core.config import load_config
 
     return load_config(config).limits.max_message_bytes
 
 
 def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
     """The messages of a file, whose errors say which one it is."""
-    from nscma_torch.text.file_readers import read_messages
+    from nscma_torch.text.files.file_readers import read_messages
 
     try:
         yield from read_messages(source, format=format, max_message_bytes=max_message_bytes)
@@ -132,7 +132,7 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
 
 def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
     """Bytes of all messages' texts, by reading the files once more; None for a pipe, or where one is refused."""
-    from nscma_torch.text.file_readers import read_messages
+    from nscma_torch.text.files.file_readers import read_messages
 
     total = 0
     for source in sources:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from nscma_torch.cli.output import one_line, plain
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Answer, Evidence, Hit
+    from nscma_torch.core.records import Answer, Evidence, Hit
 
 _AROUND = 80  # characters of a message shown before and after the words that are quoted of it
 
@@ -28,7 +28,7 @@ def lines_of(answer: Answer, shorten: Callable[[str], str]) -> Iterator[str]:
 
 def heading(hit: Hit, shorten: Callable[[str], str], day: Callable[[Hit], str] | None = None) -> str:
     """Who said it and when; `day` says when, by default the day alone."""
-    from nscma_torch.records import OF_ONE_MESSAGE
+    from nscma_torch.core.records import OF_ONE_MESSAGE
 
     unit = hit.unit
     when = format_day(unit.occurred_at.date()) if day is None else day(hit)

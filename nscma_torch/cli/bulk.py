@@ -10,7 +10,7 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import plain, print_json, say, warn
 from nscma_torch.cli.progress import progress
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.core.database.store_path import name_of
 
 bulk = typer.Typer(
     no_args_is_help=True,
@@ -55,8 +55,8 @@ def add(
     """Remember rows with user_id, role, content and more. Interrupted, it goes on when it is run again."""
     if not ray and (address is not None or actors is not None or gpus):
         raise typer.BadParameter("--address, --actors and --gpus go with --ray")
-    from nscma_torch.bulk.actors import RayActors
-    from nscma_torch.bulk.adding import Progress, bulk_add
+    from nscma_torch.features.bulk.actors import RayActors
+    from nscma_torch.features.bulk.adding import Progress, bulk_add
 
     with (
         progress("checking") as checked,

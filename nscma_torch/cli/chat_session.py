@@ -9,17 +9,17 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.live import Live
 from rich.text import Text
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli.json_objects import jsonable
 from nscma_torch.cli.messages import flush
 from nscma_torch.cli.output import console, fail, one_line, plain, print_line, say
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.passages import shown_fact
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.errors import NotFoundError, NscmaError
-from nscma_torch.memory import Memory
+from nscma_torch.core.errors import NotFoundError, NscmaError
 from nscma_torch.reading.turn_forms import standing_instructions
-from nscma_torch.text.decoding import decode
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
+from nscma_torch.text.files.decoding import decode
 
 _HELP = """/why      how the last reply came about
 /good     the last reply helped: it counts, and may be learnt from (controller.examples, controller.write_skills)

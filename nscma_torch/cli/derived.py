@@ -9,8 +9,8 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import hint_at_others, opened, plain, print_json, say
-from nscma_torch.records import DerivedKind
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.core.records import DerivedKind
+from nscma_torch.text.calendar.timestamps import format_day
 
 _KINDS = ", ".join(get_args(DerivedKind))
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from rich.table import Table
 
+from nscma_torch.api.components import Components
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli.output import console, plain, print_json, say
-from nscma_torch.components import Components
-from nscma_torch.config import load_config
+from nscma_torch.core.config import load_config
+from nscma_torch.core.database import store_path
+from nscma_torch.core.errors import ConfigError, EngineError, MissingDependencyError, ModelError
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.engine_check import engine_problems
 from nscma_torch.doctor.installed import Installed, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, card_bytes, plan
-from nscma_torch.errors import ConfigError, EngineError, MissingDependencyError, ModelError
 from nscma_torch.llm.message_tokens import MessageTokenizer
-from nscma_torch.memory import Memory
-from nscma_torch.storage import store_path
 
 _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
 

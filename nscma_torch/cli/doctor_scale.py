@@ -9,7 +9,7 @@ from rich.table import Table
 
 from nscma_torch.cli.doctor_checks import plan_object, say_plan
 from nscma_torch.cli.output import console, plain, print_json, say
-from nscma_torch.config import load_config
+from nscma_torch.core.config import load_config
 from nscma_torch.doctor.plan import plan
 from nscma_torch.doctor.rates import Rates, Source, load_rates
 from nscma_torch.doctor.scale import Figure, Scale, scale

@@ -12,11 +12,11 @@ from nscma_torch.cli.ids import full_id, short_ids
 from nscma_torch.cli.output import at, errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.cli.progress import jobs_done
 from nscma_torch.cli.through_server import read
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.records import CuratorDecision, Fact, ProfileLine
-    from nscma_torch.storage.skills import Skill
+    from nscma_torch.core.records import CuratorDecision, Fact, ProfileLine
+    from nscma_torch.features.skills.rows import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
 

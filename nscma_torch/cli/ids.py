@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nscma_torch.storage.id_prefixes import Named
+    from nscma_torch.maintenance.id_prefixes import Named
 
 DIGITS = 8  # at least, of the 32 that an id has
 _PREFIX = re.compile(rf"[0-9a-f]{{{DIGITS},31}}", re.IGNORECASE)
@@ -32,8 +32,8 @@ def full_id(memory: Any, typed: str, user: str, what: Named = "message") -> str:
 def _beginning(memory: Any, digits: str, user: str, what: Named) -> list[str]:
     if hasattr(memory, "ids_beginning"):
         return list(memory.ids_beginning(user_id=user, what=what, digits=digits))
-    from nscma_torch.records import Scope
-    from nscma_torch.storage.id_prefixes import beginning_with
+    from nscma_torch.core.records import Scope
+    from nscma_torch.maintenance.id_prefixes import beginning_with
 
     user_id = Scope(user).user_id
     with memory.components.database.read(user_id) as connection:
@@ -47,8 +47,8 @@ def short_ids(memory: Any, user: str, what: Named = "message") -> Callable[[str]
     """
     if hasattr(memory, "ids_alike"):  # a server's; the class is not imported to ask, as it brings an HTTP client along
         return shortened(memory.ids_alike(user_id=user, what=what, digits=DIGITS))
-    from nscma_torch.records import Scope
-    from nscma_torch.storage.id_prefixes import alike
+    from nscma_torch.core.records import Scope
+    from nscma_torch.maintenance.id_prefixes import alike
 
     user_id = Scope(user).user_id
     with memory.components.database.read(user_id) as connection:

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.records import Added, Answer, Episode, Hit
+from nscma_torch.core.records import Added, Answer, Episode, Hit
 
 
 def jsonable(value: Any) -> Any:

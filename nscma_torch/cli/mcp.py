@@ -12,8 +12,8 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import plain, print_json, say, warn
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.extras import require
 
 if TYPE_CHECKING:
     from nscma_torch.server.mcp.hooks import Door
@@ -109,8 +109,8 @@ def install(
     json: o.Json = False,
 ) -> None:
     """Tell a client of the memory: show the change of its settings, or make it with --write."""
+    from nscma_torch.core.database.store_path import file_of
     from nscma_torch.server.mcp.clients import CLIENTS, Running, Started, program
-    from nscma_torch.storage.store_path import file_of
 
     chosen = CLIENTS.get(client)
     if chosen is None:

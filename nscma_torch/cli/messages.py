@@ -10,7 +10,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.output import opened, plain, print_json, say, shown, warn
 from nscma_torch.cli.progress import jobs_done
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.core.database.store_path import name_of
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
 

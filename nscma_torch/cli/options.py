@@ -40,8 +40,8 @@ def _root(
 
 
 def _users(ctx: typer.Context, incomplete: str) -> list[str]:
-    from nscma_torch.storage.store_path import file_of
-    from nscma_torch.storage.user_names import beginning_with
+    from nscma_torch.core.database.store_path import file_of
+    from nscma_torch.episodic.log.user_names import beginning_with
 
     file = file_of(ctx.params.get("store") or os.environ.get("NSCMA_STORE") or STORE)
     return [] if file is None else beginning_with(file, incomplete)

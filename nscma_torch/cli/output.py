@@ -14,12 +14,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nscma_torch.storage.store_path import exists, name_of
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.database.store_path import exists, name_of
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
-    from nscma_torch.records import Decision
+    from nscma_torch.api.memory import Memory
+    from nscma_torch.core.records import Decision
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
@@ -106,7 +106,7 @@ def check_exists(store: str, option: str = "--store") -> None:
 @contextmanager
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """The memory, closed at the end. A store that is only read must be there already."""
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
     if must_exist:
         check_exists(store)

@@ -8,7 +8,7 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import opened, plain, print_json, say
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 
 @o.app.command()
@@ -19,9 +19,9 @@ def grant(
     json: o.Json = False,
 ) -> None:
     """Let a role of PostgreSQL use a store, each transaction with the rows of its user alone; makes a new store."""
-    from nscma_torch.storage import postgres_schema
-    from nscma_torch.storage.database import NO_USER
-    from nscma_torch.storage.store_path import is_postgres
+    from nscma_torch.core.database import postgres_schema
+    from nscma_torch.core.database.database import NO_USER
+    from nscma_torch.core.database.store_path import is_postgres
 
     if not is_postgres(store):
         raise InvalidInputError("a file has no roles; --store must be postgresql://…")
@@ -48,7 +48,7 @@ def index(
     json: o.Json = False,
 ) -> None:
     """Make the vector index of a store in PostgreSQL that large users are searched by; nobody waits for it."""
-    from nscma_torch.storage.postgres_database import PostgresDatabase
+    from nscma_torch.core.database.postgres_database import PostgresDatabase
 
     with opened(store, config) as opened_store:
         database = opened_store.components.database

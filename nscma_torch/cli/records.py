@@ -10,10 +10,10 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import at, hint_at_others, one_line, opened, plain, print_json, say
-from nscma_torch.text.timestamps import format_time
+from nscma_torch.text.calendar.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import MemoryRecord
+    from nscma_torch.core.records import MemoryRecord
 
 
 @o.app.command()

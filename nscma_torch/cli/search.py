@@ -12,22 +12,14 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.answer_block import heading, lines_of
 from nscma_torch.cli.ids import full_id, short_ids
 from nscma_torch.cli.messages import MemoryId
-from nscma_torch.cli.output import (
-    at,
-    hint_at_others,
-    opened,
-    plain,
-    print_json,
-    say,
-    verdict,
-)
+from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
 from nscma_torch.cli.records import record_line
 from nscma_torch.cli.through_server import read
-from nscma_torch.errors import NotFoundError
-from nscma_torch.text.timestamps import format_time
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.text.calendar.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Answer, HistoryEvent, Hit
+    from nscma_torch.core.records import Answer, HistoryEvent, Hit
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from nscma_torch.cli.through_server import ElsewhereError, LostError
-from nscma_torch.errors import StoreError
-from nscma_torch.records import Added, Decision, Message
+from nscma_torch.core.errors import StoreError
+from nscma_torch.core.records import Added, Decision, Message
 
 if TYPE_CHECKING:
     from nscma_torch.cli.through_server import Line

@@ -13,9 +13,9 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
-from nscma_torch.errors import ConfigError, NscmaError
-from nscma_torch.extras import require
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.core.database.store_path import name_of
+from nscma_torch.core.errors import ConfigError, NscmaError
+from nscma_torch.core.extras import require
 
 if TYPE_CHECKING:
     import socket
@@ -68,11 +68,11 @@ def serve(
     """
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
+    from nscma_torch.core.database.store_path import is_postgres
     from nscma_torch.server.rooms import Settings
     from nscma_torch.server.running import bound, refuse_open_doors
     from nscma_torch.server.supervising import supervise
     from nscma_torch.server.tokens import beside
-    from nscma_torch.storage.store_path import is_postgres
 
     settings = Settings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
@@ -123,7 +123,7 @@ def _one_of_several(
     listening: socket.socket,
 ) -> None:
     """What one of several processes does until it is told to stop."""
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.running import run
     from nscma_torch.server.view import room as view
@@ -148,13 +148,13 @@ def serving(
     tell: Callable[[str, str], None],
 ) -> None:
     """Serve a store, with the page, until SIGTERM or ctrl-c. `tell` hears "serving" and "stopped", with the address."""
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
+    from nscma_torch.core.database.store_path import file_of
     from nscma_torch.server import announcing
     from nscma_torch.server.app import create_app
     from nscma_torch.server.notice import Answers, Notice
     from nscma_torch.server.running import bound, run
     from nscma_torch.server.view import room as view
-    from nscma_torch.storage.store_path import file_of
 
     with bound(settings) as listening:
         port = listening.getsockname()[1]

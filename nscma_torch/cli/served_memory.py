@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from nscma_torch.cli.sending import Waiting, sent
 from nscma_torch.cli.through_server import ElsewhereError
-from nscma_torch.errors import ForbiddenError
-from nscma_torch.records import (
+from nscma_torch.core.errors import ForbiddenError
+from nscma_torch.core.records import (
     Added,
     Answer,
     Episode,

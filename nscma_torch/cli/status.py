@@ -12,10 +12,10 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import short_ids
 from nscma_torch.cli.output import console, hint_at_others, one_line, plain, print_json, say, verdict
 from nscma_torch.cli.through_server import read
-from nscma_torch.text.timestamps import format_time
+from nscma_torch.text.calendar.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Episode, Stats, WorkerHealth
+    from nscma_torch.core.records import Episode, Stats, WorkerHealth
 
 
 @o.app.command()

@@ -16,22 +16,13 @@ import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import flush
-from nscma_torch.cli.output import (
-    at,
-    check_exists,
-    opened,
-    plain,
-    print_json,
-    say,
-    verdict,
-    warn,
-)
+from nscma_torch.cli.output import at, check_exists, opened, plain, print_json, say, verdict, warn
 from nscma_torch.cli.progress import progress
-from nscma_torch.errors import EncodingError, StoreAccessError
-from nscma_torch.storage.store_path import is_of, name_of
+from nscma_torch.core.database.store_path import is_of, name_of
+from nscma_torch.core.errors import EncodingError, StoreAccessError
 
 if TYPE_CHECKING:
-    from nscma_torch.records import Added, Scope
+    from nscma_torch.core.records import Added, Scope
 
 
 @o.app.command()
@@ -143,7 +134,7 @@ def import_(
     The same export of another program twice is a no-op.
     """
     if kind is not None:
-        from nscma_torch.records import Scope
+        from nscma_torch.core.records import Scope
 
         _import_foreign(kind, file, Scope(o.USER if user is None else user, agent, run), infer, store, config, json)
         return
@@ -173,7 +164,7 @@ def _import_foreign(
 ) -> None:
     from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.compat.exports.importing import import_export, read_export
-    from nscma_torch.config import load_config
+    from nscma_torch.core.config import load_config
 
     left: list[str] = []
     exported = read_export(kind, Path(file), limits=load_config(config).limits, report=left.append)
@@ -208,9 +199,9 @@ def copy(
     json: o.Json = False,
 ) -> None:
     """Copy a store into another, all of it or nothing; every user's digest is compared before anything is kept."""
-    from nscma_torch.config import load_config
-    from nscma_torch.storage import copying
-    from nscma_torch.storage.opening import open_database
+    from nscma_torch.core.config import load_config
+    from nscma_torch.core.database.opening import open_database
+    from nscma_torch.maintenance import copying
 
     settings = load_config(config).store
     check_exists(source, "FROM")
@@ -280,7 +271,7 @@ def replay(
     json: o.Json = False,
 ) -> None:
     """Decide the log again under other gate rules, and show what would change."""
-    from nscma_torch.config import load_config
+    from nscma_torch.core.config import load_config
 
     rules = load_config(gate).gate.model_dump()
     with opened(store, config) as memory:

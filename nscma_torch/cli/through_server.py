@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from nscma_torch import errors
 from nscma_torch.cli.output import opened
+from nscma_torch.core import errors
+from nscma_torch.core.database.store_path import file_of
 from nscma_torch.server import notice as notices
-from nscma_torch.storage.store_path import file_of
 
 if TYPE_CHECKING:
     from nscma_torch.server.notice import Notice

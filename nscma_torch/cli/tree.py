@@ -15,7 +15,7 @@ from nscma_torch.cli.output import console, one_line, opened, plain, print_json,
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from nscma_torch.records import Node
+    from nscma_torch.core.records import Node
 
 _SHOWN = 12  # members shown of one node
 

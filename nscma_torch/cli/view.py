@@ -13,8 +13,8 @@ import typer
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import print_line, warn
 from nscma_torch.cli.serve import Tokens, serving
-from nscma_torch.extras import require
-from nscma_torch.storage.store_path import name_of
+from nscma_torch.core.database.store_path import name_of
+from nscma_torch.core.extras import require
 
 _PORT = 8765
 
@@ -68,7 +68,7 @@ def view(
 
 def _free() -> int:
     """The usual port, or 0 for any where another program has it."""
-    from nscma_torch.errors import StoreAccessError
+    from nscma_torch.core.errors import StoreAccessError
     from nscma_torch.server.rooms import Settings
     from nscma_torch.server.running import bound
 

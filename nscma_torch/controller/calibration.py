@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from nscma_torch.records import FactQuery, Statement, Unit
-from nscma_torch.relations import Schema, family
-from nscma_torch.retrieval.fact_graph import topic_key
-from nscma_torch.retrieval.fact_wording import Language, Wording
-from nscma_torch.retrieval.later_renewals import naming, on_the_matter
+from nscma_torch.answering.fact_wording import Language, Wording
+from nscma_torch.core.records import FactQuery, Statement, Unit
+from nscma_torch.reading.relations import Schema, family
+from nscma_torch.search.later_renewals import naming, on_the_matter
+from nscma_torch.semantic.graph.fact_graph import topic_key
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 

@@ -10,7 +10,15 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from nscma_torch.answering.from_messages import answer_from
-from nscma_torch.config import Llm
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import (
+    checked_flag,
+    checked_instance,
+    checked_message,
+    checked_question,
+    checked_text,
+    clock,
+)
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.experience import Experience, recalled
 from nscma_torch.controller.learning import Learnt, learn
@@ -20,24 +28,17 @@ from nscma_torch.controller.streaming import ShowingEngine
 from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
-from nscma_torch.errors import ConfigError, StoreBusyError
+from nscma_torch.core.config import Llm
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.errors import ConfigError, StoreBusyError
+from nscma_torch.core.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
+from nscma_torch.episodic.log import speakers, turns
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.episodic.log.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
-from nscma_torch.memory import Memory
 from nscma_torch.reading.turn_forms import asks, only_asks, standing_instructions
-from nscma_torch.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
-from nscma_torch.storage import speakers, turns, user_versions
-from nscma_torch.storage.backlog import EXTRACT
-from nscma_torch.storage.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.text.terms import terms
-from nscma_torch.validation import (
-    checked_flag,
-    checked_instance,
-    checked_message,
-    checked_question,
-    checked_text,
-    clock,
-)
 
 _CHANGED = "messages that the reply rests on were changed while it was written"
 

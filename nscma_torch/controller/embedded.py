@@ -7,23 +7,23 @@ from dataclasses import replace
 from datetime import datetime
 
 from nscma_torch.answering.answered import nothing_asked
-from nscma_torch.config import Controller
 from nscma_torch.controller.context_suffices import ReadStatements, context_suffices, value_in
 from nscma_torch.controller.passages import clipped, sources
 from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
+from nscma_torch.core.config import Controller
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import Answer, Episode, Hit, Scope, Unit, Usage
+from nscma_torch.episodic.index.units import unit_of
+from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.protocols import LanguageTasks
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import covered, term_weights
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.questions import QuestionReader
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turn_forms import asks, questions, statements
-from nscma_torch.records import Answer, Episode, Hit, Scope, Unit, Usage
-from nscma_torch.relations import Schema
-from nscma_torch.storage.turns import ECHO
-from nscma_torch.storage.units import unit_of
 from nscma_torch.text.scripts import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it

@@ -12,13 +12,14 @@ from datetime import datetime
 
 import numpy as np
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode, Hit, Scope
-from nscma_torch.storage import history, packed_vectors, turns, units
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.turns import CITED
-from nscma_torch.storage.units import unit_of
-from nscma_torch.text.query_vector import query_vector
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Episode, Hit, Scope
+from nscma_torch.episodic.index import packed_vectors, units
+from nscma_torch.episodic.index.units import unit_of
+from nscma_torch.episodic.log import history, turns
+from nscma_torch.episodic.log.turns import CITED
+from nscma_torch.text.embedders.query_vector import query_vector
 
 _MOST_CITED = 3  # memories that an example shows
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from nscma_torch.config import Controller
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.examples import Example, examples
 from nscma_torch.controller.working_memory import WorkingMemory
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import derived_texts
-from nscma_torch.storage.skills import Skill
+from nscma_torch.core.config import Controller
+from nscma_torch.core.records import Scope
+from nscma_torch.curator.store import derived_texts
+from nscma_torch.features.skills.rows import Skill
 
 
 @dataclass(frozen=True, slots=True)

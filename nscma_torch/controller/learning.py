@@ -10,18 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from nscma_torch.config import Controller
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.policy import Policy, Solved
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.core.config import Controller
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import Scope, Usage
 from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope, Usage
-from nscma_torch.storage import episodes, skills, streams, user_versions
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.skills import Skill
-from nscma_torch.storage.turns import EVIDENCE, RATED
-from nscma_torch.text.json_messages import metadata_json
+from nscma_torch.episodic.log import episodes, streams
+from nscma_torch.episodic.log.turns import EVIDENCE, RATED
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.features.skills.rows import Skill
+from nscma_torch.text.files.json_messages import metadata_json
 
 
 @dataclass(frozen=True, slots=True)

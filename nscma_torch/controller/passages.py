@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nscma_torch.controller.examples import Example
+from nscma_torch.core.records import Episode, Fact, Hit
+from nscma_torch.curator.store.derived_texts import DerivedText
+from nscma_torch.features.skills.rows import Skill
 from nscma_torch.reading.passage import best_passage, term_weights
-from nscma_torch.records import Episode, Fact, Hit
-from nscma_torch.storage.derived_texts import DerivedText
-from nscma_torch.storage.skills import Skill
-from nscma_torch.text.timestamps import format_day, format_time
+from nscma_torch.text.calendar.timestamps import format_day, format_time
 
 _UNSPACED = 0x2E80  # from here on scripts are written without spaces
 _CHARACTERS = 12  # of a word, at most: base64 is one word of any length

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from nscma_torch.controller.experience import Experience
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
+from nscma_torch.core.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
+from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.records import Answer, Evidence, Fact, FactQuery, Hit, Usage
-from nscma_torch.storage.derived_texts import DerivedText
 
 Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn, Turns
 from nscma_torch.llm.prompts.acting import Desk
 

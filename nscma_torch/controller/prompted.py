@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from nscma_torch.config import Controller, Llm
 from nscma_torch.controller.passages import (
     clipped,
     passage,
@@ -22,7 +21,9 @@ from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Controller, Llm
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Usage
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm
@@ -45,9 +46,8 @@ from nscma_torch.llm.prompts.acting import (
     sourced_draft_turns,
     summary_turns,
 )
-from nscma_torch.records import Usage
+from nscma_torch.text.calendar.timestamps import WEEKDAYS, format_day
 from nscma_torch.text.sentences import split_sentences
-from nscma_torch.text.timestamps import WEEKDAYS, format_day
 
 FormT = TypeVar("FormT", bound=ReplyForm)
 _LEAST_PROMPT = 512  # tokens below which not even the rules fit

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nscma_torch.controller.policy import Answered, Situation
-from nscma_torch.records import Evidence, Hit, Unit
-from nscma_torch.storage.derived_texts import DerivedText
+from nscma_torch.core.records import Evidence, Hit, Unit
+from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.text.terms import terms
 
 # What a number in a prompt stands for: a hit and its passage, a derived text, or a fact without a hit.

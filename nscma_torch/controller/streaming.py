@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from nscma_torch.controller.uncertainty import value_start
-from nscma_torch.errors import EngineError, ReplyError
+from nscma_torch.core.errors import EngineError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request, StreamingEngine, Token
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 

@@ -9,17 +9,17 @@ from datetime import datetime, timedelta
 
 from nscma_torch.answering.from_facts import from_facts
 from nscma_torch.answering.from_messages import retrieved
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.policy import Finding
+from nscma_torch.core.records import Fact, FactQuery, Hit, Scope
+from nscma_torch.episodic.index.units import unit_of
+from nscma_torch.episodic.log import speakers
+from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.memory import Memory
-from nscma_torch.reading.pronouns import FIRST_PERSON
-from nscma_torch.recalls import Recalls
-from nscma_torch.records import Fact, FactQuery, Hit, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.storage import speakers
-from nscma_torch.storage.turns import ECHO
-from nscma_torch.storage.units import unit_of
+from nscma_torch.search.recalls import Recalls
+from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.names import name_key
+from nscma_torch.text.pronouns import FIRST_PERSON
 
 _SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nscma_torch.controller.policy import Answered, Finding, Tool
-from nscma_torch.records import Answer, Evidence, Usage, unquoted
+from nscma_torch.core.records import Answer, Evidence, Usage, unquoted
 
 
 @dataclass(frozen=True, slots=True)

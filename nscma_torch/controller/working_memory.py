@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from nscma_torch.errors import StoreBusyError
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import StoreBusyError
+from nscma_torch.core.records import DerivedKind, Episode, Scope, Usage
+from nscma_torch.curator.store import derived_texts
+from nscma_torch.curator.store.derived_texts import DerivedText
+from nscma_torch.episodic.log import speakers, streams, turns
+from nscma_torch.episodic.log.turns import TurnRow
 from nscma_torch.llm.prompts.acting import MOST_INSIGHTS, MOST_OF_DAYS
 from nscma_torch.reading.turn_forms import standing_instructions
-from nscma_torch.records import DerivedKind, Episode, Scope, Usage
-from nscma_torch.storage import derived_texts, speakers, streams, turns, user_versions
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_texts import DerivedText
-from nscma_torch.storage.turns import TurnRow
 
 _CONCLUSIONS: tuple[DerivedKind, ...] = ("insight", "portrait", "reflection")  # kinds of insights
 _MOST_RULES = 16  # standing instructions that are followed

@@ -14,14 +14,18 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from nscma_torch.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
+from nscma_torch.core.records import DerivedKind, Scope
+from nscma_torch.curator.store import derived_sources, derived_texts
+from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of
+from nscma_torch.curator.store.derived_texts import Changed, NewText, Part
+from nscma_torch.episodic.index import fingerprint
+from nscma_torch.episodic.log import streams
 from nscma_torch.hierarchy.summaries import UnitMaker
-from nscma_torch.records import DerivedKind, Scope
-from nscma_torch.storage import derived_sources, derived_texts, fingerprint, namespaces, streams, user_versions
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_sources import Heard, Source, basis_of
-from nscma_torch.storage.derived_texts import Changed, NewText, Part
+from nscma_torch.semantic.store import namespaces
 
 Groups = Sequence[Sequence[Source]]  # what a part is derived from
 

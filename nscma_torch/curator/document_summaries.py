@@ -11,15 +11,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.sourced_texts import written
-from nscma_torch.errors import JobError
-from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import SourcedLine, Unit
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Heard, heard
-from nscma_torch.storage.derived_texts import NewText
-from nscma_torch.storage.streams import derive_id
+from nscma_torch.curator.store.derived_sources import Heard, heard
+from nscma_torch.curator.store.derived_texts import NewText
+from nscma_torch.episodic.log.streams import derive_id
 
 
 class DocumentSummaries:

@@ -11,13 +11,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.records import DerivedKind
 from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.people import person_key
 from nscma_torch.curator.sourced_texts import LineTask, first_of_each_wording, written
-from nscma_torch.records import DerivedKind
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Heard, heard
-from nscma_torch.storage.derived_texts import NewText
+from nscma_torch.curator.store.derived_sources import Heard, heard
+from nscma_torch.curator.store.derived_texts import NewText
 
 
 class EachDay:

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.jobs import recall_queue
 from nscma_torch.curator.promotion import importance
-from nscma_torch.storage import episodes, history, recall_queue, recalls, streams, units
-from nscma_torch.storage.clock import to_micros
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, history, recalls, streams
 
 _RECALLS = 3  # how often a message that helped counts as recalled
 _LESS = 0.5  # factor on the importance of one that did not

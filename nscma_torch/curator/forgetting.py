@@ -16,21 +16,15 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.forgotten import FACT, FORGOTTEN, bring_back
-from nscma_torch.records import Episode, Fact, Scope
-from nscma_torch.storage import (
-    decisions,
-    episodes,
-    facts,
-    history,
-    namespaces,
-    streams,
-    units,
-)
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.decisions import EARLY, NewDecision
-from nscma_torch.storage.facts import FORGETTING, FactRow
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Episode, Fact, Scope
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, history, streams
+from nscma_torch.semantic.store import decisions, facts, namespaces
+from nscma_torch.semantic.store.decisions import EARLY, NewDecision
+from nscma_torch.semantic.store.facts import FORGETTING, FactRow
+from nscma_torch.semantic.timeline.forgotten import FACT, FORGOTTEN, bring_back
 
 _DAY = timedelta(days=1)
 

@@ -17,15 +17,16 @@ from sqlalchemy import Connection
 
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
-from nscma_torch.config import Insights as InsightsSection
+from nscma_torch.core.config import Insights as InsightsSection
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.protocols import InsightTasks
 from nscma_torch.curator.derivation import Due, Groups
 from nscma_torch.curator.people import by_person
 from nscma_torch.curator.sourced_texts import first_of_each_wording, written
-from nscma_torch.protocols import InsightTasks
-from nscma_torch.storage import derived_sources, derived_texts, namespaces
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.derived_sources import Heard, Source, basis_of, heard
-from nscma_torch.storage.derived_texts import NewText, Part
+from nscma_torch.curator.store import derived_sources, derived_texts
+from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of, heard
+from nscma_torch.curator.store.derived_texts import NewText, Part
+from nscma_torch.semantic.store import namespaces
 
 
 class Insights:

@@ -11,13 +11,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from nscma_torch.core.records import DerivedKind
 from nscma_torch.curator.derivation import Due, Groups
 from nscma_torch.curator.sourced_texts import LineTask, first_of_each_wording, written
-from nscma_torch.records import DerivedKind
-from nscma_torch.storage import derived_texts
-from nscma_torch.storage.derived_sources import Source, texts
-from nscma_torch.storage.derived_texts import NewText, Part
-from nscma_torch.storage.streams import derive_id
+from nscma_torch.curator.store import derived_texts
+from nscma_torch.curator.store.derived_sources import Source, texts
+from nscma_torch.curator.store.derived_texts import NewText, Part
+from nscma_torch.episodic.log.streams import derive_id
 
 
 class OverDays:

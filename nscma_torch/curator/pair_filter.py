@@ -13,15 +13,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nscma_torch.config import QuestionPairs
-from nscma_torch.errors import JobError
+from nscma_torch.core.config import QuestionPairs
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import Embedder, ReadBack
+from nscma_torch.core.records import Evidence, QAPair, SourcedLine, Unit
 from nscma_torch.llm.grounding import holds
-from nscma_torch.protocols import Embedder, ReadBack
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.records import Evidence, QAPair, SourcedLine, Unit
-from nscma_torch.text.query_vector import query_vector
+from nscma_torch.text.calendar.timestamps import format_day
+from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.terms import terms
-from nscma_torch.text.timestamps import format_day
 
 
 class Known(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.storage.derived_sources import Heard
-from nscma_torch.storage.streams import derive_id
+from nscma_torch.curator.store.derived_sources import Heard
+from nscma_torch.episodic.log.streams import derive_id
 from nscma_torch.text.names import name_key
 
 

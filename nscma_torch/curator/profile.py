@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Episode, Fact, ProfileLine, Scope, Statement
 from nscma_torch.curator.forgetting import restarts, retained_fact
-from nscma_torch.encode.notes import is_note
-from nscma_torch.encode.triples import sentence
-from nscma_torch.records import Episode, Fact, ProfileLine, Scope, Statement
-from nscma_torch.relations import Schema
-from nscma_torch.storage import entities, episodes, facts, namespaces, profiles, streams
-from nscma_torch.storage.clock import to_micros
+from nscma_torch.curator.store import profiles
+from nscma_torch.episodic.log import episodes, streams
+from nscma_torch.reading.relations import Schema
+from nscma_torch.semantic.notes import is_note
+from nscma_torch.semantic.store import entities, facts, namespaces
+from nscma_torch.semantic.triples import sentence
 from nscma_torch.text.names import name_key
 
 _USER = "user"  # how statements know a speaker of this role without a name

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.records import Scope
-from nscma_torch.storage import episodes, streams, units
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, streams
 
 
 def importance(before: float, recalls: int, share: float) -> float:

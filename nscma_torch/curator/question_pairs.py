@@ -15,19 +15,19 @@ from typing import Literal
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.config import QuestionPairs as QuestionPairsSection
+from nscma_torch.core.config import QuestionPairs as QuestionPairsSection
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import QuestionTasks
 from nscma_torch.curator.derivation import Due, Groups, of_messages
 from nscma_torch.curator.pair_filter import Checked, Known, PairFilter
 from nscma_torch.curator.sourced_texts import new_text
-from nscma_torch.errors import JobError
-from nscma_torch.protocols import QuestionTasks
-from nscma_torch.storage import namespaces
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.derived_sources import Heard, heard
-from nscma_torch.storage.derived_texts import NewText, Part, text_id
-from nscma_torch.storage.derived_vectors import text_vectors
-from nscma_torch.storage.streams import derive_id, stream_id_of
+from nscma_torch.curator.store.derived_sources import Heard, heard
+from nscma_torch.curator.store.derived_texts import NewText, Part, text_id
+from nscma_torch.curator.store.derived_vectors import text_vectors
+from nscma_torch.episodic.log.streams import derive_id, stream_id_of
+from nscma_torch.semantic.store import namespaces
 
 _KIND: Literal["qa_pair"] = "qa_pair"
 

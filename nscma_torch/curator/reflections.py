@@ -21,16 +21,17 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Reflection as ReflectionSection
+from nscma_torch.core.config import Reflection as ReflectionSection
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import MOST_IMPORTANT, ReflectionTasks
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.curator.derivation import Due, Groups
 from nscma_torch.curator.sourced_texts import answered, first_of_each_wording, new_text
-from nscma_torch.encode.ratings import importances
-from nscma_torch.errors import JobError
-from nscma_torch.protocols import MOST_IMPORTANT, ReflectionTasks
-from nscma_torch.records import Scope, Unit
-from nscma_torch.storage import derived_sources, derived_texts, namespaces
-from nscma_torch.storage.derived_sources import Heard, Source, basis_of, heard
-from nscma_torch.storage.derived_texts import NewText, Part, Run
+from nscma_torch.curator.store import derived_sources, derived_texts
+from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of, heard
+from nscma_torch.curator.store.derived_texts import NewText, Part, Run
+from nscma_torch.extraction.ratings import importances
+from nscma_torch.semantic.store import namespaces
 
 ROLES = ("user",)  # whose messages are observations
 _KIND: Literal["reflection"] = "reflection"

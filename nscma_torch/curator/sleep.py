@@ -17,33 +17,27 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.curation import Curator
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import Database, user_or_all
+from nscma_torch.core.errors import EngineUnavailableError, NotFoundError, NscmaError, TimestampError
+from nscma_torch.core.jobs import jobs, recall_queue
+from nscma_torch.core.protocols import CuratorTasks
+from nscma_torch.core.records import Scope, SleepReport
+from nscma_torch.curator import statistics
 from nscma_torch.curator.derivation import Derivations
-from nscma_torch.curator.disputes import Dispute, checked_verdicts, open_disputes
 from nscma_torch.curator.forgetting import bring_back_early, fade
-from nscma_torch.curator.merging import propose
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
-from nscma_torch.errors import EngineUnavailableError, NotFoundError, NscmaError, TimestampError
-from nscma_torch.protocols import CuratorTasks
-from nscma_torch.records import Scope, SleepReport
-from nscma_torch.relations import Schema
-from nscma_torch.storage import (
-    backlog,
-    episodes,
-    facts,
-    jobs,
-    namespaces,
-    recall_queue,
-    stale_summaries,
-    statement_groups,
-    statistics,
-)
-from nscma_torch.storage.backlog import EXTRACT
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import Database, user_or_all
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.episodic.log import backlog, episodes
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.hierarchy.store import stale_summaries
+from nscma_torch.reading.relations import Schema
+from nscma_torch.semantic.store import facts, namespaces, statement_groups
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.semantic.timeline.curation import Curator
+from nscma_torch.semantic.timeline.disputes import Dispute, checked_verdicts, open_disputes
+from nscma_torch.semantic.timeline.merging import propose
 from nscma_torch.text.names import name_key
 
 _Stage = Callable[[Connection, str, datetime], Counter[str]]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.curator.derivation import Groups
-from nscma_torch.errors import JobError
-from nscma_torch.records import SourcedLine, Unit
-from nscma_torch.storage.derived_sources import Source
-from nscma_torch.storage.derived_texts import NewText, Rows
+from nscma_torch.curator.store.derived_sources import Source
+from nscma_torch.curator.store.derived_texts import NewText, Rows
 
 LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the lines of each group of units
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from nscma_torch.records import Answer
+from nscma_torch.core.records import Answer
 from nscma_torch.text.scripts import UNSPACED
 
 LONGEST = 15  # words of a short text that counts as short

@@ -18,13 +18,13 @@ from rich.padding import Padding
 from rich.progress import track
 from rich.text import Text
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import store_path
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Answer, Episode
 from nscma_torch.demo.short_answers import LONGEST, Gold, Verdict, judge
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Episode
-from nscma_torch.storage import store_path
-from nscma_torch.text.file_readers import read_messages
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
+from nscma_torch.text.files.file_readers import read_messages
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ASKED = datetime(2026, 9, 5, 12, tzinfo=UTC)  # the day after the conversation ends

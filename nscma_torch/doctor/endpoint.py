@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nscma_torch.config import Llm
-from nscma_torch.errors import ConfigError, EngineRefusedError, ReplyError
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError, EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.choose import api_key
 from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.engines.openai_http import OpenAIEngine, model_of, served

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from nscma_torch.config import Config, Llm
+from nscma_torch.core.config import Config, Llm
+from nscma_torch.core.errors import ConfigError, ModelError, ModelNotFoundError
 from nscma_torch.doctor.installed import Device, Installed
 from nscma_torch.doctor.plan import GIB, plan
-from nscma_torch.errors import ConfigError, ModelError, ModelNotFoundError
 from nscma_torch.llm.engines.vllm_weights import BITSANDBYTES_PLUGIN, check_stored
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.text.embedders.model_folder import model_folder
 
 _NEEDED = {"http": ("httpx2",), "transformers": ("transformers", "accelerate", "llguidance"), "vllm": ("vllm",)}
 _EXTRAS = {"http": "http", "transformers": "hf", "vllm": "vllm"}

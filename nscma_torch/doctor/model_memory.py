@@ -15,9 +15,9 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from nscma_torch.errors import ModelError
-from nscma_torch.extras import require
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.extras import require
+from nscma_torch.text.embedders.model_folder import model_folder
 
 Quantization = Literal["none", "nf4", "awq", "gptq", "compressed-tensors", "bitsandbytes"]
 

@@ -14,11 +14,11 @@ from typing import Literal
 
 import torch
 
-from nscma_torch.config import Config
+from nscma_torch.core.config import Config
 from nscma_torch.doctor.model_memory import ModelShape, config_of, model_shape
-from nscma_torch.text.embedder import MINILM_NAMES
-from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder
+from nscma_torch.text.embedders.embedder import MINILM_NAMES
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.minilm import DIMENSION, FEED_FORWARD, MAX_TOKENS, bundled_folder
 
 GIB = 2**30
 CARDS = (12, 16, 24)  # GB as consumer cards are sold
@@ -203,7 +203,7 @@ def _proxy(config: Config, engine: ModelShape | None) -> Part:
         note = "behind llm.base_url" if engine is None else f"log-probabilities of {config.proxy.window:,} tokens"
         return Part("proxy", size, "memory", f"the language model itself, {note}")
     if name == "bundled":
-        weights = resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors"
+        weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
         with resources.as_file(weights) as path:
             return Part("proxy", path.stat().st_size, "memory", "bundled")
     path = Path(name)

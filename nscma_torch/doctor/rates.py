@@ -15,8 +15,8 @@ from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from nscma_torch.config import Section
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Section
+from nscma_torch.core.errors import ConfigError
 
 PARTS = ("log", "units", "vectors", "postings", "facts", "hierarchy", "other")  # of a store, each some of its tables
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nscma_torch.config import Config
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.doctor.plan import embedder_shape, index_bytes
 from nscma_torch.doctor.rates import Rates, Search, Seconds, Store, Texts
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.text.embedder import MINILM_NAMES
+from nscma_torch.text.embedders.embedder import MINILM_NAMES
 
 Basis = Literal["given", "computed", "measured", "assumed"]
 Unit = Literal["messages", "units", "facts", "bytes", "seconds", "milliseconds", "users", "calls"]

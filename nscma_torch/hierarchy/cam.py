@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import knn_graph
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level, Propagation

@@ -17,17 +17,20 @@ from itertools import islice
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.config import Hierarchy
-from nscma_torch.errors import NscmaError
+from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import NscmaError
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.episodic.index import fingerprint, units
+from nscma_torch.episodic.log import streams
 from nscma_torch.hierarchy.cam import Cam, assimilate
 from nscma_torch.hierarchy.level_rows import to_rows
 from nscma_torch.hierarchy.snapshot import Snapshot, State, chunks_of, snapshot
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import LevelRows, NodeKey
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
-from nscma_torch.protocols import LanguageTasks
-from nscma_torch.storage import fingerprint, hierarchies, jobs, streams, units
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.hierarchies import LevelRows, NodeKey
-from nscma_torch.storage.jobs import Job
 
 _MOST_CHUNKS = 1 << 16  # clustered together, unless one hierarchy alone has more; 100 MB of vectors at 384 dimensions
 _WORTH_AN_IMPORT = 200  # small networks one by one take as long as the import of PyG, which several together need

@@ -6,7 +6,7 @@ import torch
 
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Level
-from nscma_torch.storage.hierarchies import LevelRows
+from nscma_torch.hierarchy.store.hierarchies import LevelRows
 
 
 def to_rows(level: Level) -> LevelRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nscma_torch.extras import import_torch_geometric
+from nscma_torch.core.extras import import_torch_geometric
 from nscma_torch.hierarchy.level import NUMBER_BITS, Level
 
 import_torch_geometric("clustering several networks at once")

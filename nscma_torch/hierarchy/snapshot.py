@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.errors import StoreFormatError
+from nscma_torch.core.errors import StoreFormatError
+from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.episodic.index import packed_vectors, units
 from nscma_torch.hierarchy.cam import Cam, Change
 from nscma_torch.hierarchy.level_rows import cam_of
-from nscma_torch.storage import hierarchies, packed_vectors, units
-from nscma_torch.storage.hierarchies import NodeKey, Stored
-from nscma_torch.storage.jobs import Job
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import NodeKey, Stored
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,16 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from nscma_torch.errors import JobError, StoreFormatError
-from nscma_torch.protocols import LanguageTasks
-from nscma_torch.records import Scope, Unit
-from nscma_torch.storage import hierarchies, units
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import Database
-from nscma_torch.storage.hierarchies import NodeKey, Stored
-from nscma_torch.storage.streams import derive_id
-from nscma_torch.storage.units import NewUnit, Weight
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import JobError, StoreFormatError
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import Scope, Unit
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.index.units import NewUnit, Weight
+from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import NodeKey, Stored
 
 Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the level below
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nscma_torch.records import Hit
+from nscma_torch.core.records import Hit
 
 
 def metadata_of(hit: Hit) -> dict[str, Any]:

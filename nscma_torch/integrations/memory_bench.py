@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.config import Config
-from nscma_torch.errors import StoreClosedError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Hit, Message
-from nscma_torch.text.timestamps import format_day, parse_timestamp
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import StoreClosedError
+from nscma_torch.core.records import Answer, Hit, Message
+from nscma_torch.text.calendar.timestamps import format_day, parse_timestamp
 
 _DOCUMENT = "document_id"  # metadata of a message: the document that it is of
 _NOBODY = "benchmark"  # the user of documents that name none

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import PersonaGraph, ego_split, label_propagation
-from nscma_torch.extras import import_torch_geometric
+from nscma_torch.core.extras import import_torch_geometric
 
 import_torch_geometric("a PyG transform")
 from torch_geometric.data import Batch, Data  # noqa: E402 - after the line that says what to do where it is missing

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError
+from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError
+from nscma_torch.core.records import Usage
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled, FormT, ReplyForm, fill
-from nscma_torch.records import Usage
 
 ItemT = TypeVar("ItemT")
 _REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used

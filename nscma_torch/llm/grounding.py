@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from nscma_torch.reading.capitalised import INSIDE
+from nscma_torch.text.capitalised import INSIDE
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 

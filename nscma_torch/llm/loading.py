@@ -15,9 +15,9 @@ import torch
 from safetensors import SafetensorError
 
 from nscma_kernels import native_dtype
-from nscma_torch.errors import ConfigError, ModelError, ModelNotFoundError
-from nscma_torch.extras import require
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.core.errors import ConfigError, ModelError, ModelNotFoundError
+from nscma_torch.core.extras import require
+from nscma_torch.text.embedders.model_folder import model_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast

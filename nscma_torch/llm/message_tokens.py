@@ -8,10 +8,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nscma_torch.errors import EmptyTextError, EncodingError, ModelError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import EmptyTextError, EncodingError, ModelError
+from nscma_torch.core.extras import require
 from nscma_torch.llm.loading import CausalLM, tokenizer_files
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.text.embedders.model_folder import model_folder
 
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerFast

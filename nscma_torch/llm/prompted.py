@@ -15,20 +15,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from nscma_torch.config import Config
-from nscma_torch.errors import EngineRefusedError
-from nscma_torch.llm import prompted_lines as on_texts
-from nscma_torch.llm.completion import Asker
-from nscma_torch.llm.engines.contract import LanguageEngine, Turns
-from nscma_torch.llm.prompted_descriptions import descriptions
-from nscma_torch.llm.prompted_question_pairs import question_pairs
-from nscma_torch.llm.prompts import queries, sourced_lines
-from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.tasks import NumberedForm
-from nscma_torch.llm.verified_extraction import Reading
-from nscma_torch.reading.own_words import in_own_words
-from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
-from nscma_torch.records import (
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import EngineRefusedError
+from nscma_torch.core.records import (
     Answer,
     Description,
     Evidence,
@@ -41,7 +30,18 @@ from nscma_torch.records import (
     Unit,
     Usage,
 )
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.llm import prompted_lines as on_texts
+from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.engines.contract import LanguageEngine, Turns
+from nscma_torch.llm.prompted_descriptions import descriptions
+from nscma_torch.llm.prompted_question_pairs import question_pairs
+from nscma_torch.llm.prompts import queries, sourced_lines
+from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.tasks import NumberedForm
+from nscma_torch.llm.verified_extraction import Reading
+from nscma_torch.reading.own_words import in_own_words
+from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
+from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nscma_torch.core.records import Description, Unit
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.grounding import holds
 from nscma_torch.llm.prompts.descriptions import DescriptionForm, SettlingForm, description, description_form
-from nscma_torch.records import Description, Unit
 from nscma_torch.text.names import name_key
 
 

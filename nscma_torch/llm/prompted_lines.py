@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nscma_torch.errors import EngineRefusedError
+from nscma_torch.core.errors import EngineRefusedError
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.engines.contract import Turns
 from nscma_torch.llm.grounding import names_held
 from nscma_torch.llm.prompts import sourced_lines as prompts
 from nscma_torch.llm.prompts.sourced_lines import MOST_SHOWN, LineForm, LinesTask
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.records import SourcedLine, Unit
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 _CONFIDENCES = {"high": 0.9, "medium": 0.6, "low": 0.3}
 _Item = tuple[Unit, tuple[int, ...]]  # a text with the places in its group that it stands for

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nscma_torch.core.records import QAPair, Unit
 from nscma_torch.llm.completion import Asker
 from nscma_torch.llm.grounding import names_held
 from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN, pairs_form
 from nscma_torch.llm.prompts.question_pairs import question_pairs as prompt
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.records import QAPair, Unit
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 
 def question_pairs(asker: Asker, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:

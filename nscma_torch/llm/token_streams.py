@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import StateMismatchError
+from nscma_torch.core.errors import StateMismatchError
 from nscma_torch.llm.message_tokens import MessageTokenizer
 
 _HEADER = struct.Struct("<16sQ")  # fingerprint, tokens of the stream so far

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from nscma_torch.core.records import Extraction, Statement, Unit
 from nscma_torch.llm.grounding import holds, resolves, stands_for
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import ExtractionForm, NoteForm, StatementForm
-from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.corrections import retracts
 from nscma_torch.reading.first_person import author, first_person
 from nscma_torch.reading.phrase_names import name_of
-from nscma_torch.reading.pronouns import refers_back
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.statement_times import times_of
-from nscma_torch.records import Extraction, Statement, Unit
-from nscma_torch.relations import Schema
+from nscma_torch.text.capitalised import NAME
 from nscma_torch.text.names import name_key
+from nscma_torch.text.pronouns import refers_back
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.spelling_variants import american
 

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
 
 WEIGHTS, CONFIG = "memory.safetensors", "memory_config.json"
 

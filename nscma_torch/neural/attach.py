@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from nscma_torch.errors import InvalidInputError, ModelError, described
+from nscma_torch.core.errors import InvalidInputError, ModelError, described
 from nscma_torch.neural.adapter_files import read_adapter, write_adapter
 from nscma_torch.neural.decoder import Decoder, has_adapters
 from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement

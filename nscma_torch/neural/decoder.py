@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from nscma_torch.errors import InvalidInputError, ModelError
+from nscma_torch.core.errors import InvalidInputError, ModelError
 
 ATTENTIONS = ("self_attn", "attn", "attention", "self_attention")  # names of the attention of a layer
 CLOSED = ("bloom", "codegen", "falcon", "gpt_neo", "gptj", "mpt")  # their decoders keep keyword arguments from layers

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import Filter, scored_topk
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 NONE = -1  # the id of no item, the row of none, and the scope of a row that nothing finds
 EVERY = -2  # the scope of a query that finds rows of all scopes

@@ -18,9 +18,9 @@ from torch.nn import functional
 
 from nscma_kernels import flush_memory, memory_scan
 from nscma_kernels.memory_layers import gradients
-from nscma_torch.errors import InvalidInputError, described
+from nscma_torch.core.errors import InvalidInputError, described
+from nscma_torch.core.tensor_files import all_tensors, open_tensors, save_module
 from nscma_torch.neural.state import NeuralMemoryState
-from nscma_torch.tensor_files import all_tensors, open_tensors, save_module
 
 
 class NeuralMemory(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nscma_kernels.pytree import as_pytree
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.neural.nearest import NONE, attend_to, nearest_rows
 
 

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.errors import InvalidInputError, NotFoundError, described
+from nscma_torch.core.errors import InvalidInputError, NotFoundError, described
 from nscma_torch.neural.nearest import EVERY, NONE, NOTHING, Recalled, attend_to, nearest_rows
 
 Ids = Tensor | Iterable[int]

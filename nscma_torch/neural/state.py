@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nscma_kernels.memory_state import MemoryState, Pending
 from nscma_kernels.pytree import as_pytree
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
 @as_pytree("position", "norm", "segment", "chunk")

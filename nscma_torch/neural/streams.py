@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.neural.memory_block import BlockState
 from nscma_torch.neural.retrieval_attention import KeyValueState
 

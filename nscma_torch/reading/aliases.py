@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.noun_phrases import NOT_NAMES, PERSON_NOUNS
 from nscma_torch.reading.role_mentions import called
-from nscma_torch.records import Statement
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 

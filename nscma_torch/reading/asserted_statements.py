@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from nscma_torch.records import Statement
-from nscma_torch.relations import Schema, family
+from nscma_torch.core.records import Statement
+from nscma_torch.reading.relations import Schema, family
 from nscma_torch.text.names import name_key
 
 if TYPE_CHECKING:

@@ -9,7 +9,15 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from nscma_torch.reading.reader_model import Encoder
-from nscma_torch.text.minilm import DIMENSION, LAYERS, POSITIONS, MiniLM, bundled_folder, load_tokenizer, verify
+from nscma_torch.text.embedders.minilm import (
+    DIMENSION,
+    LAYERS,
+    POSITIONS,
+    MiniLM,
+    bundled_folder,
+    load_tokenizer,
+    verify,
+)
 
 TRAINED_LAYERS = 4  # the upper ones
 

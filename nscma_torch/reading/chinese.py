@@ -9,7 +9,7 @@ import re
 
 from nscma_torch.reading.chinese_names import GIVEN, SOUNDS, SURNAMES
 from nscma_torch.reading.noun_phrases import word_set
-from nscma_torch.relations import Kind
+from nscma_torch.reading.relations import Kind
 from nscma_torch.text.number_words import HAN_NUMERALS
 from nscma_torch.text.scripts import HANZI
 

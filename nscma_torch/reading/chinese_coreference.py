@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.chinese import is_name, standing_alone, without_lead
 from nscma_torch.reading.chinese_kin import KIN, KIN_NOUNS
 from nscma_torch.reading.phrase_names import name_of
-from nscma_torch.reading.pronouns import FIRST_PERSON, ONE_PERSON, SECOND_PERSON, THINGS
-from nscma_torch.records import Statement
-from nscma_torch.relations import Relation
+from nscma_torch.reading.relations import Relation
+from nscma_torch.text.pronouns import FIRST_PERSON, ONE_PERSON, SECOND_PERSON, THINGS
 from nscma_torch.text.scripts import HANZI
 
 _KIN_NAMED = re.compile(

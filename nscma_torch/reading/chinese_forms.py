@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal
 
 from nscma_torch.reading.chinese import ADVERBS
-from nscma_torch.relations import Relation, Schema
+from nscma_torch.reading.relations import Relation, Schema
 
 Mood = Literal["states", "begins", "ends"]
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 Asks = Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
+from nscma_torch.core.records import Statement, Unit
 from nscma_torch.reading import chinese
 from nscma_torch.reading.asserted_statements import said_anew
 from nscma_torch.reading.chinese_clauses import Clause, clauses
@@ -19,9 +20,8 @@ from nscma_torch.reading.chinese_forms import Form, compile_forms
 from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.noun_phrases import word_set
+from nscma_torch.reading.relations import Kind, Relation, Schema
 from nscma_torch.reading.statement_times import times_of
-from nscma_torch.records import Statement, Unit
-from nscma_torch.relations import Kind, Relation, Schema
 
 _GONE = re.compile(r"不再")
 _DENIES = re.compile(r"[不没]")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nscma_torch.records import Statement, Unit
+from nscma_torch.core.records import Statement, Unit
 
 _MOST_MARKS = 30  # on one character, as in Unicode's stream-safe text: composing more takes quadratic time
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
-from nscma_torch.reading.capitalised import WEIGHED
+from nscma_torch.text.capitalised import WEIGHED
 from nscma_torch.text.scripts import HAN_CHAR
 
 # Phrases of one to three words, separated by commas; a phrase may belong to several kinds.

@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.reading.cues import find_cues, salience
 from nscma_torch.reading.extractive_summary import covering_sentences
 from nscma_torch.reading.noun_phrases import NO_THING
 from nscma_torch.reading.passage import word_count
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.topics import speakers_of, topic_words
-from nscma_torch.records import SourcedLine, Unit
+from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import terms
-from nscma_torch.text.timestamps import format_day
 
 _LONGEST = 40  # words of a sentence
 _LEAST = 3  # words that say something, of a line about a person: "I love it!" has one

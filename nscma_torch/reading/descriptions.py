@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from nscma_torch.protocols import Embedder
-from nscma_torch.reading.capitalised import WEIGHED
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import ROLES, Description, Extraction, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.memory_types import CLASSES, SOLVED, MemoryTypes
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.sentiment import sentiment
-from nscma_torch.records import ROLES, Description, Extraction, Unit
-from nscma_torch.relations import Schema
-from nscma_torch.text.dates import find_dates
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.capitalised import WEIGHED
 from nscma_torch.text.names import name_key
+from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nscma_torch.text.dates import find_dates
+from nscma_torch.text.calendar.dates import find_dates
 from nscma_torch.text.sentences import Span
 
 _STRONG = r"i\s+mean(?:t)?(?:\s+to\s+say)?|or\s+rather|(?:scratch|strike)\s+that|make\s+(?:that|it)|i\s+misspoke"

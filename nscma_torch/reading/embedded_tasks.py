@@ -13,28 +13,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nscma_torch.config import Config
-from nscma_torch.errors import ConfigError
-from nscma_torch.protocols import MOST_IMPORTANT
-from nscma_torch.reading.aliases import aliases
-from nscma_torch.reading.asserted_statements import ReadMessage, is_sure
-from nscma_torch.reading.capitalised import EXPECTED
-from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
-from nscma_torch.reading.composed_text import composed, placed
-from nscma_torch.reading.cues import salience
-from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
-from nscma_torch.reading.extractive_summary import extract_summary
-from nscma_torch.reading.insights import insights
-from nscma_torch.reading.moved_home import with_new_homes
-from nscma_torch.reading.own_words import in_own_words
-from nscma_torch.reading.passage import best_passage, covered, term_weights
-from nscma_torch.reading.query_parts import divided, imagined
-from nscma_torch.reading.reflections import reflections, salient_questions
-from nscma_torch.reading.relevance import helpful, refined, relevance
-from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
-from nscma_torch.reading.turns_before import turns_before
-from nscma_torch.records import (
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.protocols import MOST_IMPORTANT
+from nscma_torch.core.records import (
     Answer,
     Description,
     Evidence,
@@ -48,12 +30,30 @@ from nscma_torch.records import (
     Unit,
     Usage,
 )
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.text.dates import find_dates
+from nscma_torch.reading.aliases import aliases
+from nscma_torch.reading.asserted_statements import ReadMessage, is_sure
+from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
+from nscma_torch.reading.composed_text import composed, placed
+from nscma_torch.reading.cues import salience
+from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
+from nscma_torch.reading.extractive_summary import extract_summary
+from nscma_torch.reading.insights import insights
+from nscma_torch.reading.moved_home import with_new_homes
+from nscma_torch.reading.own_words import in_own_words
+from nscma_torch.reading.passage import best_passage, covered, term_weights
+from nscma_torch.reading.query_parts import divided, imagined
+from nscma_torch.reading.reflections import reflections, salient_questions
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.reading.relevance import helpful, refined, relevance
+from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
+from nscma_torch.reading.turns_before import turns_before
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.calendar.timestamps import format_day
+from nscma_torch.text.capitalised import EXPECTED
 from nscma_torch.text.number_words import HAN_NUMERALS, TO_TWENTY
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
-from nscma_torch.text.timestamps import format_day
 
 if TYPE_CHECKING:
     from nscma_torch.reading.descriptions import Descriptions

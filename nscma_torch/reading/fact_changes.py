@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from nscma_torch.core.records import FactOperation, Operation, ToldFact, Unit
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES
-from nscma_torch.records import FactOperation, Operation, ToldFact, Unit
 
 _ENDS: dict[str, Operation] = {"replaces": "UPDATE", "corrects": "UPDATE", "ends": "DELETE", "cancels": "DELETE"}
 

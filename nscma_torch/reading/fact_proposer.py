@@ -23,9 +23,9 @@ from nscma_torch.reading.fact_questions import has_topic, object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.whole_tokens import whole_tokens
-from nscma_torch.relations import Schema
-from nscma_torch.text.minilm import POSITIONS
+from nscma_torch.text.embedders.minilm import POSITIONS
 
 WEIGHTS = Path(__file__).with_name("weights") / "proposer.safetensors"
 ASKED = "what is told?"  # what stands in the place of a question in a row

@@ -5,7 +5,7 @@ A question is the relation's plain sentence with a question word in place of wha
 
 from __future__ import annotations
 
-from nscma_torch.relations import Relation
+from nscma_torch.reading.relations import Relation
 
 
 def object_question(relation: Relation) -> str:

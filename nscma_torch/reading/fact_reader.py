@@ -17,7 +17,7 @@ from nscma_torch.reading.fact_questions import object_question, subject_question
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.relations import Schema
+from nscma_torch.reading.relations import Schema
 
 LIKELY = 0.08  # least probability of a proposal, its object placed and told, for the reader to be asked
 MOST_ASKED = 8  # proposals of a message

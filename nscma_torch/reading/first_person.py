@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from nscma_torch.records import Unit
+from nscma_torch.core.records import Unit
 
 NOTES = (".md", ".markdown")
 USER = "user"

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.reading.topics import LEAST, speakers_of, topic_line, topic_words
-from nscma_torch.records import SourcedLine, Unit
 from nscma_torch.text.terms import terms
 
 _SHARE = 0.3  # of a cluster's messages that hold its topic, at least

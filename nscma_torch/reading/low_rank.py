@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.text.minilm import MiniLM
+from nscma_torch.text.embedders.minilm import MiniLM
 
 LAYERS = ("qkv", "out", "up", "down")  # of each transformer layer
 

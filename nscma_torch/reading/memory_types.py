@@ -15,10 +15,10 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.errors import VectorError
+from nscma_torch.core.errors import VectorError
+from nscma_torch.core.records import MemoryType
+from nscma_torch.core.tensor_files import all_tensors, open_tensors, save_module
 from nscma_torch.reading.cues import WEIGHTS, find_cues
-from nscma_torch.records import MemoryType
-from nscma_torch.tensor_files import all_tensors, open_tensors, save_module
 
 SOLVED = "solved"  # a problem that the sentence says to be solved
 CLASSES: tuple[str, ...] = (*get_args(MemoryType), SOLVED)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.noun_phrases import PERSON_NOUN
-from nscma_torch.records import Statement
-from nscma_torch.relations import Schema
+from nscma_torch.reading.relations import Schema
 
 _THERE, _HOME = "located_in", "lives_in"
 _MOVE = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nscma_torch.relations import Relation, Schema
+from nscma_torch.reading.relations import Relation, Schema
 
 _PLURALS = {
     "child": "children",

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nscma_torch.core.records import Unit
 from nscma_torch.reading.first_person import is_own_note
 from nscma_torch.reading.quoted_speech import quotations
-from nscma_torch.records import Unit
 from nscma_torch.text.sentences import Span
 
 _TEXT = (

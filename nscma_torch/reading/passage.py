@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nscma_torch.records import Hit
+from nscma_torch.core.records import Hit
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import query_terms, terms
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.chinese_kin import KIN as HAN_KIN
 from nscma_torch.reading.noun_phrases import KIN_NOUNS, PRONOUNS, bare, word_set
-from nscma_torch.reading.pronouns import FIRST_PERSON, ONE_PERSON, SECOND_PERSON, THINGS
+from nscma_torch.text.capitalised import NAME
+from nscma_torch.text.pronouns import FIRST_PERSON, ONE_PERSON, SECOND_PERSON, THINGS
 
 _ADJECTIVE = (
     r"(?:(?:older|younger|elder|little|big|best|old|new|twin|eldest|youngest|oldest|late|dear|lovely|only|good"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relation_model import RelationModel
-from nscma_torch.text.minilm import DIMENSION
+from nscma_torch.text.embedders.minilm import DIMENSION
 
 POINTER = 64  # h
 POINTERS = ("subject first", "subject last", "topic first", "topic last")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nscma_torch.reading.capitalised import INSIDE
+from nscma_torch.core.records import Hit
 from nscma_torch.reading.passage import best_passage, term_weights
-from nscma_torch.records import Hit
+from nscma_torch.text.capitalised import INSIDE
 from nscma_torch.text.sentences import split_sentences
 
 _WORDS = 40  # longest passage

@@ -15,7 +15,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from nscma_torch.reading.relation_model import RelationModel
-from nscma_torch.text.minilm import DIMENSION
+from nscma_torch.text.embedders.minilm import DIMENSION
 
 ASKS = ("none", "again", "object", "subject", "whether", "when", "giver", "receiver", "thing")
 FLAGS = ("previous", "count", "named", "onward")

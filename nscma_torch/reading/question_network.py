@@ -22,8 +22,8 @@ from torch import Tensor
 
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.question_model import ASKS, FLAGS, SLOTS, QuestionModel
-from nscma_torch.relations import Schema
-from nscma_torch.text.minilm import MAX_TOKENS
+from nscma_torch.reading.relations import Schema
+from nscma_torch.text.embedders.minilm import MAX_TOKENS
 
 WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
 LONGEST_SLOT = 12  # tokens

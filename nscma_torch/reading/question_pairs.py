@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from nscma_torch.core.records import QAPair, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.noun_phrases import PRONOUNS
-from nscma_torch.reading.pronouns import FIRST_PERSON, SECOND_PERSON, THINGS
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage, asked_by
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.turn_forms import asks
-from nscma_torch.records import QAPair, Unit
+from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON, THINGS
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 from nscma_torch.text.terms import terms

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.config import Reading
+from nscma_torch.core.config import Reading
+from nscma_torch.core.records import Statement, Unit
 from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
 from nscma_torch.reading.corrections import corrects, retracts
 from nscma_torch.reading.fact_proposer import WEIGHTS, FactProposer
@@ -19,14 +20,13 @@ from nscma_torch.reading.first_person import first_person
 from nscma_torch.reading.non_events import not_so
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
 from nscma_torch.reading.phrase_names import name_of
-from nscma_torch.reading.pronouns import FIRST_PERSON
 from nscma_torch.reading.reader import Reader, ReadSpan, shared_reader
 from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.statement_times import times_of
-from nscma_torch.records import Statement, Unit
-from nscma_torch.relations import Schema
-from nscma_torch.text.embedder import precision
+from nscma_torch.text.embedders.embedder import precision
 from nscma_torch.text.names import name_key
+from nscma_torch.text.pronouns import FIRST_PERSON
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.spelling_variants import american

@@ -19,14 +19,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading import transformers_encoder
 from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, Packer, Part, Passage, Piece, Row, padded_rows
 from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.reading.whole_tokens import whole_tokens
-from nscma_torch.tensor_files import all_tensors, open_tensors
 
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
 MAX_TOKENS = 512  # of a row, where the encoder reads as many

@@ -18,7 +18,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from nscma_torch.errors import ModelError
+from nscma_torch.core.errors import ModelError
 
 PADDED_TO = 32  # tokens: rows are padded to a multiple of it, or of a part of it
 QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end

@@ -14,7 +14,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError
+from nscma_torch.core.errors import ModelError
 
 KINDS = ("span", "yes", "no", "when", "count", "list")
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")

@@ -9,9 +9,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.topics import LEAST, is_on, nouns_of, speakers_of, topic_line, topic_words
-from nscma_torch.records import SourcedLine, Unit
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 from nscma_torch.text.terms import terms

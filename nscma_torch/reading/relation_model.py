@@ -15,10 +15,10 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.low_rank import LowRank, add_changes, merge_changes
-from nscma_torch.tensor_files import all_tensors, open_tensors
-from nscma_torch.text.minilm import DIMENSION, MAX_TOKENS, MiniLM, bundled_folder, load_tokenizer, verify
+from nscma_torch.text.embedders.minilm import DIMENSION, MAX_TOKENS, MiniLM, bundled_folder, load_tokenizer, verify
 
 RELATIONS = "relations"  # key of their names in the metadata of a file of weights
 

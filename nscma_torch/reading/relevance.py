@@ -14,9 +14,9 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import TypeVar
 
-from nscma_torch.reading.capitalised import LENT
+from nscma_torch.core.records import Hit
 from nscma_torch.reading.passage import best_passage, term_weights
-from nscma_torch.records import Hit
+from nscma_torch.text.capitalised import LENT
 from nscma_torch.text.terms import query_terms, terms
 
 T = TypeVar("T", bound=Hashable)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from nscma_torch.text.dates import find_dates
-from nscma_torch.text.timestamps import format_days
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.calendar.timestamps import format_days
 
 _RELATIVE = re.compile(
     r"\b(?:last|past|previous|this|next|coming|ago|back|earlier|yesterday|today|tonight|tomorrow)\b"

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from nscma_torch.erasable_cache import erasable_cache
-from nscma_torch.reading.capitalised import COMPARED
+from nscma_torch.core.erasable_cache import erasable_cache
 from nscma_torch.reading.nouns import plural
+from nscma_torch.text.capitalised import COMPARED
 from nscma_torch.text.inflection import forms
 from nscma_torch.text.number_words import TO_TWENTY
 from nscma_torch.text.terms import terms

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
 from nscma_torch.reading.nouns import singular
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.role_mentions import called
-from nscma_torch.relations import Schema
 from nscma_torch.text.spelling_variants import american
 
 _MINE = re.compile(

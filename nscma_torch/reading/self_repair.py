@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.asserted_statements import SURE, ReadMessage, asserted
-from nscma_torch.reading.capitalised import NAME
 from nscma_torch.reading.editing_terms import (
     LEAD,
     LONGEST_DATE,
@@ -32,9 +32,9 @@ from nscma_torch.reading.editing_terms import (
 )
 from nscma_torch.reading.fact_reader import ReadFact
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.records import Statement
-from nscma_torch.relations import Schema
-from nscma_torch.text.dates import find_dates
+from nscma_torch.reading.relations import Schema
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.capitalised import NAME
 from nscma_torch.text.names import name_key
 from nscma_torch.text.number_words import LARGER, TO_TWENTY
 from nscma_torch.text.scripts import HANZI

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from nscma_torch.extras import require
-from nscma_torch.records import Sentiment
+from nscma_torch.core.extras import require
+from nscma_torch.core.records import Sentiment
 
 _NEUTRAL = 0.05  # of the compound score, in [-1, 1]: what lies nearer to 0 is neutral, as its authors advise
 

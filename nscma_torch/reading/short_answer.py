@@ -13,16 +13,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from nscma_torch.config import Reading
+from nscma_torch.core.config import Reading
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.self_repair import repaired_span
 from nscma_torch.reading.statement_times import with_event
-from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.calendar.dates import DateMention, find_dates
+from nscma_torch.text.calendar.tense import leading
+from nscma_torch.text.calendar.timestamps import format_day, format_days
 from nscma_torch.text.sentences import split_sentences
-from nscma_torch.text.tense import leading
-from nscma_torch.text.timestamps import format_day, format_days
 
 # of `confidence`, fitted by eval.experiments.reading.calibration, the last with the others as they were
 INTERCEPT, READ, FOUND, OTHERS = -0.482, 0.440, 1.533, -2.7

@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
 
+from nscma_torch.core.records import UNKNOWN_BEGIN
 from nscma_torch.reading.editing_terms import LEAD, LONGEST_DATE, PAUSES, REACH, editing_terms, ends_alike
-from nscma_torch.records import UNKNOWN_BEGIN
-from nscma_torch.text.dates import DateMention, find_dates
+from nscma_torch.text.calendar.dates import DateMention, find_dates
+from nscma_torch.text.calendar.tense import leading
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import Span
-from nscma_torch.text.tense import leading
 
 _MOST_TERMS = 20  # of a sentence; each costs a copy of it
 _NEWS = timedelta(days=31)  # a change of the last weeks holds when it is told, whatever was said since

@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.reading.cues import find_cues, salience
 from nscma_torch.reading.noun_phrases import DETERMINERS, NO_THING
-from nscma_torch.records import SourcedLine, Unit
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences

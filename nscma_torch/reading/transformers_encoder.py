@@ -19,12 +19,12 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
+from nscma_torch.core.extras import require
 from nscma_torch.reading.reader_input import PADDED_TO
 from nscma_torch.reading.reader_model import Encoder
-from nscma_torch.text.minilm import load_tokenizer
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.text.embedders.minilm import load_tokenizer
+from nscma_torch.text.embedders.model_folder import model_folder
 
 WEIGHTS, CONFIG, TOKENIZER = "reader.safetensors", "config.json", "tokenizer.json"
 LEAST_TOKENS = 128  # of a row, for a long question, a passage's speaker and day, and some of its text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.records import Unit
+from nscma_torch.core.records import Unit
 
 TURNS_BEFORE = 2  # of the same day that are read with a message as its context
 

@@ -18,8 +18,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from nscma_torch.errors import ForbiddenError, NscmaError, ScopeError, TokenError
-from nscma_torch.records import Scope
+from nscma_torch.core.errors import ForbiddenError, NscmaError, ScopeError, TokenError
+from nscma_torch.core.records import Scope
 from nscma_torch.server.problems import problem
 from nscma_torch.server.tokens import RIGHTS, Right, Tokens
 from nscma_torch.server.work import ASKED, LOCAL

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server import (
     docs,
     health,

@@ -11,8 +11,8 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
 
-from nscma_torch.errors import EncodingError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EncodingError
 from nscma_torch.server.ndjson import MEDIA_TYPE
 from nscma_torch.server.problems import BodyError
 from nscma_torch.server.rooms import House

@@ -15,8 +15,8 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nscma_torch.config import Server
-from nscma_torch.errors import ForbiddenError
+from nscma_torch.core.config import Server
+from nscma_torch.core.errors import ForbiddenError
 from nscma_torch.server.access import is_loopback
 from nscma_torch.server.problems import problem
 from nscma_torch.server.rooms import Settings

@@ -7,9 +7,9 @@ from typing import Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from nscma_torch.errors import NscmaError
+from nscma_torch.core.database.database import NO_USER
+from nscma_torch.core.errors import NscmaError
 from nscma_torch.server.rooms import House, Room
-from nscma_torch.storage.database import NO_USER
 
 
 class Health(BaseModel):

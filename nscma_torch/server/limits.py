@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nscma_torch.config import Server
-from nscma_torch.errors import AccessError, TokenError
+from nscma_torch.core.config import Server
+from nscma_torch.core.errors import AccessError, TokenError
 from nscma_torch.server.access import principal_of
 from nscma_torch.server.json_bounds import exceeded
 from nscma_torch.server.problems import BodyError, TooManyRequestsError, problem

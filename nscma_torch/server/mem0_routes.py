@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nscma_torch.compat.mem0 import operations, searching
-from nscma_torch.errors import ScopeError
+from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Eraser, Principal, Reader, Writer
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import MANY, Closed, Filtered, MessageIn, OfRun, OfUser

@@ -15,10 +15,10 @@ from fastapi import Response
 from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
-from nscma_torch.errors import EmptyTextError, NscmaError, TextTooLargeError
+from nscma_torch.core.errors import EmptyTextError, NscmaError, TextTooLargeError
 from nscma_torch.server.problems import Problem, described, problem
 from nscma_torch.server.rooms import House
-from nscma_torch.text.json_messages import json_line_messages
+from nscma_torch.text.files.json_messages import json_line_messages
 
 MEDIA_TYPE = "application/x-ndjson"
 _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content

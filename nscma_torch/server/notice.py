@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nscma_torch import __version__
-from nscma_torch.errors import StoreAccessError
+from nscma_torch.core.errors import StoreAccessError
 
 PROOF = "/health/store"  # path of the proof
 _MOST_BYTES = 65_536

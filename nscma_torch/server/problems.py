@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from nscma_torch import errors
+from nscma_torch.core import errors
 
 log = logging.getLogger("nscma.server")
 _SCHEMA = "#/components/schemas/Problem"

@@ -9,7 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from nscma_torch.errors import OverloadedError
+from nscma_torch.core.errors import OverloadedError
 from nscma_torch.server.problems import MEDIA_TYPE, problem
 
 

@@ -12,9 +12,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.types import ASGIApp
 
-from nscma_torch.config import Config
-from nscma_torch.errors import OverloadedError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import OverloadedError
 from nscma_torch.server.work import Work
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.records import CuratorDecision, EraseReceipt, SleepReport
+from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.core.records import CuratorDecision, EraseReceipt, SleepReport
 from nscma_torch.server.access import Eraser, Reader, Writer
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import (

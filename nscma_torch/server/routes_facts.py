@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from nscma_torch.records import DerivedKind, Fact, Node, ProfileLine
+from nscma_torch.core.records import DerivedKind, Fact, Node, ProfileLine
+from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.server.access import Reader
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import OfAgent, RelationOut, Time
-from nscma_torch.storage.derived_texts import DerivedText
 
 router = APIRouter(prefix="/v1", tags=["facts"])
 

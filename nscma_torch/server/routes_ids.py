@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from nscma_torch.maintenance.id_prefixes import Named, alike, beginning_with
 from nscma_torch.server.access import Reader
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import OfUser
-from nscma_torch.storage.id_prefixes import Named, alike, beginning_with
 
 router = APIRouter(prefix="/v1", tags=["store"])
 

@@ -7,8 +7,9 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from nscma_torch.errors import NotFoundError
-from nscma_torch.records import Episode, HistoryEvent, MemoryRecord, MemoryType, Resolution, Sentiment
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import Episode, HistoryEvent, MemoryRecord, MemoryType, Resolution, Sentiment
+from nscma_torch.episodic.log.sessions import Session
 from nscma_torch.server.access import Reader, Writer
 from nscma_torch.server.ndjson import MEDIA_TYPE, Added, AddStream
 from nscma_torch.server.rooms import Here
@@ -25,7 +26,6 @@ from nscma_torch.server.schemas import (
     Time,
     UpdateBody,
 )
-from nscma_torch.storage.sessions import Session
 
 router = APIRouter(prefix="/v1", tags=["messages"])
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
+from nscma_torch.features.skills.rows import Skill
 from nscma_torch.server.access import Reader, Writer
 from nscma_torch.server.rooms import Here
 from nscma_torch.server.schemas import OfAgent, OfUser, OutcomeBody, SituationBody, SkillBody
-from nscma_torch.storage.skills import Skill
 
 router = APIRouter(prefix="/v1/skills", tags=["skills"])
 

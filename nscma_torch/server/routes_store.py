@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from nscma_torch.records import SleepReport, Stats
+from nscma_torch.core.records import SleepReport, Stats
 from nscma_torch.server.access import Eraser, Reader, Writer
 from nscma_torch.server.exports import exported, imported
 from nscma_torch.server.ndjson import MEDIA_TYPE

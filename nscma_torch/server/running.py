@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import uvicorn
 from fastapi import FastAPI
 
-from nscma_torch.errors import ConfigError, StoreAccessError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, StoreAccessError
 from nscma_torch.server.access import is_loopback
 from nscma_torch.server.protocol import patient
 from nscma_torch.server.rooms import House, Settings

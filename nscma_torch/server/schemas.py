@@ -9,12 +9,24 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from nscma_torch.errors import ScopeError
-from nscma_torch.records import Added, Answer, Decision, Episode, Evidence, Fact, FactQuery, Hit, Stats, UnitKind, Usage
-from nscma_torch.relations import Relation
+from nscma_torch.core.errors import ScopeError
+from nscma_torch.core.records import (
+    Added,
+    Answer,
+    Decision,
+    Episode,
+    Evidence,
+    Fact,
+    FactQuery,
+    Hit,
+    Stats,
+    UnitKind,
+    Usage,
+)
+from nscma_torch.reading.relations import Relation
 from nscma_torch.server.access import Principal
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 from nscma_torch.text.messages import as_messages
-from nscma_torch.text.timestamps import parse_timestamp
 
 Time = Annotated[
     datetime,

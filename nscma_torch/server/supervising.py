@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 
-from nscma_torch.errors import StoreAccessError
+from nscma_torch.core.errors import StoreAccessError
 
 _LOOK = 0.2  # seconds between two looks at the processes
 _QUICK = 30.0  # seconds within which a process that ends has not come up

@@ -19,9 +19,9 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nscma_torch.errors import ConfigError, InvalidInputError, NotFoundError, StoreAccessError
-from nscma_torch.records import Scope
-from nscma_torch.storage.store_path import file_of, open_to_others
+from nscma_torch.core.database.store_path import file_of, open_to_others
+from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError, StoreAccessError
+from nscma_torch.core.records import Scope
 
 Right = Literal["read", "write", "erase"]
 RIGHTS: tuple[Right, ...] = get_args(Right)

@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 from fastapi import Response
 from pydantic import TypeAdapter
 
-from nscma_torch.errors import OverloadedError
+from nscma_torch.core.errors import OverloadedError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.text.segmentation import Segmentation
 from nscma_torch.text.sentences import split_sentences
 

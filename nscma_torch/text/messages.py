@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from nscma_torch.errors import EmptyTextError, InvalidInputError
-from nscma_torch.records import Message
-from nscma_torch.text.json_messages import parse_message
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError
+from nscma_torch.core.records import Message
+from nscma_torch.text.calendar.timestamps import parse_timestamp
+from nscma_torch.text.files.json_messages import parse_message
 
 MessagesLike = str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
 

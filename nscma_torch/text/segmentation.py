@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import rolling_stats
-from nscma_torch.config import Chunker
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.config import Chunker
+from nscma_torch.core.errors import InvalidInputError
 
 LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviation
 

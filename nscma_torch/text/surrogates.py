@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nscma_torch.errors import EncodingError
+from nscma_torch.core.errors import EncodingError
 
 
 def refuse_surrogates(value: object, name: str) -> None:

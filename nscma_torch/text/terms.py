@@ -14,7 +14,7 @@ import unicodedata
 from itertools import pairwise
 from typing import Protocol, cast
 
-from nscma_torch.erasable_cache import erasable_cache
+from nscma_torch.core.erasable_cache import erasable_cache
 from nscma_torch.text.scripts import HAN_CHAR, UNSPACED
 
 MAX_TERM_CHARS = 64  # longer words are cut to this many characters, alike in documents and queries

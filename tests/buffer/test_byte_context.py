@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.byte_context import HASHED_CONTEXTS, MATCH_ORDERS, byte_context, matches
+from nscma_torch.surprise.byte_model.byte_context import HASHED_CONTEXTS, MATCH_ORDERS, byte_context, matches
 
 BITS, REACH = 13, 300
 

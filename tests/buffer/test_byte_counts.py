@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.byte_counts import LEVELS, ORDERS, REACH, counted, stream_nats
+from nscma_torch.surprise.byte_model.byte_counts import LEVELS, ORDERS, REACH, counted, stream_nats
 
 
 def sample(seed: int, size: int) -> bytes:

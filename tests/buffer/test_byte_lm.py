@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from nscma_torch.buffer.byte_context import ByteContext, byte_context
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig, _LinearScan, linear_scan
+from nscma_torch.surprise.byte_model.byte_context import ByteContext, byte_context
+from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig, _LinearScan, linear_scan
 
 SMALL = ByteLMConfig(layers=2, width=24, table_bits=8, table_width=4, match_width=4, reach=256)
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.byte_counts import LEVELS
-from nscma_torch.buffer.byte_mixer import FADING, HEDGE, NUMBERS, START, STIFFNESS, Mixture, Read, hedged
+from nscma_torch.surprise.byte_model.byte_counts import LEVELS
+from nscma_torch.surprise.byte_model.byte_mixer import FADING, HEDGE, NUMBERS, START, STIFFNESS, Mixture, Read, hedged
 
 
 def opinions(size: int, seed: int = 0) -> Tensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nscma_torch.buffer.byte_context import ByteContext, byte_context
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_scorer import ByteScorer, normalized, scanned
+from nscma_torch.surprise.byte_model.byte_context import ByteContext, byte_context
+from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.surprise.byte_model.byte_scorer import ByteScorer, normalized, scanned
 
 CPU = torch.device("cpu")
 SMALL = ByteLMConfig(layers=2, width=24, table_bits=8, table_width=4, match_width=4, reach=256)

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.buffer import GateState, MessageGate, Observation, RecurrentProxy, observe
-from nscma_torch.buffer.rules import PRIORS, RULES, Statistics
-from nscma_torch.config import Gate, GateWeights, load_config
-from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.core.config import Gate, GateWeights, load_config
+from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.core.records import Decision
 from nscma_torch.reading.cues import salience
-from nscma_torch.records import Decision
+from nscma_torch.surprise import GateState, MessageGate, Observation, RecurrentProxy, observe
+from nscma_torch.surprise.rules import PRIORS, RULES, Statistics
 
 PLAIN = Observation(
     tokens=80, mean=1.4, nats=110.0, memory_nats=260.0, code_share=0.0, salience=0.5, repeat=False, script="latin"

@@ -9,8 +9,8 @@ import unicodedata
 import pytest
 import torch
 
-from nscma_torch.buffer.observation import Observation, observe, script_of
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.surprise.observation import Observation, observe, script_of
 
 
 @pytest.mark.parametrize(

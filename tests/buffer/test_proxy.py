@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.buffer.byte_counts import REACH
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.byte_mixer import HEDGE, NUMBERS
-from nscma_torch.buffer.proxy import BLOCK, RecurrentProxy
-from nscma_torch.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
+from nscma_torch.core.errors import EmptyTextError, EncodingError, ModelError, ModelNotFoundError, StateMismatchError
+from nscma_torch.surprise.byte_model.bundled_model import BLOCK, RecurrentProxy
+from nscma_torch.surprise.byte_model.byte_counts import REACH
+from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.surprise.byte_model.byte_mixer import HEDGE, NUMBERS
 
 SMALL = ByteLMConfig(layers=2, width=24, table_bits=8, table_width=4, match_width=4, reach=256)
 MESSAGES = [
@@ -196,7 +196,7 @@ def test_missing_and_foreign_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_bundled_weights_are_small() -> None:
-    weights = resources.files("nscma_torch.buffer") / "weights" / "proxy.safetensors"
+    weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
     assert len(weights.read_bytes()) <= 8_000_000
 
 

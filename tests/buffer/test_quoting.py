@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.buffer.quoting import unquoted
-from nscma_torch.buffer.surprise import repeats
+from nscma_torch.surprise.measurement import repeats
+from nscma_torch.surprise.quoting import unquoted
 
 SAID = "My sister Ana lives in Porto."
 

@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import save_file
 
 from eval.metrics.retrieval_metrics import auc
-from nscma_torch.buffer.salience_head import MOST, STEP, SalienceHead
-from nscma_torch.config import Embedder as EmbedderSection
-from nscma_torch.errors import ModelError, ModelNotFoundError, VectorError
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.errors import ModelError, ModelNotFoundError, VectorError
+from nscma_torch.surprise.salience_head import MOST, STEP, SalienceHead
+from nscma_torch.text.embedders.embedder import load_embedder
 
 FACTS = [
     "Our landlord Piotr is raising the rent to 900 from March.",

@@ -10,9 +10,9 @@ import uuid
 import pytest
 import torch
 
-from nscma_torch.buffer import surprise
-from nscma_torch.buffer.surprise import NAT, is_code, measure, memory_nats, repeats
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.surprise import measurement as surprise
+from nscma_torch.surprise.measurement import NAT, is_code, measure, memory_nats, repeats
 
 UUID = str(uuid.UUID(int=random.Random(0).getrandbits(128)))
 BASE64 = base64.b64encode(random.Random(0).randbytes(90)).decode()

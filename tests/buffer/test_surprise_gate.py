@@ -17,17 +17,10 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nscma_kernels import rolling_stats
-from nscma_torch.buffer import (
-    GateState,
-    MessageGate,
-    Observation,
-    SurpriseGate,
-    SurpriseGateState,
-    surprise_gate,
-)
-from nscma_torch.buffer.paper_rule import moments
-from nscma_torch.config import Gate
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.core.config import Gate
+from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.surprise import GateState, MessageGate, Observation, SurpriseGate, SurpriseGateState, surprise_gate
+from nscma_torch.surprise.paper_rule import moments
 
 
 def streamed(gate: SurpriseGate, surprises: Tensor) -> tuple[Tensor, Tensor, SurpriseGateState]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
 from tests.conftest import LIGHT
 from tests.helpers.chatter import chatter
 

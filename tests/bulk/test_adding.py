@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from nscma_torch.bulk import BulkReport, adding, bulk_add
-from nscma_torch.bulk.reading import Reader
+from nscma_torch.api.components import Components
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.components import Components
-from nscma_torch.encode.read_ahead import Given
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Extraction
+from nscma_torch.extraction.read_ahead import Given
+from nscma_torch.features.bulk import BulkReport, adding, bulk_add
+from nscma_torch.features.bulk.reading import Reader
 from tests.bulk.conftest import CONFIG, NOW, Rows, add_one_by_one, rows_of, write
 from tests.helpers.pickled_actors import PickledActors
 
@@ -202,7 +202,7 @@ def test_postgres_is_written_by_the_actors(
 @RAY
 @pytest.mark.filterwarnings("ignore")
 def test_ray_computes_the_same(by_add: ByAdd, open_memory: Open, tmp_path: Path) -> None:
-    from nscma_torch.bulk.actors import RayActors
+    from nscma_torch.features.bulk.actors import RayActors
 
     rows = rows_of(60, seed=7)
     file = write(tmp_path / "rows.jsonl", rows)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.bulk.conftest import CONFIG, NOW, Rows, rows_of, write
 
 PATIENT = {**CONFIG, "worker": {"batch_size": 4, "lease": 0.3}}

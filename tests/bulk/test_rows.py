@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.bulk.rows import Row, check_file, files_of, read_rows
-from nscma_torch.config import Limits
-from nscma_torch.errors import InvalidInputError, TimestampError
-from nscma_torch.records import Scope
-from nscma_torch.text.file_keys import place_in, place_of
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import InvalidInputError, TimestampError
+from nscma_torch.core.records import Scope
+from nscma_torch.features.bulk.rows import Row, check_file, files_of, read_rows
+from nscma_torch.text.files.file_keys import place_in, place_of
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -52,7 +52,7 @@ def test_a_row_keeps_its_key_where_its_file_has_grown(tmp_path: Path) -> None:
 
 
 def test_a_row_without_an_id_has_the_key_of_the_file_readers(tmp_path: Path) -> None:
-    from nscma_torch.text.file_readers import read_messages
+    from nscma_torch.text.files.file_readers import read_messages
 
     said = {"role": "user", "content": "Hello."}
     path = lines(tmp_path / "rows.jsonl", said, "", said)

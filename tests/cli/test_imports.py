@@ -49,7 +49,7 @@ for arguments in json.loads(sys.argv[1]):
         main()
     except SystemExit as ended:
         code = ended.code or 0
-    own = {"nscma_torch.records", "nscma_torch.config"} if "--help" in arguments[1:] else set()
+    own = {"nscma_torch.core.records", "nscma_torch.core.config"} if "--help" in arguments[1:] else set()
     report.append([code, sorted(top_level(sys.modules) - bare | (compiled | own) & set(sys.modules))])
 collections = sum(generation["collections"] for generation in gc.get_stats())
 sys.stderr.write("\\n" + json.dumps([report, collections]))

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from nscma_torch.cli import app
 from nscma_torch.cli.commands import MODULES
 from nscma_torch.controller.trace import Taken
-from nscma_torch.records import Decision, Evidence, WorkerHealth
-from nscma_torch.storage.derived_texts import DerivedText
+from nscma_torch.core.records import Decision, Evidence, WorkerHealth
+from nscma_torch.curator.store.derived_texts import DerivedText
 from tests.helpers.json_page import Shapes, prints
 
 CONFIG = (

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nscma_torch import Memory
 from nscma_torch.cli import adding, app, progress
-from nscma_torch.text.file_readers import read_messages
+from nscma_torch.text.files.file_readers import read_messages
 
 CONFIG = {"embedder": {"model": "hash"}, "chunker": {"max_tokens": 32}}
 DOCUMENT = "The ferry leaves at nine and the island is small.\n" * 2000

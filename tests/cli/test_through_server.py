@@ -21,8 +21,8 @@ from nscma_torch import Memory
 from nscma_torch.cli import app, through_server
 from nscma_torch.cli.sending import Waiting, sent
 from nscma_torch.cli.served_memory import ServedMemory
-from nscma_torch.errors import StoreError
-from nscma_torch.records import Answer, Message
+from nscma_torch.core.errors import StoreError
+from nscma_torch.core.records import Answer, Message
 from nscma_torch.server import announcing, notice
 from nscma_torch.server.app import create_app
 from nscma_torch.server.notice import Answers, Notice
@@ -227,7 +227,7 @@ def test_a_process_that_goes_through_the_server_loads_neither_rows_nor_models(ru
     assert served.url
     program = (
         "import sys; from nscma_torch.cli import app; app(sys.argv[1:], standalone_mode=False); "
-        "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.memory'} & set(sys.modules)))"
+        "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.api.memory'} & set(sys.modules)))"
     )
     Path("doc.md").write_text("# Porto\n\nThe harbour is old.\n")
     through = (READS[3], READS[4], ("stats",), ("facts",), ("profile",), ("add", "--text", "Ok."))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nscma_torch import memory as nscma
+from nscma_torch.api import memory as nscma
 from nscma_torch.compat.mem0 import Memory
 
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.buffer import SurpriseGate
-from nscma_torch.config import Config, Section
+from nscma_torch.core.config import Config, Section
+from nscma_torch.surprise import SurpriseGate
 
 PACKAGE = Path(__file__).parents[2] / "nscma_torch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "config")
 PLAIN = (None, 0, 1, "", (), "none", "auto", "cpu")  # of many meanings; True and False are 1 and 0
 OTHERS = {  # the same name and value for another thing
-    ("buffer/surprise_gate.py", "window"),  # usable without a configuration; compared below
-    ("buffer/surprise_gate.py", "warmup"),
+    ("surprise/surprise_gate.py", "window"),  # usable without a configuration; compared below
+    ("surprise/surprise_gate.py", "warmup"),
     ("reading/relevance.py", "words"),  # of a passage that is read for names, not of one that an answer shows
     ("text/chunker.py", "strategy"),  # what a chunker that is told nothing does
-    ("text/cross_encoder.py", "batch_size"),  # pairs of texts, not jobs
+    ("text/embedders/cross_encoder.py", "batch_size"),  # pairs of texts, not jobs
 }
 
 

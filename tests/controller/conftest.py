@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.memory import Memory
 
 Opener = Callable[..., Controller]
 

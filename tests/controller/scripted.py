@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 
 _TOKEN = re.compile(r"[A-Za-z]{1,6}|\d|\s+|.", re.DOTALL)

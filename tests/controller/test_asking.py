@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Llm
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from tests.controller.scripted import ScriptedEngine, act

@@ -11,7 +11,7 @@ import pytest
 
 from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold, labelled
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.llm.engines.contract import Request
 from tests.controller.scripted import ScriptedEngine, act
 

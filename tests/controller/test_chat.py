@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from nscma_torch.cli import app
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 
 Chat = Callable[..., Result]
 

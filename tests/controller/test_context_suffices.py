@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nscma_torch.controller.controller import Controller
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 from tests.helpers.plain_sentences import read_plainly
 
 Opener = Callable[..., Controller]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from nscma_torch.controller.controller import Controller, grounded
 from nscma_torch.controller.embedded import EmbeddedPolicy
 from nscma_torch.controller.prompted import PromptedPolicy
-from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
+from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nscma_torch.controller.controller import Controller
-from nscma_torch.encode.writer import Writer
-from nscma_torch.errors import StoreBusyError
+from nscma_torch.core.errors import StoreBusyError
+from nscma_torch.ingest.writer import Writer
 from nscma_torch.llm.engines.contract import Request
 from tests.controller.scripted import ScriptedEngine, act
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.prompts.acting import Act
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
 from tests.controller.injections import ATTACKS, Attack
 from tests.controller.scripted import ScriptedEngine, act
 

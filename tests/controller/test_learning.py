@@ -11,12 +11,12 @@ import pytest
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.errors import EngineUnavailableError, InvalidInputError, NotFoundError, StoreBusyError
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import EngineUnavailableError, InvalidInputError, NotFoundError, StoreBusyError
+from nscma_torch.episodic.log import episodes
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompts.acting import SkillForm
-from nscma_torch.storage import episodes
-from nscma_torch.storage.database import ALL_USERS
 from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

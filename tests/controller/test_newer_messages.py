@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.tools import Tools
+from nscma_torch.core.records import Answer, Scope, Usage
 from nscma_torch.llm.prompts.acting import RetrieveSemantic
-from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Scope, Usage
 from tests.helpers.word_reader import WordReader, put_in_place
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)

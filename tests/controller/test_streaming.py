@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.streaming import ShowingEngine, written
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
 from tests.controller.scripted import ScriptedEngine, act
 

@@ -11,10 +11,10 @@ import pytest
 
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.working_memory import Exchange, Summarized, WorkingMemory
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
+from nscma_torch.core.records import Message, SourcedLine, Unit, Usage
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, SourcedLine, Unit, Usage
 from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.curation import Curator
-from nscma_torch.memory import Memory
-from nscma_torch.records import CuratorDecision, Fact, Message, Scope, Statement
-from nscma_torch.relations import load_relations
-from nscma_torch.storage import decisions, facts, jobs, namespaces
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statements import CURATE
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.records import CuratorDecision, Fact, Message, Scope, Statement
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store import decisions, facts, namespaces
+from nscma_torch.semantic.store.statements import CURATE
+from nscma_torch.semantic.timeline.curation import Curator
 from tests.storage.telling import day, say
 
 EVERY = ("active", "archived", "disputed")

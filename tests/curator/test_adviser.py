@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.adviser import Adviser
-from nscma_torch.curator.curation import Curator
-from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
-from nscma_torch.memory import Memory
-from nscma_torch.records import FactOperation, Scope, Statement, ToldFact
-from nscma_torch.relations import load_relations
-from nscma_torch.storage import facts
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
+from nscma_torch.core.records import FactOperation, Scope, Statement, ToldFact
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store import facts
+from nscma_torch.semantic.timeline.adviser import Adviser
+from nscma_torch.semantic.timeline.curation import Curator
 from tests.curator.conftest import Told
 from tests.storage import telling
 from tests.storage.telling import day, micros

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.config import Curator
-from nscma_torch.curator.claims import Claim, Rules, prepare
+from nscma_torch.core.config import Curator
+from nscma_torch.semantic.timeline.claims import Claim, Rules, prepare
 
 RULES = Rules(half_life=100, decision_ratio=1.5, correction_window=10)
 

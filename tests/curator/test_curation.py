@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from nscma_torch.curator.merging import propose
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
-from nscma_torch.storage import jobs, namespaces, user_versions
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statements import CURATE
-from tests.curator.conftest import Told
-from tests.storage.telling import day, micros
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.records import Statement
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store import namespaces
+from nscma_torch.semantic.store.statements import CURATE
+from nscma_torch.semantic.timeline.merging import propose
+from tests.helpers.telling import day, micros
+from tests.helpers.told import Told
 
 
 def lives(place: str, subject: str = "Ben", **more: object) -> Statement:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, SourcedLine, Unit
 from tests.storage.telling import day
 
 ON: dict[str, Any] = {"daily": {"summaries": True, "portrait": True}}

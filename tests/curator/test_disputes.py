@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import EngineUnavailableError
+from nscma_torch.core.records import Statement, Unit
 from nscma_torch.curator.sleep import Sleeper
-from nscma_torch.errors import EngineUnavailableError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Statement, Unit
-from nscma_torch.storage import decisions, erase, namespaces
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.maintenance import erase
+from nscma_torch.semantic.store import decisions, namespaces
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Unit
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.core.records import Message, Unit
 from tests.helpers.noting import NotedTasks, day, opener
 
 Open = Callable[..., Memory]

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from nscma_torch.curator import fact_views
-from nscma_torch.records import Scope
-from nscma_torch.relations import load_relations
+from nscma_torch.core.records import Scope
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.timeline import fact_views
 from tests.retrieval.fact_making import day, fact
 
 BEFORE = fact("ben", "lives_in", "Rome", until=5)

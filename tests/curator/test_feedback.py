@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.jobs import recall_queue
+from nscma_torch.core.records import Episode, Scope
 from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.curator.promotion import importance, promote
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes, history, recall_queue, units, user_versions
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, history
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Scope, Statement
 from nscma_torch.curator.forgetting import fade, limit, retained, retained_fact, retention, strength
 from nscma_torch.curator.promotion import importance
-from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import episodes, user_versions
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.episodic.log import episodes
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from nscma_torch.curator.claims import UNKNOWN, Claim
-from nscma_torch.curator.grouping import begin_of, closed, fact_of, groups_of
-from nscma_torch.curator.timeline_records import Span
-from nscma_torch.relations import load_relations
-from nscma_torch.storage.statement_groups import Key
-from nscma_torch.storage.statements import StatementRow
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.semantic.store.statements import StatementRow
+from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim
+from nscma_torch.semantic.timeline.grouping import begin_of, closed, fact_of, groups_of
+from nscma_torch.semantic.timeline.timeline_records import Span
 
 
 def row(seq: int, object_: str, episode: int, start: int, *, position: int, role: str = "user") -> StatementRow:

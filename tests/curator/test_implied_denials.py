@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from nscma_torch.encode.symmetric_statements import with_symmetric
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
+from nscma_torch.core.records import Statement
+from nscma_torch.extraction.symmetric_statements import with_symmetric
+from nscma_torch.reading.relations import load_relations
 from tests.curator.conftest import Told
 
 SCHEMA = load_relations()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, EngineUnavailableError, ModelError
+from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.curator import insights
-from nscma_torch.errors import ConfigError, EngineUnavailableError, ModelError
-from nscma_torch.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, SourcedLine, Unit
 from tests.storage.telling import day
 
 POTTERY = (

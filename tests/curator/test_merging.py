@@ -7,12 +7,12 @@ from itertools import combinations, permutations
 
 import pytest
 
-from nscma_torch.curator.merging import alike
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
-from tests.curator.conftest import Told
-from tests.retrieval.fact_making import fact
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Statement
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.timeline.merging import alike
+from tests.helpers.fact_making import fact
+from tests.helpers.told import Told
 
 
 def lives(subject: str, place: str) -> Statement:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import ProfileLine, Statement
 from nscma_torch.curator.profile import write_profile
-from nscma_torch.records import ProfileLine, Statement
-from nscma_torch.relations import load_relations
-from nscma_torch.storage import namespaces, profiles, user_versions
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.curator.store import profiles
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store import namespaces
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

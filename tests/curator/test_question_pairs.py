@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message, QAPair, Unit
+from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, QAPair, Unit
-from nscma_torch.storage.turns import ECHO
 from tests.storage.telling import day
 
 TALK = (

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Reflection as ReflectionSection
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Reflection as ReflectionSection
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.curator.derivation import Derivations
 from nscma_torch.curator.reflections import Reflections
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.curator.store import derived_sources
+from nscma_torch.curator.store.derived_sources import Heard
+from nscma_torch.curator.store.derived_texts import Run
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, SourcedLine, Unit
-from nscma_torch.storage import derived_sources
-from nscma_torch.storage.derived_sources import Heard
-from nscma_torch.storage.derived_texts import Run
 from tests.storage.telling import day
 
 ON: dict[str, Any] = {

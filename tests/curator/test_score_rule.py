@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
-from nscma_torch.curator.claims import Claim, Rules
-from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.disputes import open_disputes
-from nscma_torch.curator.timeline import resolve
-from nscma_torch.memory import Memory
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
-from nscma_torch.storage import namespaces
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Statement
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.store import namespaces
+from nscma_torch.semantic.timeline.claims import Claim, Rules
+from nscma_torch.semantic.timeline.curation import Curator
+from nscma_torch.semantic.timeline.disputes import open_disputes
+from nscma_torch.semantic.timeline.timeline import resolve
 from tests.curator.conftest import Told
 from tests.storage.telling import day
 

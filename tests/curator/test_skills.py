@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from torch import Tensor
 
-from nscma_torch.curator.skills import Skills, success
-from nscma_torch.errors import EncodingError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from tests.storage.telling import day
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EncodingError
+from nscma_torch.core.records import Scope
+from nscma_torch.features.skills.skills import Skills, success
+from tests.helpers.telling import day
 
 ADA = Scope("ada")
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.curator.claims import UNKNOWN, Claim, Rules
-from nscma_torch.curator.timeline import resolve
-from nscma_torch.curator.timeline_records import Timeline
+from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim, Rules
+from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.timeline_records import Timeline
 
 DAY = 86_400_000_000
 RULES = Rules(half_life=90 * DAY, decision_ratio=1.25, correction_window=DAY)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nscma_torch.core.records import Answer
 from nscma_torch.demo.short_answers import LONGEST, Gold, Verdict, judge, says
-from nscma_torch.records import Answer
 
 ONE = Gold(answers=((("Lyon", "in lyon"),),), stale=("Paris",))
 LIST = Gold(answers=((("Joe",), ("Ella", "band Ella")),))

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
-from nscma_torch.config import Llm
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError, EngineRefusedError, EngineUnavailableError
 from nscma_torch.doctor.endpoint import endpoint
-from nscma_torch.errors import ConfigError, EngineRefusedError, EngineUnavailableError
 from tests.helpers.misbehaving_server import MisbehavingServer
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
 from nscma_torch.doctor.model_memory import PUBLISHED, config_of, model_shape
-from nscma_torch.errors import ModelError, ModelNotFoundError
 
 TINY = {
     "model_type": "llama",

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from nscma_torch import Memory, load_config
-from nscma_torch.config import Config
+from nscma_torch.core.config import Config
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ModelNotFoundError
 from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, Plan, card_bytes, plan
-from nscma_torch.errors import ModelNotFoundError
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.episodic.index.user_index import UserIndex
 
 
 def sizes(made: Plan) -> dict[str, int]:

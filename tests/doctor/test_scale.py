@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Config
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.doctor.plan import GIB, index_bytes
 from nscma_torch.doctor.rates import PARTS, Rates, load_rates
 from nscma_torch.doctor.scale import DISK, HELD, Scale, ingest_seconds, scale, search_ms, texts_of
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.storage import user_index
-from nscma_torch.storage.index_rows import Rows
+from nscma_torch.episodic.index import user_index
+from nscma_torch.episodic.index.index_rows import Rows
 
 SOURCE = {"command": "none", "machine": "none", "date": "2026-01-01", "commit": "none"}
 HASH = Config.model_validate({"embedder": {"model": "hash"}})

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import units
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.episodic.index.unit_schema import units
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 
 class Wide(HashEmbedder):

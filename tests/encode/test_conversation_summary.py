@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EngineRefusedError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EngineRefusedError
+from nscma_torch.core.records import Extraction, Unit
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Unit
 from tests.helpers.noting import NotedTasks, day, opener, tell
 from tests.llm.scripted import ScriptedEngine, data_of, extraction, statement, unit
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import unit_changes, user_versions
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.episodic.index import unit_changes
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers.noting import day, held, opener, say, tell
 
 Open = Callable[..., Memory]

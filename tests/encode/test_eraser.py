@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.encode.eraser import Eraser
-from nscma_torch.encode.gating import SERVED_ATTEMPTS
-from nscma_torch.encode.writer import Writer
-from nscma_torch.errors import NotFoundError, StoreBusyError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage import streams
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError, StoreBusyError
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.log import streams
+from nscma_torch.ingest.gating import SERVED_ATTEMPTS
+from nscma_torch.ingest.writer import Writer
+from nscma_torch.maintenance.eraser import Eraser
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

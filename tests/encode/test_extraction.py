@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Statement, Unit
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Extraction, Statement, Unit
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers.noting import NotedTasks, day, held, opener, say, tell
 
 Open = Callable[..., Memory]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.gate import GateState
-from nscma_torch.encode.gradient_surprise import WIDTH, _memory, _projection, gradient_surprise
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import streams
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.episodic.log import streams
+from nscma_torch.surprise.gate import GateState
+from nscma_torch.surprise.gradient_surprise import WIDTH, _memory, _projection, gradient_surprise
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 RULE = {"gate": {"rule": "gradient", "warmup": 2}}

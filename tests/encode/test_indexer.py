@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.encode.indexer import Indexer
-from nscma_torch.encode.stages import Stages
-from nscma_torch.errors import VectorError
+from nscma_torch.core.errors import VectorError
+from nscma_torch.ingest.indexer import Indexer
+from nscma_torch.ingest.stages import Stages
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 
 class Counting(HashEmbedder):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import load_config
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import ConfigError, InvalidInputError
 
 SAID = "I live in Porto with my sister Ana."
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Unit
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Unit
 from tests.helpers.noting import NotedTasks, day, opener, say, tell
 
 Open = Callable[..., Memory]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.encode.namesakes import Namesakes
+from nscma_torch.core.records import Scope, Statement, Unit
+from nscma_torch.extraction.namesakes import Namesakes
+from nscma_torch.reading.relations import load_relations
 from nscma_torch.reading.roles import same_role
-from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import load_relations
-from nscma_torch.storage.name_mentions import Mention
+from nscma_torch.semantic.store.name_mentions import Mention
 
 SCHEMA = load_relations()
 SAID = datetime(2026, 1, 5, tzinfo=UTC)

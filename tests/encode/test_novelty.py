@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.encode import gating, writer
-from nscma_torch.encode.novelty import MUCH, Novelty, message_vectors
-from nscma_torch.memory import Memory
-from nscma_torch.storage import episodes
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.episodic.log import episodes
+from nscma_torch.ingest import gating, writer
+from nscma_torch.ingest.novelty import MUCH, Novelty, message_vectors
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.encode.open_triples import opened
-from nscma_torch.encode.triples import sentence
-from nscma_torch.errors import ConfigError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Statement
+from nscma_torch.extraction.open_triples import opened
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
-from nscma_torch.records import Statement
-from nscma_torch.relations import Schema, load_relations, open_schema
+from nscma_torch.reading.relations import Schema, load_relations, open_schema
+from nscma_torch.semantic.triples import sentence
 from tests.helpers.noting import day, opener, tell
 from tests.llm.scripted import ScriptedEngine, data_of, extraction, statement, unit
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, ReplyError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, ReplyError
+from nscma_torch.core.protocols import ImportanceTasks
+from nscma_torch.core.records import Unit
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import ImportanceTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Unit
 from tests.helpers.noting import EVERYTHING, NotedTasks, day, say
 from tests.llm.scripted import ScriptedEngine, data_of, unit
 

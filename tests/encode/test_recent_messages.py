@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.gate import GateState
-from nscma_torch.encode.gating import HISTORY, Gated, Past
-from nscma_torch.encode.recent_messages import Window, Windows
-from nscma_torch.erasable_cache import erase_caches
-from nscma_torch.memory import Memory
-from nscma_torch.storage import episodes
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.erasable_cache import erase_caches
+from nscma_torch.episodic.log import episodes
+from nscma_torch.ingest.gating import HISTORY, Gated, Past
+from nscma_torch.ingest.recent_messages import Window, Windows
+from nscma_torch.surprise.gate import GateState
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nscma_torch.errors import ReplyError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.records import Message
 
 Open = Callable[..., Memory]
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

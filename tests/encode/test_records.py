@@ -10,11 +10,13 @@ from typing import Any, cast
 
 import pytest
 
-from nscma_torch.errors import ConfigError, InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Description, Extraction, MemoryRecord, MemoryType, Sentiment, Unit
-from nscma_torch.storage import entities, episodes, erase, namespaces
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.core.records import Description, Extraction, MemoryRecord, MemoryType, Sentiment, Unit
+from nscma_torch.episodic.log import episodes
+from nscma_torch.maintenance import erase
+from nscma_torch.semantic.store import entities, namespaces
 from tests.helpers.noting import EVERYTHING, NotedTasks, day, say
 
 ON: dict[str, Any] = {**EVERYTHING, "records": {"enabled": True}}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import TextTooLongError
-from nscma_torch.memory import Memory
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import TextTooLongError
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

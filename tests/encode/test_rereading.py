@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Message, Statement, Unit
-from nscma_torch.storage import erase_facts
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Extraction, Message, Statement, Unit
+from nscma_torch.maintenance import erase_facts
 from tests.helpers.noting import NotedTasks, day, opener
 
 Open = Callable[..., Memory]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.gate import MessageGate
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Embedder as EmbedderSection
-from nscma_torch.config import Gate, GateWeights
-from nscma_torch.encode.gating import Past, gate_messages
-from nscma_torch.encode.stages import Stages
-from nscma_torch.memory import Memory
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import Gate, GateWeights
+from nscma_torch.ingest.gating import Past, gate_messages
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.surprise.gate import MessageGate
+from nscma_torch.surprise.salience_head import SalienceHead
+from nscma_torch.text.embedders.embedder import load_embedder
 
 Open = Callable[..., Memory]
 TEXTS = ["My brother Emil moved to Tampere in May.", "That's great, thanks!", "I'm allergic to walnuts."]

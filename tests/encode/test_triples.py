@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from nscma_torch.encode.symmetric_statements import with_symmetric
-from nscma_torch.encode.triples import sentence
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
+from nscma_torch.core.records import Statement
+from nscma_torch.extraction.symmetric_statements import with_symmetric
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.triples import sentence
 
 SCHEMA = load_relations()
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.errors import NotFoundError, StateMismatchError, VectorError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage import streams
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError, StateMismatchError, VectorError
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.log import streams
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

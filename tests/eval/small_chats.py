@@ -19,8 +19,8 @@ from eval.harness.contract import Cost, Question, Reply, Sample, Shared
 from eval.run import Options, run
 from eval.systems.catalogue import make_system
 from eval.tasks.catalogue import make_task
-from nscma_torch.config import read_toml
-from nscma_torch.records import Message
+from nscma_torch.core.config import read_toml
+from nscma_torch.core.records import Message
 
 SYSTEMS = Path(__file__).parents[2] / "configs" / "eval" / "systems.toml"
 BEGINS = datetime(2026, 5, 14, 9, tzinfo=UTC)

@@ -18,7 +18,7 @@ from eval.harness.progress import State, span
 from eval.harness.ranks import Ranks
 from eval.harness.raw_lines import read_all
 from eval.harness.sample_run import Group
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from tests.eval import tiny_run
 
 CONFIG = """

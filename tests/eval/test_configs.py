@@ -24,8 +24,8 @@ from eval.tasks.catalogue import KINDS
 from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch import load_config
-from nscma_torch.config import Section
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.config import Section
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.llm.scripted import ScriptedEngine
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.leaderboard import write as board
 from eval.report import load, write
 from eval.reporting.results import agreement_of
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     EngineRefusedError,
     EngineUnavailableError,

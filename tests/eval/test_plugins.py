@@ -17,7 +17,7 @@ from eval.run import Options, run
 from eval.systems.catalogue import make_system
 from eval.systems.provider import Document, ProviderOptions, ProviderSystem
 from eval.tasks.catalogue import make_task
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.examples.evaluate_your_system import LastMention, Parcels
 from nscma_torch.integrations.memory_bench import NscmaMemoryProvider
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, shared

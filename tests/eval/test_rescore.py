@@ -12,7 +12,7 @@ import pytest
 from eval.harness.contract import Question, Reply
 from eval.harness.sample_run import digest
 from eval.rescore import rescore
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from tests.eval.tiny_run import TinyTask
 
 SECTION = {"kind": "tiny", "name": "kitchen", "samples": 1}

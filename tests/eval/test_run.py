@@ -23,7 +23,7 @@ from eval.harness.raw_lines import RawLines, cut_torn, read_all
 from eval.harness.run_config import read_config
 from eval.harness.sample_run import Stopped, digest, failed
 from eval.run import Options, main, run
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     JobError,
     MalformedInputError,

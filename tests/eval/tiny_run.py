@@ -17,8 +17,8 @@ from rich.console import Console
 
 from eval.harness.contract import Cost, Question, Reply, Sample, Shared
 from eval.run import Options, run
-from nscma_torch.errors import EngineUnavailableError, JobError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import EngineUnavailableError, JobError
+from nscma_torch.core.records import Message
 
 NOW = datetime(2026, 5, 14, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 
 NOW = datetime(2024, 9, 1, 12, tzinfo=UTC)
 

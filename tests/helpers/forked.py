@@ -24,11 +24,11 @@ import torch
 from chatter import chatter
 from noting import NotedTasks
 
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Say = Callable[[str], None]
 CONFIG = {
@@ -77,7 +77,7 @@ def flush(say: Say, store: str) -> None:
 
 def bulk(say: Say, store: str, file: str, config: dict[str, Any], now: str) -> None:
     """Add the rows of a file in bulk; say how many are stored, and how many jobs were run."""
-    from nscma_torch.bulk.adding import Progress, bulk_add
+    from nscma_torch.features.bulk.adding import Progress, bulk_add
 
     heard = Progress(stored=lambda done, _: say(f"stored {done}"), read=lambda done, _: say(f"ran {done}"))
     bulk_add(store, [file], config=config, now=datetime.fromisoformat(now), window=24, progress=heard)

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from nscma_torch.errors import ModelError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Added, Answer, CuratorDecision, Extraction, Fact, Hit, Message, Statement, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.records import Added, Answer, CuratorDecision, Extraction, Fact, Hit, Message, Statement, Unit
+from nscma_torch.reading.relations import load_relations
 
 EVERYTHING: dict[str, Any] = {
     "gate": {"rule": "everything"},

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 import nscma_torch.reading.read_statements as read_statements
+from nscma_torch.core.records import Statement, Unit
 from nscma_torch.reading.asserted_statements import ReadMessage
 from nscma_torch.reading.fact_reader import ReadFact
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.statement_times import times_of
-from nscma_torch.records import Statement, Unit
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences

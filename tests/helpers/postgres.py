@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, make_url
 
-from nscma_torch.storage.postgres_schema import grant
-from nscma_torch.storage.tables import all_tables
+from nscma_torch.core.database.postgres_schema import grant
+from nscma_torch.core.database.tables import all_tables
 
 ROLE = "nscma_app"
 _TEMPLATE = "nscma_template"
@@ -46,8 +46,8 @@ class Server:
         self._prepare_template()
 
     def _prepare_template(self) -> None:
-        from nscma_torch.storage.database import ALL_USERS
-        from nscma_torch.storage.postgres_database import PostgresDatabase
+        from nscma_torch.core.database.database import ALL_USERS
+        from nscma_torch.core.database.postgres_database import PostgresDatabase
 
         store = PostgresDatabase(self.address(_TEMPLATE, role=None), busy_timeout=10)
         with store.write(ALL_USERS) as connection:

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
-from nscma_torch.storage import sqlite_database
+from nscma_torch.core.database import sqlite_database
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(3000)  # statements; all tests of one process have fewer
 

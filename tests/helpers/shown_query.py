@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.records import FactQuery
+from nscma_torch.core.records import FactQuery
 
 
 def shown(query: FactQuery | None) -> str:

@@ -11,13 +11,13 @@ import pytest
 import torch
 from sqlalchemy import select
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.schema import drafts
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Edit, Level
-from nscma_torch.memory import Memory
-from nscma_torch.storage import hierarchies
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import drafts
+from nscma_torch.hierarchy.store import hierarchies
 from tests.hierarchy.invariants import Edge, cam_problems, edges_of, parts_of, problems
 from tests.hierarchy.lively import LIVELY, SUBJECTS, Open, cam, chunks_due, sentences
 

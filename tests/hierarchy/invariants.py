@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Level
 

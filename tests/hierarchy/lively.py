@@ -8,15 +8,16 @@ from typing import Any
 
 from sqlalchemy import select
 
-from nscma_torch.errors import ModelError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.records import Message, Unit
+from nscma_torch.episodic.index.unit_schema import unit_sources, units
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level_rows import cam_of
-from nscma_torch.memory import Memory
+from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, Unit
-from nscma_torch.storage import hierarchies
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import episodes, unit_sources, units
 from nscma_torch.text.sentences import split_sentences
 
 Open = Callable[..., Memory]

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows

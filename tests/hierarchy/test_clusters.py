@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import Level

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.episodic.index import units
 from nscma_torch.hierarchy import summaries
-from nscma_torch.memory import Memory
-from nscma_torch.storage import units
 from tests.hierarchy.lively import (
     NOW,
     Open,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from tests.hierarchy.lively import (
     Open,
     Tasks,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch.errors import ModelError
-from nscma_torch.storage import jobs
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import drafts
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.schema import drafts
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.jobs import jobs
 from tests.hierarchy.lively import (
     Failing,
     Open,

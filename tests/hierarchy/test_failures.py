@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import JobError
+from nscma_torch.core.errors import JobError
 from tests.hierarchy.lively import (
     NOW,
     Failing,

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.background import BackgroundWorker
-from nscma_torch.extras import import_torch_geometric
+from nscma_torch.api.background import BackgroundWorker
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.extras import import_torch_geometric
+from nscma_torch.core.jobs import jobs
+from nscma_torch.episodic.log import episodes
 from nscma_torch.hierarchy import integrator
 from nscma_torch.hierarchy.cam import Cam, Change
 from nscma_torch.hierarchy.snapshot import Snapshot, State
-from nscma_torch.memory import Memory
-from nscma_torch.storage import episodes, jobs
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.hierarchies import Stored
+from nscma_torch.hierarchy.store.hierarchies import Stored
 from tests.hierarchy.lively import NOW, Failing, Open, Tasks, said, text_of
 
 USERS = ("ada", "bob", "eve", "kim")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch.records import Message
-from nscma_torch.storage import hierarchies
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import episodes
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.records import Message
+from nscma_torch.hierarchy.store import hierarchies
 from tests.hierarchy.lively import (
     NOW,
     Open,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.level import Level
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.cam import _clustered
 from nscma_torch.hierarchy.level import Edit, Level, Propagation
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nscma_torch.storage import hierarchies
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.hierarchy.lively import (
     NOW,
     Failing,

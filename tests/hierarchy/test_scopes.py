@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch.errors import ScopeError
-from nscma_torch.records import Message
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import units
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ScopeError
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.index.unit_schema import units
 from tests.hierarchy.lively import (
     LIVELY,
     NOW,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level

@@ -7,11 +7,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message, Unit
+from nscma_torch.episodic.index.unit_schema import units
+from nscma_torch.hierarchy.store.hierarchy_schema import node_units
 from nscma_torch.reading.passage import word_count
-from nscma_torch.records import Message, Unit
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import node_units, units
 from tests.hierarchy.lively import (
     NOW,
     Open,

@@ -30,15 +30,15 @@ from pathlib import Path
 import torch
 from sqlalchemy import select
 
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.config import Store
-from nscma_torch.errors import NotFoundError, StoreBusyError
-from nscma_torch.memory import Memory
-from nscma_torch.storage.database import ALL_USERS, NO_USER, get_meta
-from nscma_torch.storage.opening import open_database
-from nscma_torch.storage.schema import episodes
-from nscma_torch.storage.store_path import exists
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Store
+from nscma_torch.core.database.database import ALL_USERS, NO_USER, get_meta
+from nscma_torch.core.database.opening import open_database
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.database.store_path import exists
+from nscma_torch.core.errors import NotFoundError, StoreBusyError
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers import postgres
 
 CONFIG = {

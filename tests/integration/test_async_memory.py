@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.aio import AsyncMemory
-from nscma_torch.errors import EmptyTextError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.async_memory import AsyncMemory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EmptyTextError
+from nscma_torch.core.records import Message
 
 
 def public(kind: type) -> set[str]:

@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch import user_shares
-from nscma_torch.background import BackgroundWorker
+from nscma_torch.api.background import BackgroundWorker
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.core.database.schema import user_leases, work_errors
+from nscma_torch.core.errors import EngineUnavailableError, StoreAccessError
+from nscma_torch.core.jobs import leases, user_shares, worker_health
+from nscma_torch.core.jobs.leases import JOBS
+from nscma_torch.core.jobs.worker_health import Report
+from nscma_torch.core.records import Extraction, SleepReport, Unit, WorkerHealth
 from nscma_torch.curator.sleep import Queued
-from nscma_torch.errors import EngineUnavailableError, StoreAccessError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, SleepReport, Unit, WorkerHealth
-from nscma_torch.storage import leases, worker_health
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
-from nscma_torch.storage.leases import JOBS
-from nscma_torch.storage.schema import user_leases, work_errors
-from nscma_torch.storage.worker_health import Report
 from tests.helpers.noting import DEFERRED, NotedTasks, day, held, opener, say
 
 Open = Callable[..., Memory]

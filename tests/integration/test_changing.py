@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError
 from tests.helpers.finding import NOW, found
 
 Open = Callable[..., Memory]

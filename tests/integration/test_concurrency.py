@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import StoreBusyError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import StoreBusyError
 
 Open = Callable[..., Memory]
 WORKERS = 4

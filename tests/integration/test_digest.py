@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, ProfileLine, Scope, Statement
-from nscma_torch.storage import profiles, skills, statements, streams
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statement_groups import Key
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message, ProfileLine, Scope, Statement
+from nscma_torch.curator.store import profiles
+from nscma_torch.episodic.log import streams
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.semantic.store import statements
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.storage.telling import curate, day, heard, lives, say, tell
 
 Open = Callable[..., Memory]

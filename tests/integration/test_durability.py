@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Embedder
-from nscma_torch.storage import units
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.conftest import LIGHT
 from tests.storage.index_rows_of import assert_same
 

@@ -14,24 +14,19 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError, StoreBusyError
-from nscma_torch.memory import Memory
-from nscma_torch.records import EraseReceipt, Message, ProfileLine, Scope, Statement
-from nscma_torch.storage import (
-    decisions,
-    entities,
-    erase,
-    facts,
-    namespaces,
-    profiles,
-    skills,
-    streams,
-    unit_changes,
-    user_versions,
-)
-from nscma_torch.storage.database import ALL_USERS, set_meta
-from nscma_torch.storage.decisions import NewDecision
-from tests.storage.telling import curate, lives, marked, micros, tell
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS, set_meta
+from nscma_torch.core.errors import InvalidInputError, NotFoundError, StoreBusyError
+from nscma_torch.core.records import EraseReceipt, Message, ProfileLine, Scope, Statement
+from nscma_torch.curator.store import profiles
+from nscma_torch.episodic.index import unit_changes
+from nscma_torch.episodic.log import streams
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.maintenance import erase
+from nscma_torch.semantic.store import decisions, entities, facts, namespaces
+from nscma_torch.semantic.store.decisions import NewDecision
+from tests.helpers.telling import curate, lives, marked, micros, tell
 
 pytestmark = pytest.mark.sqlite_file("it searches the file for bytes")
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage import jobs
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.records import Message
 
 Open = Callable[..., Memory]
 FEW, MANY = range(1), range(1, 20)

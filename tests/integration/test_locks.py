@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import StoreAccessError, StoreFormatError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import StoreAccessError, StoreFormatError
 
 Open = Callable[..., Memory]
 ACTIONS = (  # what an application did with its open store; see `forked.py`

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import leases, worker_health
-from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
-from nscma_torch.storage.leases import JOBS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.core.jobs import leases, worker_health
+from nscma_torch.core.jobs.leases import JOBS
 from tests.conftest import LIGHT
 from tests.helpers.chatter import chatter
 from tests.helpers.postgres import Server

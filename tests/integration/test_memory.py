@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, StoreClosedError
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Proxy
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage import episodes, jobs, streams, units
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError, StoreClosedError
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, streams
 from tests.helpers.finding import NOW, found
 
 Open = Callable[..., Memory]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Answer, Message
 from tests.helpers.plain_sentences import read_plainly
 from tests.helpers.word_reader import WordReader, put_in_place
 

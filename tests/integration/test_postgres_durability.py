@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import StoreError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import StoreError
 from tests.conftest import LIGHT, LightProxy
 from tests.helpers import postgres
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
+from nscma_torch.core.records import Message, Scope
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

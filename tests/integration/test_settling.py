@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.aio import AsyncMemory
+from nscma_torch.api.async_memory import AsyncMemory
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import EngineUnavailableError
-from nscma_torch.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.core.errors import EngineUnavailableError
+from nscma_torch.core.jobs import leases
+from nscma_torch.core.records import Answer, Extraction, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Answer, Extraction, Unit
-from nscma_torch.storage import leases
-from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
 from tests.helpers.plain_sentences import PlainSentences
 
 Open = Callable[..., Memory]

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Answer, Hit, Message, Scope
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.records import Answer, Hit, Message, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.search.search_bounds import Bounds
 
 START = datetime(2025, 3, 3, 9, tzinfo=UTC)
 SAID = (

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import (
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE
+from nscma_torch.core.errors import (
     EngineUnavailableError,
     JobError,
     NscmaError,
@@ -21,12 +23,10 @@ from nscma_torch.errors import (
     StoreClosedError,
     StoreFullError,
 )
-from nscma_torch.memory import Memory
+from nscma_torch.core.jobs import jobs, leases
+from nscma_torch.core.jobs.leases import JOBS
+from nscma_torch.core.records import Extraction, Message, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Extraction, Message, Unit
-from nscma_torch.storage import jobs, leases
-from nscma_torch.storage.database import ALL_USERS, ONE_BY_ONE
-from nscma_torch.storage.leases import JOBS
 
 Open = Callable[..., Memory]
 WRITE_ALL = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}

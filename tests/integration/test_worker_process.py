@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs, leases
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.leases import JOBS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs, leases
+from nscma_torch.core.jobs.leases import JOBS
 from tests.helpers.chatter import chatter
 
 Open = Callable[..., Memory]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nscma_torch.extras import import_torch_geometric
+from nscma_torch.core.extras import import_torch_geometric
 
 import_torch_geometric("these tests")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import StoreClosedError
+from nscma_torch.core.errors import StoreClosedError
 from nscma_torch.integrations.memory_bench import NscmaMemoryProvider
 
 CONFIG = {"embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}

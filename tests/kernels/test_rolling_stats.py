@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nscma_kernels import rolling_stats
-from nscma_torch.buffer.rules import Statistics
+from nscma_torch.surprise.rules import Statistics
 
 SHAPES = [(3, 50, 7), (1, 401, 41), (2, 100, 1), (2, 9, 20), (4, 300, 300), (1, 1, 1), (2, 1271, 64), (5, 2, 1)]
 

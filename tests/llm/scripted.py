@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
+from nscma_torch.core.records import Hit, Scope, Unit
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
-from nscma_torch.records import Hit, Scope, Unit
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 Said = Mapping[str, Any] | str | EngineError

@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from eval.harness.tiny_llama import CORPUS
-from nscma_torch.buffer.surprise import measure
-from nscma_torch.components import Components
-from nscma_torch.config import load_config
-from nscma_torch.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
-from nscma_torch.llm.causal_proxy import TILE, CausalProxy
+from nscma_torch.api.components import Components
+from nscma_torch.api.models import load_proxy
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Message, Scope
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.token_streams import CausalScore
-from nscma_torch.models import load_proxy
-from nscma_torch.protocols import Proxy
-from nscma_torch.records import Message, Scope
+from nscma_torch.surprise.language_models.transformers_model import TILE, CausalProxy
+from nscma_torch.surprise.measurement import measure
 
 WINDOW = 4 * TILE
 MESSAGES = [*CORPUS, "ok", "好", "A line\nand <|end|> another  one", " ", CORPUS[0] * 9, "😀 done.", *CORPUS, "bye"]

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from eval.harness.tiny_llama import build
-from nscma_torch.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
+from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.loading import load_causal_lm

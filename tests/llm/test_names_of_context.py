@@ -6,8 +6,8 @@ import pytest
 
 from nscma_torch.llm.prompts.tasks import ExtractionForm, StatementForm
 from nscma_torch.llm.verified_extraction import Reading
-from nscma_torch.reading.pronouns import refers_back
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.text.pronouns import refers_back
 from tests.llm.scripted import unit
 
 

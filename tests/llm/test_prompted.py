@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Reading
-from nscma_torch.errors import EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.config import Reading
+from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.core.records import Extraction, Statement
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
-from nscma_torch.records import Extraction, Statement
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from tests.helpers.plain_sentences import PlainSentences
 from tests.llm.scripted import SAID, ScriptedEngine, data_of, extraction, hit, statement, unit
 

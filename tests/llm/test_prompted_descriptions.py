@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.protocols import RecordTasks
+from nscma_torch.core.records import Description, Extraction, Unit
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.descriptions import DescriptionForm, description_form
-from nscma_torch.protocols import RecordTasks
-from nscma_torch.records import Description, Extraction, Unit
 from tests.llm.scripted import ScriptedEngine, data_of, unit
 
 PLAIN: dict[str, Any] = {"type": "problem", "entities": [], "sentiment": "negative", "settled": False}

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Extraction, Message
 from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.quoting import quoted
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Message
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from tests.helpers.noting import day
 from tests.llm.scripted import ScriptedEngine, data_of, extraction, hit, statement, unit
 

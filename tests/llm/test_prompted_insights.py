@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.core.protocols import InsightTasks
+from nscma_torch.core.records import SourcedLine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.sourced_lines import lines_form
-from nscma_torch.protocols import InsightTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import SourcedLine
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("I wrote a parser in Rust.", "Rust lifetimes are hard.", "I ported 3 tools to Rust.", "I like tea.")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EngineRefusedError
+from nscma_torch.core.errors import EngineRefusedError
+from nscma_torch.core.protocols import PortraitTasks, ReflectionTasks, SummaryTasks
+from nscma_torch.core.records import SourcedLine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.sourced_lines import lines_form, salient_questions_form
-from nscma_torch.protocols import PortraitTasks, ReflectionTasks, SummaryTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import SourcedLine
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("I moved to Bergen.", "Bergen is wet.", "I sold 2 boats.")

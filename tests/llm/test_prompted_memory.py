@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, EngineUnavailableError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, EngineUnavailableError
+from nscma_torch.core.records import Message
 from tests.helpers.misbehaving_server import Fault, MisbehavingServer
 from tests.helpers.noting import NotedTasks, day
 from tests.llm.scripted import data_of, extraction, statement

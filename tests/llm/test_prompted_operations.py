@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.protocols import FactTasks
+from nscma_torch.core.records import FactOperation, ToldFact
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.protocols import FactTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import FactOperation, ToldFact
 from tests.llm.scripted import ScriptedEngine, data_of, unit
 
 NEW = ToldFact("new", "Ben lives in Oslo", unit("I moved to Oslo.", "Ben", "9"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.protocols import QueryTasks
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.queries import PassagesForm, QuestionsForm
-from nscma_torch.protocols import QueryTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine
 

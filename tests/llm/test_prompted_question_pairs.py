@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from nscma_torch.core.protocols import QuestionTasks
+from nscma_torch.core.records import QAPair
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN, pairs_form
-from nscma_torch.protocols import QuestionTasks
-from nscma_torch.records import QAPair
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("Where do you live now, Ben?", "I moved to Porto.", "I like tea.")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.protocols import CuratorTasks
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.protocols import CuratorTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine, data_of, hit, unit
 

@@ -14,9 +14,11 @@ import pytest
 import torch
 
 from eval.harness.tiny_llama import CORPUS, build
-from nscma_torch.components import Components
-from nscma_torch.config import load_config
-from nscma_torch.errors import (
+from nscma_torch.api.components import Components
+from nscma_torch.api.models import serve_proxy
+from nscma_torch.core.config import load_config
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import (
     ConfigError,
     EmptyTextError,
     EncodingError,
@@ -27,7 +29,8 @@ from nscma_torch.errors import (
     ReplyError,
     StateMismatchError,
 )
-from nscma_torch.llm.causal_proxy import CausalProxy
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Message, Scope
 from nscma_torch.llm.engines.contract import ScoringEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
@@ -35,11 +38,8 @@ from nscma_torch.llm.engines.retry_policy import RetryPolicy
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
-from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
-from nscma_torch.models import serve_proxy
-from nscma_torch.protocols import Proxy
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.surprise.language_models.transformers_model import CausalProxy
+from nscma_torch.surprise.language_models.vllm_model import STEP, VllmProxy
 from tests.llm.scoring_server import ScoringServer, Spoil
 from tests.llm.scripted import ScriptedEngine
 

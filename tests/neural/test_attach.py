@@ -43,7 +43,7 @@ from transformers import (
 
 import nscma_torch
 from nscma_torch import AttachedMemory, attach_memory
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
 
 KINDS = ("gate", "context", "layer", "retrieval")
 SIZES: dict[str, Any] = {

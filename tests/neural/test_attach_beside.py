@@ -12,7 +12,7 @@ from torch.utils import _pytree
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from nscma_torch import NeuralMemory, attach_memory
-from nscma_torch.errors import InvalidInputError, ModelError
+from nscma_torch.core.errors import InvalidInputError, ModelError
 
 SIZES: dict[str, Any] = {
     **{"vocab_size": 50, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "pad_token_id": 0},

@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from nscma_kernels.memory_layers import squared_error
-from nscma_torch.buffer import SurpriseGate
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.neural import NeuralMemory, NeuralMemoryState
 from nscma_torch.neural.placements import MemoryAsContext
 from nscma_torch.neural.segment import SegmentState
+from nscma_torch.surprise import SurpriseGate
 
 
 def module(dim: int = 8, seed: int = 0, dtype: torch.dtype = torch.float64, **options: Any) -> NeuralMemory:

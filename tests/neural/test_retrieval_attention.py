@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.neural.retrieval_attention import RetrievalAttention
 
 B, T, D, H, S = 2, 23, 8, 2, 4

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import nscma_torch
 from nscma_torch import RetrievalMemory
-from nscma_torch.errors import InvalidInputError, NotFoundError
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
 
 D, E = 4, 3
 

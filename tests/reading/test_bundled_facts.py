@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 import torch
 
-from nscma_torch.config import Reading
+from nscma_torch.core.config import Reading
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.asserted_statements import asserted
 from nscma_torch.reading.read_statements import StatementsOfReader, configured_facts
-from nscma_torch.records import Scope, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 SCHEMA = load_relations()

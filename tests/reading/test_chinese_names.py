@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.chinese_statements import chinese_reader
-from nscma_torch.records import Scope, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.reading.chinese_question_forms import compile_form
 from nscma_torch.reading.chinese_question_text import plain
 from nscma_torch.reading.chinese_questions import ChineseQuestionReader
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.reading.relations import Schema, load_relations
 from tests.helpers.shown_query import shown
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

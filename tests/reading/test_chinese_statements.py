@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Scope, Statement, Unit
 from nscma_torch.reading.chinese_forms import compile_forms
 from nscma_torch.reading.chinese_statements import ChineseReader
-from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 READER = ChineseReader(load_relations())

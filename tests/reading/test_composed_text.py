@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Scope, Statement, Unit
 from nscma_torch.reading.composed_text import composed, placed
-from nscma_torch.records import Scope, Statement, Unit
 
 
 def unit(text: str) -> Unit:

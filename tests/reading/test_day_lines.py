@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from nscma_torch.core.records import Scope, Unit, UnitKind
 from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.reflections import reflections, salient_questions
 from nscma_torch.reading.topics import is_on, nouns_of
-from nscma_torch.records import Scope, Unit, UnitKind
 from nscma_torch.text.terms import terms
 
 BEGIN = datetime(2024, 3, 1, 9, tzinfo=UTC)

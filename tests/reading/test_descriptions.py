@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch import extras
-from nscma_torch.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError, VectorError
-from nscma_torch.protocols import RecordTasks
+from nscma_torch.core import extras
+from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError, VectorError
+from nscma_torch.core.protocols import RecordTasks
+from nscma_torch.core.records import Description, Extraction, Scope, Statement, Unit
 from nscma_torch.reading import sentiment as sentiment_file
 from nscma_torch.reading.descriptions import Descriptions
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.memory_types import CLASSES, CUES, MemoryTypes
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.relations import load_relations
 from nscma_torch.reading.sentiment import sentiment
-from nscma_torch.records import Description, Extraction, Scope, Statement, Unit
-from nscma_torch.relations import load_relations
-from nscma_torch.text.minilm_embedder import MiniLMEmbedder
+from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nscma_torch.core.records import Scope, Unit, UnitKind
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import word_count
-from nscma_torch.records import Scope, Unit, UnitKind
 from nscma_torch.text.sentences import split_sentences
 
 MEMBERS = (

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import FactOperation, ToldFact
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.fact_changes import FactChanges
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES
-from nscma_torch.records import FactOperation, ToldFact
 from tests.llm.scripted import unit
 
 

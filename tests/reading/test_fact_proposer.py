@@ -9,14 +9,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
 from nscma_torch.reading.fact_proposer import FIRST, MOST_FACTS, FactProposer, Proposals
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader_input import Packer, Passage, padded_rows, target_tokens
 from nscma_torch.reading.relation_model import RELATIONS
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.text.minilm_embedder import MiniLMEmbedder
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
 
 NAMES = ["lives_in", "costs", "value"]
 TURNS = [Passage("Where do you live now?", speaker="Ben", context=True), Passage("I moved to Porto", speaker="Ana")]

@@ -12,7 +12,7 @@ from nscma_torch.reading.fact_reader import LIKELY, MOST_ASKED, FactReader, Read
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 SCHEMA = load_relations()
 HOLDS = (1.0, *[0.0] * (len(STANCES) - 1))

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.llm.prompts.tasks import said
 from nscma_torch.reading.first_person import author, first_person
-from nscma_torch.records import Scope, Unit
 
 
 @pytest.mark.parametrize(

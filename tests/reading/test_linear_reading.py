@@ -13,16 +13,16 @@ from datetime import UTC, datetime
 import pytest
 import torch
 
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.chinese_statements import chinese_reader
 from nscma_torch.reading.cues import find_cues
 from nscma_torch.reading.question_network import shared_network
 from nscma_torch.reading.questions import QuestionReader
+from nscma_torch.reading.relations import load_relations
 from nscma_torch.reading.restatement import wording
-from nscma_torch.records import Scope, Unit
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.query import parse
+from nscma_torch.search.query import parse
+from nscma_torch.text.calendar.dates import find_dates
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.dates import find_dates
 from nscma_torch.text.sentences import split_sentences
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.moved_home import with_new_homes
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 SCHEMA = load_relations()
 

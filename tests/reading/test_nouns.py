@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.reading.nouns import narrowing, plural, relations_by_noun, singular
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 PAIRS = [
     *(("sister", "sisters"), ("child", "children"), ("allergy", "allergies"), ("boss", "bosses"), ("wife", "wives")),

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.own_words import in_own_words, own_words
-from nscma_torch.records import Scope, Unit
 
 HANDED_OVER = """
 Generate a reply to:¦ Hi, I'm Anna, I work at Google and I love cats.

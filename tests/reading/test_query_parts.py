@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Hit, Scope, Unit
 from nscma_torch.reading.query_parts import divided, imagined
-from nscma_torch.records import Hit, Scope, Unit
 
 
 @pytest.mark.parametrize(

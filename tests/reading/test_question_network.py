@@ -10,12 +10,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from nscma_torch.errors import ModelError, ModelNotFoundError
+from nscma_torch.core.errors import ModelError, ModelNotFoundError
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.question_model import ASKS, SLOTS, QuestionModel
 from nscma_torch.reading.question_network import LONGEST_SLOT, QuestionNetwork, _spans, shared_network
 from nscma_torch.reading.relation_model import RELATIONS
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.reading.relations import Schema, load_relations
 
 NAMES = ["lives_in", "costs", "value"]
 

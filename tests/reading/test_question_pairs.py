@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import torch
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.protocols import QuestionTasks
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.protocols import QuestionTasks
+from nscma_torch.core.records import QAPair, Scope, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.question_pairs import AdjacentPairs
 from nscma_torch.reading.reader import shared_reader
-from nscma_torch.records import QAPair, Scope, Unit
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import torch
 
 from nscma_torch.reading.question_network import AskedRelation, QuestionNetwork, Slots, shared_network
 from nscma_torch.reading.questions import SURE, QuestionReader, asking_sentence
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.reading.relations import Schema, load_relations
 from tests.helpers.shown_query import shown
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

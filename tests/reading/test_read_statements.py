@@ -8,21 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.reading.asserted_statements import (
-    SURE,
-    SURE_NEW,
-    SURE_OPEN,
-    ReadMessage,
-    asserted,
-    is_sure,
-)
+from nscma_torch.core.records import Scope, Statement, Unit
+from nscma_torch.reading.asserted_statements import SURE, SURE_NEW, SURE_OPEN, ReadMessage, asserted, is_sure
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader, _statement
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from nscma_torch.text.sentences import Span
 
 SCHEMA = load_relations()

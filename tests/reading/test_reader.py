@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from nscma_torch.errors import InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans
 from nscma_torch.reading.reader_input import Packer, Passage
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
-from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 
 DAY = datetime(2025, 5, 3, 9, tzinfo=UTC)
 HOME = Passage("I moved to Porto in May because the rent in Lisbon went up.", "Ana", DAY)

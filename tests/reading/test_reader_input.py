@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from nscma_torch.reading.reader_input import PART_TOKENS, Packer, Passage, Row
-from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 
 CLS, SEP = 101, 102  # of BERT's uncased vocabulary
 TEXT = "I moved to Porto in May, since the rent in Lisbon went up to 1,450 euros."

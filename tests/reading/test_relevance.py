@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Hit, Scope, Unit
 from nscma_torch.reading.relevance import helpful, refined, relevance
-from nscma_torch.records import Hit, Scope, Unit
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import Statement
 from nscma_torch.reading.asserted_statements import ReadMessage, asserted
 from nscma_torch.reading.fact_reader import ReadFact
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_model import STANCES
+from nscma_torch.reading.relations import load_relations
 from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
 from nscma_torch.reading.statement_times import times_of
-from nscma_torch.records import Statement
-from nscma_torch.relations import load_relations
 from nscma_torch.text.sentences import split_sentences
 
 SCHEMA = load_relations()

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nscma_torch.core.records import UNKNOWN_BEGIN
 from nscma_torch.reading.resolved_dates import with_day
 from nscma_torch.reading.statement_times import times_of, with_event
-from nscma_torch.records import UNKNOWN_BEGIN
 
 SAID = datetime(2026, 5, 14, 10, tzinfo=UTC)
 YEAR = datetime(2019, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from nscma_torch.records import Fact, Scope
+from nscma_torch.core.records import Fact, Scope
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

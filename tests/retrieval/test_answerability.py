@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.search.search_bounds import Bounds
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.asked_events import event_asked
-from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.answering.asked_events import event_asked
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.graph.fact_graph import FactGraph
 from tests.retrieval.fact_making import fact
 
 SCHEMA = load_relations()

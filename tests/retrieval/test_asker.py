@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.tools import Tools
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.log.speakers import Asker, asker_among, asker_of
 from nscma_torch.llm.prompts.acting import RetrieveSemantic
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.speakers import Asker, asker_among, asker_of
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ALLERGY = "I'm allergic to peanuts."

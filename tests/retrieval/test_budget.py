@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.records import Hit, Scope, Unit
-from nscma_torch.retrieval.budget import within
+from nscma_torch.core.records import Hit, Scope, Unit
+from nscma_torch.search.budget import within
 
 TEXTS = ("One two.", "Three four five. Six seven.", "Eight.")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 NOW = START + timedelta(days=40)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.records import Fact, FactQuery, Scope
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.retrieval.fact_answer import FactAnswer, answer_query
-from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.answering.fact_answer import FactAnswer, answer_query
+from nscma_torch.core.records import Fact, FactQuery, Scope
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.semantic.graph.fact_graph import FactGraph
 from tests.retrieval.fact_making import day, fact
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.retrieval import fact_graph
-from nscma_torch.retrieval.fact_graph import FactGraph, same, topic_key
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.semantic.graph import fact_graph
+from nscma_torch.semantic.graph.fact_graph import FactGraph, same, topic_key
 from tests.retrieval.fact_making import day, fact
 
 

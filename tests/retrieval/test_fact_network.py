@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_kernels import personalized_pagerank
-from nscma_torch.errors import MissingDependencyError
-from nscma_torch.records import Fact
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.fact_graph import FactGraph
+from nscma_torch.core.errors import MissingDependencyError
+from nscma_torch.core.records import Fact
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.graph.fact_graph import FactGraph
 from nscma_torch.text.names import name_key
 from tests.retrieval.fact_making import day, fact
 
@@ -112,7 +112,7 @@ def test_it_is_on_the_device_of_the_graph() -> None:
 def test_without_pyg_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "torch_geometric"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "nscma_torch.retrieval.fact_network", raising=False)
+    monkeypatch.delitem(sys.modules, "nscma_torch.semantic.graph.fact_network", raising=False)
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(MissingDependencyError, match="pip install 'torch-geometric"):
         FactGraph([], SCHEMA).data()

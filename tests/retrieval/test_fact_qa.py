@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import facts
+from nscma_torch.api.memory import Memory
+from nscma_torch.semantic.store import facts
 
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from nscma_torch.retrieval.fact_wording import Wording
+from nscma_torch.answering.fact_wording import Wording
 
 ENGLISH, CHINESE = Wording("en", "Ben"), Wording("zh", "Ben")
 DAY = date(2024, 2, 3)

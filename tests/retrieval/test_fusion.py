@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from nscma_torch.retrieval.fusion import FUSIONS, reciprocal_rank, relative, total
-from nscma_torch.retrieval.search import best
+from nscma_torch.search.fusion import FUSIONS, reciprocal_rank, relative, total
+from nscma_torch.search.search import best
 
 LANES = torch.tensor([[3.0, 0.0, 1.5, 0.0], [0.2, 0.8, 0.0, 0.0]])
 EVEN = (1.0, 1.0)

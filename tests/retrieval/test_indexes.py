@@ -12,12 +12,12 @@ import pytest
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.errors import NotFoundError, StoreBusyError
-from nscma_torch.memory import Memory
-from nscma_torch.retrieval import search
-from nscma_torch.retrieval.search import Searcher
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import NotFoundError, StoreBusyError
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.search import search
+from nscma_torch.search.search import Searcher
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.memory import Memory
-from nscma_torch.records import Fact
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.later_renewals import matter, may_renew, of_its_value
+from nscma_torch.core.records import Fact
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.search.later_renewals import matter, may_renew, of_its_value
 from nscma_torch.text.terms import terms
 from tests.helpers.plain_sentences import read_plainly
 from tests.retrieval.fact_making import fact

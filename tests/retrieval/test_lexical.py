@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Retrieval
-from nscma_torch.memory import Memory
-from nscma_torch.retrieval.lexical import bm25, idf
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Retrieval
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.search.lexical import bm25, idf
 from nscma_torch.text.terms import terms
 
 Open = Callable[..., Memory]

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from nscma_torch.records import SEQUENCE_STEP, Fact
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.retrieval.location_timeline import LocationTimeline
+from nscma_torch.core.records import SEQUENCE_STEP, Fact
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.semantic.graph.fact_graph import FactGraph
+from nscma_torch.semantic.graph.location_timeline import LocationTimeline
 from tests.retrieval.fact_making import day, fact
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope, Unit
-from nscma_torch.retrieval.promote_latest import HEAD, promote_latest
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message, Scope, Unit
+from nscma_torch.search.promote_latest import HEAD, promote_latest
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 ALIKE = torch.eye(2)[[0, 0, 0, 1, 1, 1]]  # units 0-2 speak of one matter, 3-5 of another

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nscma_torch.errors import EmptyTextError
-from nscma_torch.retrieval.query import parse
+from nscma_torch.core.errors import EmptyTextError
+from nscma_torch.search.query import parse
 from nscma_torch.text.terms import terms
 
 NOW = datetime(2024, 5, 15, 10, tzinfo=UTC)

@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nscma_torch.config import Reading
-from nscma_torch.memory import Memory
+from nscma_torch.answering.reader_qa import ReaderQA
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Reading
+from nscma_torch.core.records import Answer, Evidence, Hit, Message, Scope, UnitKind
 from nscma_torch.reading.embedded_tasks import UNKNOWN
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
-from nscma_torch.records import Answer, Evidence, Hit, Message, Scope, UnitKind
-from nscma_torch.retrieval.reader_qa import ReaderQA
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.search.search_bounds import Bounds
 
 SURE, UNSURE = (confidence(ReadResult((), answerable, (), ()), 1.0, 0.0) for answerable in (0.9, 0.2))
 DAY = datetime(2025, 3, 1, 9, tzinfo=UTC)

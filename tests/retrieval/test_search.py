@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from nscma_torch.errors import EmptyTextError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.retrieval import search
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EmptyTextError
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.search import search
+from nscma_torch.search.search_bounds import Bounds
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

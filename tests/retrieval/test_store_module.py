@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.errors import InvalidInputError, ScopeError, StoreClosedError
-from nscma_torch.memory import Memory
-from nscma_torch.retrieval.store_module import StoreModule
-from nscma_torch.text.query_vector import query_vector
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError, ScopeError, StoreClosedError
+from nscma_torch.search.store_module import StoreModule
+from nscma_torch.text.embedders.query_vector import query_vector
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 6, 1, tzinfo=UTC)

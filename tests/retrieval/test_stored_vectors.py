@@ -13,14 +13,14 @@ import torch
 from sqlalchemy import create_engine, make_url, text
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import NotFoundError, StoreAccessError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Hit, Message, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.storage import stored_vectors
-from nscma_torch.storage.postgres_database import PostgresDatabase
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.database.postgres_database import PostgresDatabase
+from nscma_torch.core.errors import NotFoundError, StoreAccessError
+from nscma_torch.core.records import Hit, Message, Scope
+from nscma_torch.episodic.index import stored_vectors
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.conftest import LIGHT
 from tests.helpers.postgres import Server
 

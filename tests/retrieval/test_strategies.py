@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, EngineError, InvalidInputError, NscmaError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Answer, Extraction, Hit, Message, Scope, Unit
-from nscma_torch.retrieval.ranking import Ranking
-from nscma_torch.retrieval.search import Searcher
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.retrieval.strategies import STRATEGIES
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, EngineError, InvalidInputError, NscmaError
+from nscma_torch.core.records import Answer, Extraction, Hit, Message, Scope, Unit
+from nscma_torch.search.ranking import Ranking
+from nscma_torch.search.search import Searcher
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.search.strategies import STRATEGIES
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 PAGES = {

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from nscma_torch.answering.subject_veto import SubjectVeto
+from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS, STANCES
-from nscma_torch.records import Scope, Unit
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.subject_veto import SubjectVeto
+from nscma_torch.reading.relations import load_relations
 
 SAID = datetime(2026, 3, 5, tzinfo=UTC)
 

@@ -18,8 +18,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app as cli
-from nscma_torch.memory import Memory
 from nscma_torch.server.app import create_app
 from nscma_torch.server.rooms import MakesRoom, Settings
 from nscma_torch.server.running import Serving, bound

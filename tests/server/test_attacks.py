@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from starlette.routing import Mount
 
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Embedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.server.notice import PROOF
 from nscma_torch.server.proxy.room import NOT_SERVED
 from nscma_torch.server.rooms import MakesRoom

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Embedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.protocols import Embedder
 from tests.conftest import LIGHT
 from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.helpers.noting import NotedTasks

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.core.errors import ConfigError
 from tests.server.test_sockets import HOST, chunk, connected, line, rest_of, until
 
 Open = Callable[..., Memory]

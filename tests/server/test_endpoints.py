@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from nscma_torch.errors import EngineUnavailableError, MissingDependencyError, StoreBusyError, StoreFullError
-from nscma_torch.records import Answer, Fact, FactQuery
+from nscma_torch.core.errors import EngineUnavailableError, MissingDependencyError, StoreBusyError, StoreFullError
+from nscma_torch.core.records import Answer, Fact, FactQuery
 from nscma_torch.server.rooms import House, Room
 from tests.server.conftest import Served
 
@@ -79,7 +79,7 @@ def test_a_question_follows_another(server: Served, monkeypatch: pytest.MonkeyPa
         follows_.append(named["follows"])
         return Answer("Porto", False, 0.9, (), facts=(fact,), query=query)
 
-    monkeypatch.setattr("nscma_torch.memory.Memory.ask", ask)
+    monkeypatch.setattr("nscma_torch.api.memory.Memory.ask", ask)
     first = server.client.post("/v1/ask", json={"question": "Where does my sister live?"}).json()
     assert TypeAdapter(Fact).validate_python(first["facts"][0]) == fact
     body = {"question": "And before that?", "follows": first["query"]}
@@ -175,7 +175,7 @@ def test_failures_have_a_status(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("nscma_torch.memory.Memory.search", fails)
+    monkeypatch.setattr("nscma_torch.api.memory.Memory.search", fails)
     got = server.client.post("/v1/search", json={"query": "x"})
     assert (got.status_code, got.json()["detail"]) == (status, shown)
     assert ("retry-after" in got.headers) is (status == 503)

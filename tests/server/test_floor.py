@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.mcp import hooks
 from nscma_torch.server.proxy.block import OPEN
 from tests.helpers.fake_chat_server import completion, fake_chat_server

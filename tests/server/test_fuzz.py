@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Embedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.protocols import Embedder
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks
 from tests.server.conftest import Served, serving

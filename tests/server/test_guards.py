@@ -128,7 +128,7 @@ class Held:
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Held:
     one = Held()
-    monkeypatch.setattr("nscma_torch.memory.Memory.search", one)
+    monkeypatch.setattr("nscma_torch.api.memory.Memory.search", one)
     return one
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Embedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.server.rooms import Settings
 from nscma_torch.server.running import Serving, bound
 from tests.conftest import LIGHT

@@ -21,9 +21,9 @@ from urllib.error import URLError
 import pytest
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
+from nscma_torch.core.errors import ConfigError
 from tests.conftest import LIGHT
 from tests.helpers.postgres import Server
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     ForbiddenError,
     InvalidInputError,

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from nscma_torch.errors import OverloadedError
+from nscma_torch.core.errors import OverloadedError
 from nscma_torch.server.work import ASKED, LOCAL, Asked, Work
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from nscma_torch.config import Score
-from nscma_torch.storage.faiss_search import FaissSearch
-from nscma_torch.storage.faiss_store import FaissStore
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.core.config import Score
+from nscma_torch.episodic.index.faiss_search import FaissSearch
+from nscma_torch.episodic.index.faiss_store import FaissStore
+from nscma_torch.episodic.index.vectors import TensorSearch
 
 DAY = 86_400_000_000
 FACTORIES = ("Flat", "IVF4", "HNSW8")

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.episodic.index.user_index import UserIndex
 
 TENSORS = ("seqs", "vectors", "contextual", "embedded", "occurred_at", "expires_at", "importance", "lengths")
 CODED = ("kind", "agent_id", "run_id", "name", "role")

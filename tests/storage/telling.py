@@ -5,27 +5,19 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Any
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, ProfileLine, Scope, Statement
-from nscma_torch.storage import (
-    decisions,
-    entities,
-    episodes,
-    facts,
-    jobs,
-    namespaces,
-    profiles,
-    skills,
-    statement_groups,
-    statements,
-    streams,
-)
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.decisions import NewDecision
-from nscma_torch.storage.facts import FactRow, NewFact
-from nscma_torch.storage.statement_groups import CURATE, Key
-from nscma_torch.storage.statements import StatementRow
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.records import Message, ProfileLine, Scope, Statement
+from nscma_torch.curator.store import profiles
+from nscma_torch.episodic.log import episodes, streams
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.semantic.store import decisions, entities, facts, namespaces, statement_groups, statements
+from nscma_torch.semantic.store.decisions import NewDecision
+from nscma_torch.semantic.store.facts import FactRow, NewFact
+from nscma_torch.semantic.store.statement_groups import CURATE, Key
+from nscma_torch.semantic.store.statements import StatementRow
 
 DAY = 86_400_000_000  # microseconds
 

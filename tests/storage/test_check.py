@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 
 pytestmark = pytest.mark.sqlite_file("it damages the file")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import MalformedInputError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import check
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import MalformedInputError
+from nscma_torch.maintenance import check
 from tests.storage.telling import fill
 
 pytestmark = pytest.mark.sqlite_file("it damages the file")

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ForbiddenError, InvalidInputError, MalformedInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import episodes, skills, streams, transfer, turns
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.schema import metadata
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.schema import metadata
+from nscma_torch.core.errors import ForbiddenError, InvalidInputError, MalformedInputError
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.log import episodes, streams, turns
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.maintenance import transfer
 from tests.storage.telling import curate, lives, tell
 
 Open = Callable[..., Memory]

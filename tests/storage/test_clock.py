@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.storage.clock import from_micros, optional_micros, to_micros, utc_offset
+from nscma_torch.core.database.clock import from_micros, optional_micros, to_micros, utc_offset
 
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC))
 

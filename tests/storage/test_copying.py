@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError, StoreFormatError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import copying
-from nscma_torch.storage.copying import copy
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError, NotFoundError, StoreFormatError
+from nscma_torch.maintenance import copying
+from nscma_torch.maintenance.copying import copy
 from tests.storage.telling import fill
 
 Open = Callable[..., Memory]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import decisions, namespaces
-from nscma_torch.storage.clock import from_micros
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.decisions import NewDecision
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Scope
+from nscma_torch.semantic.store import decisions, namespaces
+from nscma_torch.semantic.store.decisions import NewDecision
+from nscma_torch.semantic.store.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, micros, tell
 
 LANE = namespaces.namespace_id("ada", None)

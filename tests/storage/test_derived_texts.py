@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage import derived_sources, derived_texts, namespaces
-from nscma_torch.storage.database import ALL_USERS, next_seqs
-from nscma_torch.storage.derived_schema import derived_links
-from nscma_torch.storage.derived_sources import Source
-from nscma_torch.storage.derived_texts import NewText, Part, Rows
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS, next_seqs
+from nscma_torch.core.records import Message
+from nscma_torch.curator.store import derived_sources, derived_texts
+from nscma_torch.curator.store.derived_schema import derived_links
+from nscma_torch.curator.store.derived_sources import Source
+from nscma_torch.curator.store.derived_texts import NewText, Part, Rows
+from nscma_torch.semantic.store import namespaces
 from tests.storage.telling import day
 
 NAMESPACE = namespaces.namespace_id("ada", None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import entities, namespaces
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
+from nscma_torch.semantic.store import entities, namespaces
+from nscma_torch.semantic.store.statement_groups import Key
 from tests.storage.telling import curate, heard, lives, marked, tell
 
 LANE = namespaces.namespace_id("ada", None)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Fact, Scope, Statement
-from nscma_torch.storage import facts, namespaces
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.facts import FORGETTING, FactRow
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Fact, Scope, Statement
+from nscma_torch.semantic.store import facts, namespaces
+from nscma_torch.semantic.store.facts import FORGETTING, FactRow
+from nscma_torch.semantic.store.statement_groups import Key
 from tests.storage.telling import curate, day, lives, micros, tell
 
 HOME = Key("ann", "lives_in", "")

@@ -14,14 +14,14 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.config import Score
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage import faiss_search as module
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.faiss_store import FaissStore
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Score
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.index import faiss_search as module
+from nscma_torch.episodic.index.faiss_store import FaissStore
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import TensorSearch
 from tests.storage.faiss_rows import (
     DAY,
     FACTORIES,

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.config import Score, load_config
-from nscma_torch.errors import ConfigError
-from nscma_torch.storage.faiss_store import FaissStore
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.core.config import Score, load_config
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.episodic.index.faiss_store import FaissStore
+from nscma_torch.episodic.index.vectors import TensorSearch
 from tests.storage.faiss_rows import (
     DAY,
     FACTORIES,
@@ -187,7 +187,7 @@ def test_any_writes_where_indexes_lie_on_a_gpu(steps: list[tuple[str, int]], nam
         return FaissStore(module, factory, dimension, torch.device("cuda", 1), **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nscma_torch.storage.faiss_search.FaissStore", on_gpu)
+        patch.setattr("nscma_torch.episodic.index.faiss_search.FaissStore", on_gpu)
         run_writes(Rows(8), steps, WEIGHTS[name])
     assert module.moved
 

@@ -11,11 +11,14 @@ import pytest
 import torch
 from sqlalchemy import Connection, func, select
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import hierarchies, jobs, schema, units
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.hierarchies import LevelRows, Stored
-from nscma_torch.storage.units import NewUnit
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import schema
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.index.units import NewUnit
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import LevelRows, Stored
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 #   level 0: chunks 0-4; clusters 10 = {0, 1}, 11 = {1, 2, 3}; 4 stands alone as 12

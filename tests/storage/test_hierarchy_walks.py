@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import hierarchy_walks
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.hierarchies import hierarchy_id, units_of
-from nscma_torch.storage.schema import links, node_units
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.hierarchy.store import hierarchy_walks
+from nscma_torch.hierarchy.store.hierarchies import hierarchy_id, units_of
+from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units
 from tests.hierarchy.lively import LIVELY, NOW, Open, said
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from sqlalchemy import Connection
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage import jobs, leases, recall_queue, recalls, worker_health
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.jobs import jobs, leases, recall_queue, worker_health
+from nscma_torch.episodic.log import recalls
 
 
 @pytest.fixture

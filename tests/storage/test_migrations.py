@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, make_url
 
-from nscma_torch.config import Store
-from nscma_torch.errors import StoreError, StoreVersionError
-from nscma_torch.storage import migrations, opening, schema
+from nscma_torch.core.config import Store
+from nscma_torch.core.database import migrations, opening, schema
+from nscma_torch.core.errors import StoreError, StoreVersionError
 from tests.helpers.postgres import Server
 
 NOW = schema.SCHEMA_VERSION

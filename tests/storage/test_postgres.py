@@ -15,8 +15,16 @@ import pytest
 from sqlalchemy import Connection, create_engine, make_url, select, text
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import (
+from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE
+from nscma_torch.core.database.postgres_address import parse
+from nscma_torch.core.database.postgres_database import PostgresDatabase
+from nscma_torch.core.database.postgres_schema import grant
+from nscma_torch.core.database.schema import metadata
+from nscma_torch.core.database.store_path import name_of
+from nscma_torch.core.database.tables import all_tables
+from nscma_torch.core.errors import (
     EncodingError,
     NotFoundError,
     NscmaError,
@@ -25,15 +33,9 @@ from nscma_torch.errors import (
     StoreFormatError,
     StoreVersionError,
 )
-from nscma_torch.memory import Memory
-from nscma_torch.storage import leases, streams, worker_health
-from nscma_torch.storage.database import ALL_USERS, NO_USER, ONE_BY_ONE
-from nscma_torch.storage.postgres_address import parse
-from nscma_torch.storage.postgres_database import PostgresDatabase
-from nscma_torch.storage.postgres_schema import grant
-from nscma_torch.storage.schema import metadata, vectors
-from nscma_torch.storage.store_path import name_of
-from nscma_torch.storage.tables import all_tables
+from nscma_torch.core.jobs import leases, worker_health
+from nscma_torch.episodic.index.unit_schema import vectors
+from nscma_torch.episodic.log import streams
 from tests.conftest import LIGHT
 from tests.helpers.postgres import ROLE, Server
 
@@ -286,7 +288,7 @@ def test_schemas_of_others_and_of_later_versions(postgres_server: Server, addres
     with pytest.raises(StoreVersionError, match="9999"):
         PostgresDatabase(base, busy_timeout=1)
     with engine.begin() as connection:
-        from nscma_torch.storage.schema import SCHEMA_VERSION
+        from nscma_torch.core.database.schema import SCHEMA_VERSION
 
         connection.exec_driver_sql(f"UPDATE nscma.meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version'")
         connection.exec_driver_sql("DROP SCHEMA theirs CASCADE")

@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import ProfileLine, Scope
-from nscma_torch.storage import profiles
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import ProfileLine, Scope
+from nscma_torch.curator.store import profiles
 from tests.storage.telling import tell
 
 LINES = [

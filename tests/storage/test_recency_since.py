@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.episodic.index.user_index import UserIndex
 
 Open = Callable[..., Memory]
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)

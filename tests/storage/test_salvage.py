@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import StoreFormatError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.storage import salvage
-from nscma_torch.storage.streams import stream_id_of
+from nscma_torch.core.errors import StoreFormatError
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.log.streams import stream_id_of
+from nscma_torch.maintenance import salvage
 
 pytestmark = pytest.mark.sqlite_file("it damages the file")
 

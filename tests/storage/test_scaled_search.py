@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Score
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
-from nscma_torch.storage.scaled_search import scaled
-from nscma_torch.text.query_vector import query_vector
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Score
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.episodic.index.scaled_search import scaled
+from nscma_torch.text.embedders.query_vector import query_vector
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 Open = Callable[..., Memory]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import skills, streams
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.skills import Skill
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.log import streams
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.features.skills.rows import Skill
 from tests.storage.telling import day, micros
 
 

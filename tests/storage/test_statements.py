@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope, Statement
-from nscma_torch.storage import entities, namespaces, statement_groups, statements
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Scope, Statement
+from nscma_torch.semantic.store import entities, namespaces, statement_groups, statements
+from nscma_torch.semantic.store.statement_groups import Key
 from tests.storage.telling import curate, day, heard, lives, marked, micros, say, tell
 
 HOME = Key("ann", "lives_in", "")

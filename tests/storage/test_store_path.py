@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
-from nscma_torch.storage.store_path import file_of, is_of
+from nscma_torch.core.database.store_path import file_of, is_of
 
 LIGHT = 'device = "cpu"\n[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\n'
 

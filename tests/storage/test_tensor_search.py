@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.config import Score
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Score
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import TensorSearch
 
 START = datetime(2023, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000

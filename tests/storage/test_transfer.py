@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, MalformedInputError, NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import decisions, facts, profiles, skills
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError, NotFoundError
+from nscma_torch.core.records import Scope
+from nscma_torch.curator.store import profiles
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.semantic.store import decisions, facts
 from tests.storage.telling import curate, fill, lives, marked, micros, tell
 
 Open = Callable[..., Memory]

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Connection
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Node
-from nscma_torch.storage import hierarchies, units
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.hierarchies import LevelRows, Stored
-from nscma_torch.storage.tree import tree
-from nscma_torch.storage.units import NewUnit
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Node
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.index.units import NewUnit
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import LevelRows, Stored
+from nscma_torch.hierarchy.store.tree import tree
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.errors import StoreBusyError
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.sqlite_database import SqliteDatabase
-from nscma_torch.storage.turn_queue import TurnQueue, TurnQueues
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.database.sqlite_database import SqliteDatabase
+from nscma_torch.core.database.turn_queue import TurnQueue, TurnQueues
+from nscma_torch.core.errors import StoreBusyError
 
 
 def test_first_come_first_served() -> None:

@@ -12,15 +12,16 @@ import pytest
 import torch
 from sqlalchemy import select
 
-from nscma_torch.config import Retrieval, Score
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.retrieval.lexical import bm25
-from nscma_torch.storage import index_postings, schema, unit_changes, units, user_index
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Retrieval, Score
+from nscma_torch.core.database import schema
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.index import index_postings, unit_changes, units, user_index
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import TensorSearch
+from nscma_torch.search.lexical import bm25
 from nscma_torch.text.terms import terms
 from tests.storage.index_rows_of import assert_same, living
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.segmentation import Segmentation
 

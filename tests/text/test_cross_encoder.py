@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.errors import MissingDependencyError, ModelError, ModelNotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.text.cross_encoder import CrossEncoder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import MissingDependencyError, ModelError, ModelNotFoundError
+from nscma_torch.text.embedders.cross_encoder import CrossEncoder
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "tea", "rome", "oslo", "likes", "who", "mia", "karl", "."]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.errors import TimestampError
-from nscma_torch.text.dates import find_dates
-from nscma_torch.text.timestamps import format_day, format_days, format_time, parse_timestamp
+from nscma_torch.core.errors import TimestampError
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.calendar.timestamps import format_day, format_days, format_time, parse_timestamp
 
 WEDNESDAY = datetime(2023, 5, 17, 12, tzinfo=UTC)
 

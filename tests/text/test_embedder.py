@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.config import Embedder as EmbedderSection
-from nscma_torch.config import load_config
-from nscma_torch.errors import (
+from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import (
     ChecksumError,
     ConfigError,
     EmptyTextError,
@@ -25,13 +25,13 @@ from nscma_torch.errors import (
     TextTooLongError,
     VectorError,
 )
-from nscma_torch.protocols import Embedder
-from nscma_torch.text import minilm
-from nscma_torch.text.embedder import load_embedder
-from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm import bundled_folder
-from nscma_torch.text.minilm_embedder import MiniLMEmbedder
-from nscma_torch.text.sentence_transformer import SentenceTransformerEmbedder
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.text.embedders import minilm
+from nscma_torch.text.embedders.embedder import load_embedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.minilm import bundled_folder
+from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
+from nscma_torch.text.embedders.sentence_transformer import SentenceTransformerEmbedder
 
 TEXTS = [
     "I moved to Lisbon last week.",
@@ -270,7 +270,8 @@ def test_a_batch_size_below_one_is_refused() -> None:
 )
 def test_embedders_import_only_what_they_need(name: str, unwanted: tuple[str, ...]) -> None:
     code = (
-        "import sys; from nscma_torch.config import Embedder; from nscma_torch.text.embedder import load_embedder; "
+        "import sys; from nscma_torch.core.config import Embedder; "
+        "from nscma_torch.text.embedders.embedder import load_embedder; "
         f"load_embedder(Embedder(model={name!r})).embed(['hello']); "
         f"print(*[m for m in {unwanted!r} if m in sys.modules])"
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     EmptyTextError,
     EncodingError,
     InvalidInputError,
@@ -15,10 +15,10 @@ from nscma_torch.errors import (
     TextTooLargeError,
     TimestampError,
 )
-from nscma_torch.records import Message
-from nscma_torch.text.file_keys import FileKeys, place_of, without_place
-from nscma_torch.text.file_readers import read_messages
-from nscma_torch.text.json_messages import parse_message
+from nscma_torch.core.records import Message
+from nscma_torch.text.files.file_keys import FileKeys, place_of, without_place
+from nscma_torch.text.files.file_readers import read_messages
+from nscma_torch.text.files.json_messages import parse_message
 
 
 def line(content="hi", role="user", **more):

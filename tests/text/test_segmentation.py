@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.surprise import nats_per_byte
-from nscma_torch.components import Components
-from nscma_torch.config import load_config
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.components import Components
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.measurement import nats_per_byte
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from nscma_torch.text.segmentation import LEAST_KNOWN, Segmentation, mean_surprise, surprise_peaks
 
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from nscma_torch.errors import ModelError
-from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm_embedder import MiniLMEmbedder
-from nscma_torch.text.shared_queries import SharedQueries
+from nscma_torch.core.errors import ModelError
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
+from nscma_torch.text.embedders.shared_queries import SharedQueries
 
 TEXTS = ["Who lives in Porto?", "kettle", "Which harp did the dentist tune in spring, and why?", "ok"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EncodingError
+from nscma_torch.core.errors import EncodingError
 from nscma_torch.text.surrogates import joined_pairs, refuse_surrogates
 
 HALF = "tea \ud83d"

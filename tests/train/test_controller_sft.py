@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from eval.harness.tiny_llama import build
-from nscma_torch.config import Controller as Settings
-from nscma_torch.config import load_config
-from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.core.config import Controller as Settings
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import schema_of

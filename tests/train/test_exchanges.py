@@ -11,7 +11,7 @@ from nscma_torch.reading.fact_proposer import Proposal
 from nscma_torch.reading.fact_questions import object_question, subject_question
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.reading.reader_model import KINDS, STANCES
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from train.reader.dialogue_text import DialogueError
 from train.reader.examples import Example
 from train.reader.exchange_examples import NEGATIVES, OTHER_RELATIONS, exchange_examples, subject_wordings

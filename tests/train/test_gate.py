@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.salience_head import SalienceHead
+from nscma_torch.surprise.salience_head import SalienceHead
 from train.gate.train_gate import judge, message_vectors, train, turns_of
 
 CONFIG: dict[str, Any] = {

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from train.reader.mean_weights import mean_weights
 
 

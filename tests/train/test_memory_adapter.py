@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.core.errors import ConfigError, InvalidInputError
 from train.memory_adapter.recall_task import RecallTask
 from train.memory_adapter.train_adapter import run
 

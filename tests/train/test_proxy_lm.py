@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
+from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig
 from train.proxy import proxy_lm
 from train.proxy.proxy_lm import take_over
 from train.proxy.proxy_texts import SEGMENTS, Lanes, as_chat, read_meetings, spaced, synthetic

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from nscma_torch.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
+from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
 from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Packer, Passage, padded_rows

@@ -11,7 +11,7 @@ import torch
 
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
-from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 from train.reader.batches import batches, group_of, padded
 from train.reader.dialogue_examples import dialogue_examples, of_another, question_example, spans_of
 from train.reader.dialogue_text import Dialogue, DialogueError, read_dialogues

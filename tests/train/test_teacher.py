@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from nscma_torch.reading.reader import WEIGHTS, Reader
 from nscma_torch.reading.reader_input import Packer, Passage, Row
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
-from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 from tests.train.test_reader_bases import small_tokenizer
 from tests.train.test_train_reader import RECIPE
 from train.reader.batches import Group, group_of, padded

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.fact_questions import object_question, open_object_question
 from nscma_torch.reading.proposer_model import UNTOLD, ProposerModel
 from nscma_torch.reading.reader_input import Packer, Passage
 from nscma_torch.reading.reader_model import STANCES
-from nscma_torch.relations import load_relations
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.reading.relations import load_relations
 from train.reader import proposer_losses
 from train.reader.dialogue_text import read_dialogues
 from train.reader.exchange_text import read_all

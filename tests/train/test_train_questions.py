@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.question_model import ASKS, QuestionModel
 from nscma_torch.reading.question_network import QuestionNetwork
-from nscma_torch.relations import load_relations
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.reading.relations import load_relations
 from train.reader.labelled_questions import QuestionLineError, read_folder, read_questions
 from train.reader.train_questions import Recipe, Training, batch_of, named_otherwise
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Packer, Passage
-from nscma_torch.text.minilm import bundled_folder, load_tokenizer
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 from train.reader import public_sets
 from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples

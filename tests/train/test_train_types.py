@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from nscma_torch.reading.memory_types import CLASSES, MemoryTypes
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from train.records.train_types import cross_validated, fit, report, sentences_of
 
 SENTENCES = Path("train/records/sentences")

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from nscma_torch.errors import EngineRefusedError
+from nscma_torch.core.errors import EngineRefusedError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config.language import QUANTIZATIONS
+from nscma_torch.core.config.language import QUANTIZATIONS
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 from tests.vllm.stored_four_bits import store

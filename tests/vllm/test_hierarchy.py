@@ -14,7 +14,7 @@ import pytest
 from eval.harness.fakes import IndifferentProxy
 from eval.systems.partial_tasks import WithoutFacts
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.errors import EngineError, ReplyError
+from nscma_torch.core.errors import EngineError, ReplyError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 from nscma_torch.llm.prompted import PromptedTasks

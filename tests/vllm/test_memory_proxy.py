@@ -15,7 +15,7 @@ pytest.importorskip("fastapi")
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server import problems
 from nscma_torch.server.access import Access, Door
 from nscma_torch.server.proxy import room

@@ -11,17 +11,17 @@ import torch
 
 from eval.harness.tiny_llama import CORPUS
 from nscma_torch import Memory, load_config
-from nscma_torch.components import Components
-from nscma_torch.config import Config
-from nscma_torch.errors import EngineRefusedError
-from nscma_torch.llm.causal_proxy import CausalProxy
+from nscma_torch.api.components import Components
+from nscma_torch.core.config import Config
+from nscma_torch.core.errors import EngineRefusedError
+from nscma_torch.core.records import Message, Scope
 from nscma_torch.llm.engines.contract import LanguageEngine, ScoringEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
-from nscma_torch.llm.vllm_proxy import STEP, VllmProxy
-from nscma_torch.records import Message, Scope
+from nscma_torch.surprise.language_models.transformers_model import CausalProxy
+from nscma_torch.surprise.language_models.vllm_model import STEP, VllmProxy
 
 pytestmark = pytest.mark.vllm
 

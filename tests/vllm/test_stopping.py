@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import Request, Turn
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine

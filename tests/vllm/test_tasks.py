@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
+from nscma_torch.core.records import Answer
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.records import Answer
 from tests.llm.scripted import hit, unit
 
 pytestmark = pytest.mark.vllm

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.extras import require
 from nscma_torch.llm.loading import load_causal_lm
 from train.controller.controller_examples import spelled
 from train.controller.controller_traces import Trace

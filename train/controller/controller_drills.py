@@ -32,7 +32,7 @@ from nscma_torch.llm.prompts.acting import (
     act_turns,
     draft_turns,
 )
-from nscma_torch.text.timestamps import WEEKDAYS, format_day
+from nscma_torch.text.calendar.timestamps import WEEKDAYS, format_day
 from train.controller.controller_dialogues import Fact, Split, Wording, made_up
 from train.controller.controller_examples import IGNORED, collated
 

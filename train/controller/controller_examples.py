@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from train.controller.controller_dialogues import Split
 from train.controller.controller_traces import Trace

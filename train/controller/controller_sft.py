@@ -24,9 +24,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nscma_torch.config import Controller, load_config
-from nscma_torch.errors import ConfigError
-from nscma_torch.extras import require
+from nscma_torch.core.config import Controller, load_config
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.extras import require
 from nscma_torch.llm.loading import load_causal_lm
 from train.controller.controller_base import fresh, with_lora
 from train.controller.controller_dialogues import Split, Wording

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from eval.harness.fakes import IndifferentProxy
-from nscma_torch.config import Controller as Settings
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import EngineError, InvalidInputError
+from nscma_torch.core.config import Controller as Settings
+from nscma_torch.core.errors import EngineError, InvalidInputError
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.acting import (
@@ -32,9 +34,7 @@ from nscma_torch.llm.prompts.acting import (
     RetrieveEpisodic,
     RetrieveSemantic,
 )
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from train.controller.controller_dialogues import Dialogue, Said, Split, Wording, made_up
 
 _EARLIER = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Train the gate's salience head (`nscma_torch/buffer/salience_head.py`) on made-up dialogues (`dialogues.py`).
+"""Train the gate's salience head (`nscma_torch/surprise/salience_head.py`) on made-up dialogues (`dialogues.py`).
 
     python -m train.gate.train_gate --config configs/train/gate.toml --out FILE [--cache DIR]
     python -m train.gate.train_gate --config configs/train/gate.toml --evaluate
@@ -24,11 +24,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.metrics.retrieval_metrics import auc
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Embedder as EmbedderSection
-from nscma_torch.protocols import Embedder
+from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.embedders.embedder import load_embedder
 from train.gate.dialogues import Grammar, Split, Turn, dialogues
 
 SPLITS: tuple[Split, ...] = ("train", "held out")

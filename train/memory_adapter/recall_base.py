@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 from train.memory_adapter.recall_task import RecallTask
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 
 class TextBlocks:

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from nscma_torch import AttachedMemory, attach_memory
-from nscma_torch.errors import ConfigError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.extras import require
 from train.memory_adapter.recall_base import recall_base
 from train.memory_adapter.recall_task import RecallTask
 from train.memory_adapter.text_blocks import TextBlocks

@@ -1,4 +1,4 @@
-"""Train or evaluate the bundled byte-level proxy (`nscma_torch/buffer/proxy.py`); train/README.md has its recipe.
+"""Train or evaluate the bundled byte-level surprise model (`surprise/byte_model/`); train/README.md has its recipe.
 
     python -m train.proxy.proxy_lm --config configs/train/proxy_lm.toml --data DIR --out FILE
     torchrun --nproc-per-node N -m train.proxy.proxy_lm --config … --data DIR --out FILE
@@ -29,9 +29,9 @@ from safetensors.torch import load_file
 from torch import Tensor, distributed
 from torch.nn.functional import cross_entropy
 
-from nscma_torch.buffer.byte_context import ByteContext
-from nscma_torch.buffer.byte_lm import ByteLM, ByteLMConfig
-from nscma_torch.buffer.proxy import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.byte_context import ByteContext
+from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig
 from train.proxy.proxy_texts import Lanes, as_chat, read_meetings, read_texts
 
 DEV_BYTES = 65536  # of the held-out meetings that are looked at while training

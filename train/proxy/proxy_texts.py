@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nscma_torch.buffer.byte_context import ByteContext, byte_context
-from nscma_torch.buffer.byte_lm import ByteLMConfig
+from nscma_torch.surprise.byte_model.byte_context import ByteContext, byte_context
+from nscma_torch.surprise.byte_model.byte_lm import ByteLMConfig
 
 SEGMENTS = (4096, 8192, 16384)  # bytes of one continuous text before a stream jumps elsewhere
 FREQUENT_HANZI = "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里"

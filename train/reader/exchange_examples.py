@@ -23,8 +23,8 @@ from nscma_torch.reading.fact_questions import (
 from nscma_torch.reading.fact_reader import likely
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS, STANCES
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.relations import Schema
 from train.reader.dialogue_examples import spans_of
 from train.reader.examples import Example, Labelled, Span, plain
 from train.reader.exchange_text import Exchange, LabelledFact

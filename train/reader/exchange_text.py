@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nscma_torch.reading.fact_questions import has_topic
-from nscma_torch.relations import Schema
+from nscma_torch.reading.relations import Schema
 from train.reader.dialogue_text import STANCES, DialogueError, Message
 from train.reader.examples import plain
 

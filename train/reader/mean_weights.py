@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
 def mean_weights(paths: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.reader_input import Packer
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues

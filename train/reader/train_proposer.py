@@ -24,8 +24,8 @@ from nscma_torch.reading.fact_questions import object_question, open_object_ques
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.relation_model import RELATIONS
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.text.minilm import POSITIONS
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.text.embedders.minilm import POSITIONS
 from train.reader.dialogue_text import read_dialogues
 from train.reader.exchange_text import read_all
 from train.reader.learning_rate import warmup_cosine

@@ -26,7 +26,7 @@ from torch import Tensor
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.question_model import ASKS, FLAGS, QuestionLogits, QuestionModel
 from nscma_torch.reading.relation_model import RELATIONS
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from train.reader.labelled_questions import SLOT_LETTERS, LabelledQuestion, read_folder
 from train.reader.learning_rate import warmup_cosine
 from train.reader.training_state import TrainingState, adamw, load_start

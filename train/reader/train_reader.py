@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader_model import Encoder, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from nscma_torch.tensor_files import all_tensors, open_tensors
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
 class Model(Protocol):

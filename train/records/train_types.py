@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from nscma_torch.config import Embedder as EmbedderSection
+from nscma_torch.core.config import Embedder as EmbedderSection
 from nscma_torch.reading.memory_types import CLASSES, SOLVED, MemoryTypes
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.embedders.embedder import load_embedder
 
 
 def sentences_of(folder: Path) -> tuple[list[str], Tensor]:

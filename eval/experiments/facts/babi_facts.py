@@ -27,13 +27,13 @@ from eval.reporting.measures import share
 from eval.tasks.babi import TASKS, Question, Story, load
 from eval.tasks.babi_renamed import renamed
 from nscma_torch import Memory, Scope, load_config
+from nscma_torch.answering.fact_answer import FactAnswer, answer_query
+from nscma_torch.core.records import Fact
 from nscma_torch.reading.question_network import shared_network
 from nscma_torch.reading.questions import QuestionReader
-from nscma_torch.records import Fact
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.retrieval.fact_answer import FactAnswer, answer_query
-from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.storage.facts import select_facts
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.semantic.graph.fact_graph import FactGraph
+from nscma_torch.semantic.store.facts import select_facts
 from nscma_torch.text.names import name_key
 
 _CONFIG = {"gate": {"rule": "everything"}, "embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}

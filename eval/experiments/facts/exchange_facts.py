@@ -26,10 +26,10 @@ import numpy as np
 
 from eval.readers.choose_reader import add_config, reader_of
 from eval.reporting.shares import wilson
+from nscma_torch.core.records import Scope, Statement, Unit
 from nscma_torch.reading.asserted_statements import ASSERTED
+from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.reading.turns_before import TURNS_BEFORE
-from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import Schema, load_relations
 from train.reader.examples import plain
 from train.reader.exchange_examples import subject_wordings
 from train.reader.exchange_text import LabelledFact, read_all

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.readers.choose_reader import add_config, reader_of
-from nscma_torch.records import Scope, Statement, Unit
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.core.records import Scope, Statement, Unit
+from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.text.names import name_key
 from nscma_torch.text.spelling_variants import american
 

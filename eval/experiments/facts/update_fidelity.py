@@ -37,11 +37,11 @@ from eval.systems.newest_chunk import Reading, readings
 from eval.tasks.plain_statements import load_plain
 from eval.tasks.update_chains import World, generate, paraphrased
 from nscma_torch import Memory, load_config
-from nscma_torch.device import torch_device
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Message
-from nscma_torch.relations import load_relations
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Message
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.text.embedders.embedder import load_embedder
 
 STATEMENTS = Path(__file__).parents[2] / "data" / "statements"
 _VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "stale", "abstained")

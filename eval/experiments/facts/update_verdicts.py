@@ -10,7 +10,7 @@ from typing import Any, Literal
 from eval.harness.fakes import IndifferentProxy
 from eval.tasks.update_chains import Chain
 from nscma_torch import Memory
-from nscma_torch.records import Answer, Fact
+from nscma_torch.core.records import Answer, Fact
 from nscma_torch.text.names import name_key
 
 LIGHT: dict[str, Any] = {

@@ -29,20 +29,20 @@ from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks import beam, locomo
 from eval.tasks.retrieval_sets import half_of
 from nscma_torch import load_config
-from nscma_torch.buffer.byte_counts import REACH, stream_nats
-from nscma_torch.buffer.gate import GateState, MessageGate
-from nscma_torch.buffer.observation import Observation
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Gate
-from nscma_torch.device import torch_device
-from nscma_torch.encode.gating import Past, gate_messages
-from nscma_torch.encode.gradient_surprise import gradient_surprise
-from nscma_torch.encode.stages import Stages
-from nscma_torch.protocols import Embedder
-from nscma_torch.records import Decision
+from nscma_torch.core.config import Gate
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.records import Decision
+from nscma_torch.ingest.gating import Past, gate_messages
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.byte_counts import REACH, stream_nats
+from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.gradient_surprise import gradient_surprise
+from nscma_torch.surprise.observation import Observation
+from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.embedders.embedder import load_embedder
 
 HALVES = ("even", "odd", "all")
 DEFERRED = (0.3, 0.5, 0.7)  # shares of the messages at which the curve is printed

@@ -24,16 +24,16 @@ from rich.table import Table
 from eval.experiments.gate.gating import decide
 from eval.experiments.gate.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
-from nscma_torch.buffer.gate import MessageGate
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.rules import restates
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Gate
-from nscma_torch.device import torch_device
-from nscma_torch.encode.gating import Past, gate_messages
-from nscma_torch.encode.stages import Stages
-from nscma_torch.protocols import Embedder, Proxy
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.core.config import Gate
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.ingest.gating import Past, gate_messages
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.gate import MessageGate
+from nscma_torch.surprise.rules import restates
+from nscma_torch.surprise.salience_head import SalienceHead
+from nscma_torch.text.embedders.embedder import load_embedder
 
 RULES = ("composition", "paper", "memory")
 KNOWN = "known as said"  # column: the gate's `repeat` or `restatement`, whatever the rule makes of it

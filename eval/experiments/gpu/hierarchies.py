@@ -8,7 +8,7 @@ import torch
 
 from eval.experiments.gpu.clock import milliseconds
 from eval.experiments.gpu.part import Row, WrongResultError
-from nscma_torch.config import Hierarchy
+from nscma_torch.core.config import Hierarchy
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.level_rows import to_rows
 

@@ -20,8 +20,8 @@ from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
-from nscma_torch.text.minilm import DIMENSION as WIDTH
-from nscma_torch.text.minilm import FEED_FORWARD, HEADS, LAYERS, POSITIONS
+from nscma_torch.text.embedders.minilm import DIMENSION as WIDTH
+from nscma_torch.text.embedders.minilm import FEED_FORWARD, HEADS, LAYERS, POSITIONS
 
 _PEOPLE = ("Ana", "Ben", "Chidi", "Dora", "Emre")
 _PLACES = ("Lisbon", "Oslo", "Quito", "Kyoto", "Accra", "Turin", "Perth")

@@ -36,11 +36,11 @@ from eval.caches.embedding_cache import CachedEmbedder
 from eval.harness.fakes import IndifferentProxy, MeteredTasks
 from eval.tasks.novels import chunk_messages
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.config import Config
-from nscma_torch.device import torch_device
+from nscma_torch.core.config import Config
+from nscma_torch.core.device import torch_device
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.text.chunker import Chunker
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.text.embedders.embedder import load_embedder
 
 BATCHES = (50, 100, 200, 400, 800)
 ONLINE, REBUILD, SINGLE = "online", "rebuild", "one by one"

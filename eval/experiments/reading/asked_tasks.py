@@ -19,7 +19,7 @@ import torch
 from eval.harness.contract import Question, Sample, Task
 from eval.tasks.fewer_questions import FewerQuestions
 from nscma_torch import Config, Memory, load_config
-from nscma_torch.records import Answer
+from nscma_torch.core.records import Answer
 
 USER = "reader"
 HALVES = {"even": slice(0, None, 2), "odd": slice(1, None, 2), "all": slice(None)}

@@ -28,9 +28,9 @@ from eval.experiments.reading.conversation_files import load as load_conversatio
 from eval.metrics.retrieval_metrics import auc
 from eval.tasks.locomo import load as load_locomo
 from nscma_torch import Memory, Scope
+from nscma_torch.core.records import Message
 from nscma_torch.reading.short_answer import logit, said_by_others
-from nscma_torch.records import Message
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.search.search_bounds import Bounds
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
 _PENALTY = 1e-3  # of the squared weights, for each example

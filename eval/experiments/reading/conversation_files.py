@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Message
 from nscma_torch.demo.short_answers import Gold
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Message
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 from train.reader.dialogue_text import Dialogue, read_dialogues
 
 _MOMENT = timedelta(minutes=1)

@@ -33,8 +33,8 @@ from rich.table import Table
 from eval.experiments.reading.conversation_files import Conversation, Question, load
 from eval.reporting.shares import wilson
 from nscma_torch import Config, Memory, load_config
+from nscma_torch.core.protocols import Embedder, Proxy
 from nscma_torch.demo.short_answers import Verdict, judge
-from nscma_torch.protocols import Embedder, Proxy
 
 K = 10
 LEVEL = 0.95

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from eval.reporting.shares import wilson
+from nscma_torch.core.records import FactQuery
 from nscma_torch.reading.question_network import AskedRelation, QuestionNetwork, Slots
 from nscma_torch.reading.questions import SURE, QuestionReader
-from nscma_torch.records import FactQuery
-from nscma_torch.relations import Schema, load_relations
+from nscma_torch.reading.relations import Schema, load_relations
 from train.reader.labelled_questions import SLOT_LETTERS, LabelledQuestion, read_folder
 
 LEVEL = 0.95

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from eval.metrics.answer_metrics import exact_match, squad2_scores
 from eval.reporting.measures import Measure, area, average, measure_table, share
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES, STANCES

@@ -21,7 +21,7 @@ from rich.table import Table
 from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks.locomo import Conversation, load
 from nscma_torch import Memory, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.search.search_bounds import Bounds
 
 
 def supports(conversations: list[Conversation], place: int, folder: Path) -> dict[str, list[float]]:

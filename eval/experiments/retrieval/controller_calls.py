@@ -34,11 +34,11 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from nscma_torch.config import Config, load_config
 from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choose_threshold
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.errors import EngineError
+from nscma_torch.core.config import Config, load_config
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine

@@ -24,8 +24,8 @@ from eval.metrics.retrieval_metrics import recall_at
 from eval.systems.plain_retrieval import PLAIN, PlainSearch
 from eval.tasks.retrieval_sets import Asked, DataSet, World
 from nscma_torch import Memory, load_config
-from nscma_torch.records import UnitKind
-from nscma_torch.retrieval.strategies import STRATEGIES
+from nscma_torch.core.records import UnitKind
+from nscma_torch.search.strategies import STRATEGIES
 
 KS = (5, 10)
 KINDS: Mapping[str, tuple[UnitKind, ...]] = MappingProxyType(

@@ -44,8 +44,8 @@ from eval.systems.plain_retrieval import PLAIN
 from eval.tasks.background import Background
 from eval.tasks.retrieval_sets import SETS, DataSet, sampled, with_noise
 from nscma_torch import load_config
-from nscma_torch.device import torch_device
-from nscma_torch.text.embedder import load_embedder
+from nscma_torch.core.device import torch_device
+from nscma_torch.text.embedders.embedder import load_embedder
 
 HALVES = ("even", "odd", "all")
 

@@ -28,10 +28,10 @@ from rich.table import Table
 
 from eval.harness.fakes import IndifferentProxy
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.retrieval import search
-from nscma_torch.storage import units as unit_rows
-from nscma_torch.storage.user_index import UserIndex
-from nscma_torch.storage.vectors import TensorSearch
+from nscma_torch.episodic.index import units as unit_rows
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import TensorSearch
+from nscma_torch.search import search
 from nscma_torch.text.sentences import split_sentences
 
 _NOW = datetime(2024, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError, MalformedInputError, TextTooLargeError
-from nscma_torch.text.decoding import decode
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError, TextTooLargeError
+from nscma_torch.text.files.decoding import decode
 
 MAX_BYTES = 1 << 30  # of one JSON file, which is read whole
 

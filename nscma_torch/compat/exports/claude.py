@@ -12,8 +12,8 @@ from typing import Any
 
 from nscma_torch.compat.exports.archives import json_files
 from nscma_torch.compat.exports.foreign import Foreign, Found, listed, mapping, sequence, time_in, until_fault
-from nscma_torch.errors import MalformedInputError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import MalformedInputError
+from nscma_torch.core.records import Message
 
 _FILES = r"conversations\.json"
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from nscma_torch.api.validation import checked_message
 from nscma_torch.compat.exports.foreign import Foreign
 from nscma_torch.compat.mem0.scopes import scope_of
-from nscma_torch.config import Limits
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.text.surrogates import joined_pairs
-from nscma_torch.validation import checked_message
 
 _HALF = re.compile("[\ud800-\udfff]")
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError, MalformedInputError, TimestampError
-from nscma_torch.records import ROLES, Message
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError, TimestampError
+from nscma_torch.core.records import ROLES, Message
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 
 @dataclass(frozen=True, slots=True)

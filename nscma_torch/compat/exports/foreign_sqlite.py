@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError, MalformedInputError
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError
 
 
 @contextmanager

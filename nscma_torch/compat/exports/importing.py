@@ -8,15 +8,15 @@ from itertools import groupby, islice
 from pathlib import Path
 from types import MappingProxyType
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import clock
 from nscma_torch.compat.exports import chatgpt, claude, mem0, mempalace
 from nscma_torch.compat.exports.fitting import fitted
 from nscma_torch.compat.exports.foreign import Foreign, Found
 from nscma_torch.compat.mem0.scopes import scope_of
-from nscma_torch.config import Limits
-from nscma_torch.errors import EmptyTextError, InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Added, Scope
-from nscma_torch.validation import clock
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError
+from nscma_torch.core.records import Added, Scope
 
 READERS: Mapping[str, Callable[[Path], Iterator[Found]]] = MappingProxyType(
     {"mem0": mem0.read, "mempalace": mempalace.read, "chatgpt": chatgpt.read, "claude": claude.read}

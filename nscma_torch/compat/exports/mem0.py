@@ -16,8 +16,8 @@ from nscma_torch.compat.exports.foreign_sqlite import opened, rows, tables
 from nscma_torch.compat.exports.qdrant_points import payloads
 from nscma_torch.compat.mem0.expiry import day_of, end_of
 from nscma_torch.compat.mem0.scopes import IDS
-from nscma_torch.errors import InvalidInputError, MalformedInputError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError
+from nscma_torch.core.records import Message
 
 _OWN = frozenset(
     {"id", "memory", "data", "hash", "metadata", "score", "score_details", "created_at", "updated_at", "actor_id"}

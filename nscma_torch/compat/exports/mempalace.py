@@ -15,8 +15,8 @@ from typing import Any
 
 from nscma_torch.compat.exports.foreign import Foreign, Found, time_in
 from nscma_torch.compat.exports.foreign_sqlite import opened, rows
-from nscma_torch.errors import InvalidInputError, MalformedInputError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError
+from nscma_torch.core.records import Message
 
 _COLLECTION = "mempalace_drawers"
 _CHROMA = """

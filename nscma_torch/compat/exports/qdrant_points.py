@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nscma_torch.compat.exports.foreign_sqlite import opened, rows
-from nscma_torch.errors import MalformedInputError
+from nscma_torch.core.errors import MalformedInputError
 
 _KNOWN = frozenset({"PointStruct", "SparseVector"})
 _MODULES = ("qdrant_client.http.models.models", "qdrant_client.models", "qdrant_client.conversions.common_types")

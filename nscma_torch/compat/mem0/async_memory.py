@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from nscma_torch import memory as nscma
-from nscma_torch.aio import mirrored
+from nscma_torch.api import memory as nscma
+from nscma_torch.api.async_memory import mirrored
 from nscma_torch.compat.mem0.configuration import MemoryConfig
 from nscma_torch.compat.mem0.memory import Memory
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nscma_torch.config import Config, load_config
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Config, load_config
+from nscma_torch.core.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 

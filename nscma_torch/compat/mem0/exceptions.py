@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     EngineError,
     InvalidInputError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from nscma_torch.errors import TimestampError
+from nscma_torch.core.errors import TimestampError
 
 
 def day_of(value: object) -> date | None:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError, TimestampError
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.errors import InvalidInputError, TimestampError
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 Condition = Callable[[Mapping[str, Any]], bool]  # of a memory's fields
 _Test = Callable[[Any], bool]  # of one value

@@ -9,8 +9,8 @@ from typing import Any
 
 from nscma_torch.compat.mem0.expiry import last_day
 from nscma_torch.compat.mem0.scopes import IDS, NO_USER
-from nscma_torch.records import Episode, Fact, HistoryEvent, Hit
-from nscma_torch.storage.streams import derive_id
+from nscma_torch.core.records import Episode, Fact, HistoryEvent, Hit
+from nscma_torch.episodic.log.streams import derive_id
 
 _PROMOTED = (*IDS, "actor_id", "role", "expiration_date")
 _CORE = frozenset({"id", "data", "hash", "created_at", "updated_at", "text_lemmatized", "attributed_to", *_PROMOTED})

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from nscma_torch import memory as nscma
+from nscma_torch.api import memory as nscma
 from nscma_torch.compat.mem0 import operations, searching
 from nscma_torch.compat.mem0.configuration import MemoryConfig, configuration
 from nscma_torch.compat.mem0.operations import ids_of
 from nscma_torch.compat.mem0.searching import THRESHOLD, TOP_K
-from nscma_torch.records import KEEP
+from nscma_torch.core.records import KEEP
 
 logger = logging.getLogger(__name__)
 

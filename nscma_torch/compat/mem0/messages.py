@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from nscma_torch.compat.mem0.exceptions import ValidationError
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Message
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Message
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 PROCEDURAL = "procedural_memory"
 _INSTRUCTIONS = ("system", "developer")  # roles that tell a model what to do; they are no memories

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.compat.mem0.exceptions import MemoryNotFoundError
 from nscma_torch.compat.mem0.expiry import day_of, end_of
 from nscma_torch.compat.mem0.filters import condition_of
@@ -18,12 +19,11 @@ from nscma_torch.compat.mem0.items import fact_of, fields_of, history_of, item_o
 from nscma_torch.compat.mem0.messages import PROCEDURAL, as_list, checked_type, to_store, transcript
 from nscma_torch.compat.mem0.scopes import IDS, scope_of, scope_to_read, scope_to_write, without_ids
 from nscma_torch.compat.mem0.searching import TOP_K, checked_top_k, updates_of
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import KEEP, Added, Episode, Keep, Message, Scope
-from nscma_torch.storage import episodes
-from nscma_torch.storage.database import user_or_all
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.database.database import user_or_all
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import KEEP, Added, Episode, Keep, Message, Scope
+from nscma_torch.episodic.log import episodes
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nscma_torch.compat.mem0.exceptions import ValidationError
-from nscma_torch.errors import InvalidInputError, ScopeError
-from nscma_torch.records import Scope
+from nscma_torch.core.errors import InvalidInputError, ScopeError
+from nscma_torch.core.records import Scope
 from nscma_torch.text.surrogates import refuse_surrogates
 
 logger = logging.getLogger(__name__)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.compat.mem0.filters import condition_of
 from nscma_torch.compat.mem0.items import fields_of, item_of, relevance, score_details
 from nscma_torch.compat.mem0.scopes import scope_to_read
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Hit
-from nscma_torch.storage import episodes, history
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Hit
+from nscma_torch.episodic.log import episodes, history
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 TOP_K = 20
 THRESHOLD = 0.1

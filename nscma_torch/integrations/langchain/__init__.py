@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 
 require("langchain_core.retrievers", extra="langchain", purpose="a LangChain retriever or history")
 

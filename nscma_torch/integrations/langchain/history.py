@@ -10,12 +10,12 @@ from typing import Any
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_instance, checked_text
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Episode, Scope
+from nscma_torch.episodic.log import episodes
 from nscma_torch.integrations.langchain.messages import from_store, to_store
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.validation import checked_instance, checked_text
 
 
 class NscmaChatMessageHistory(BaseChatMessageHistory):

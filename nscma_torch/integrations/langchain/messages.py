@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage, message_chunk_to_message
 from langchain_core.messages import messages_from_dict as from_dicts
 from pydantic_core import PydanticSerializationError
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import ROLES, Episode, Message
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import ROLES, Episode, Message
 
 FIELD = "langchain"  # of a message's metadata: what its text does not say
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}

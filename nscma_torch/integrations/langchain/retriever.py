@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, model_validator
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_count
+from nscma_torch.core.records import Scope
 from nscma_torch.integrations.hits import metadata_of
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.validation import checked_count
 
 
 class NscmaRetriever(BaseRetriever):

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 
 Condition = Callable[[Any], bool]
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -10,11 +10,11 @@ from typing import Any
 
 from langgraph.store.base import Item, SearchItem, get_text_at_path
 
-from nscma_torch.config import Limits
-from nscma_torch.errors import InvalidInputError, TextTooLargeError
-from nscma_torch.records import Episode, Message, Scope
-from nscma_torch.storage.streams import derive_id
-from nscma_torch.text.json_messages import metadata_json
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import InvalidInputError, TextTooLargeError
+from nscma_torch.core.records import Episode, Message, Scope
+from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.text.files.json_messages import metadata_json
 
 FIELD = "langgraph"  # of a message's metadata: the item
 _SOURCE = "langgraph:"

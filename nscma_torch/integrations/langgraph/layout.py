@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.errors import InvalidInputError, ScopeError
-from nscma_torch.records import Scope
+from nscma_torch.core.errors import InvalidInputError, ScopeError
+from nscma_torch.core.records import Scope
 
 _PLACES = {"{user_id}": "user_id", "{agent_id}": "agent_id", "{run_id}": "run_id"}
 ANY = "*"  # in a condition on namespaces: any label

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from langgraph.store.base import ListNamespacesOp, MatchCondition
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Scope
 from nscma_torch.integrations.langgraph.layout import ANY, Layout
-from nscma_torch.records import Scope
 
 
 def condition_on(match: MatchCondition) -> Callable[[Sequence[str]], bool]:

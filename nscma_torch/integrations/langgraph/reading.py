@@ -8,11 +8,11 @@ from typing import Any
 
 from langgraph.store.base import SearchItem
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Episode, Scope
+from nscma_torch.episodic.log import episodes
 from nscma_torch.integrations.langgraph.items import held_by, search_item_of, source_of
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode, Scope
-from nscma_torch.storage import episodes
-from nscma_torch.storage.clock import to_micros
 
 Held = Mapping[str, Any]  # what a message keeps of an item: namespace, key, value, …
 

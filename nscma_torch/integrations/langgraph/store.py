@@ -22,7 +22,10 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_count, checked_instance, checked_message, checked_text
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Episode, Scope
 from nscma_torch.integrations.langgraph.filters import condition_of
 from nscma_torch.integrations.langgraph.items import (
     WHOLE,
@@ -39,9 +42,6 @@ from nscma_torch.integrations.langgraph.layout import Layout
 from nscma_torch.integrations.langgraph.listing import condition_on, scope_listed
 from nscma_torch.integrations.langgraph.reading import find, found, is_below, under
 from nscma_torch.integrations.langgraph.writing import write
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode, Scope
-from nscma_torch.validation import checked_count, checked_instance, checked_message, checked_text
 
 _Read = Callable[[], Result]
 

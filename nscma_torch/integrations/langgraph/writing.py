@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Episode
 from nscma_torch.integrations.langgraph.items import FIELD, Put, held_by
 from nscma_torch.integrations.langgraph.reading import find, ids_of
-from nscma_torch.memory import Memory
-from nscma_torch.records import Episode
 
 
 def write(memory: Memory, puts: Iterable[Put]) -> None:

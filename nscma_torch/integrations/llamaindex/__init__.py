@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 
 require("llama_index.core.memory", extra="llamaindex", purpose="a LlamaIndex memory block or retriever")
 

@@ -16,11 +16,11 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
 from pydantic import Field, PrivateAttr, model_validator
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_count
 from nscma_torch.controller.passages import shown_hit
+from nscma_torch.core.records import Message, Scope
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, Scope
-from nscma_torch.validation import checked_count
 
 _ROLES: Mapping[str, str] = {
     "user": "user",

@@ -10,10 +10,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_count, checked_instance
+from nscma_torch.core.records import Hit, Scope
 from nscma_torch.integrations.hits import metadata_of
-from nscma_torch.memory import Memory
-from nscma_torch.records import Hit, Scope
-from nscma_torch.validation import checked_count, checked_instance
 
 _FOR_A_MODEL = frozenset({"name", "role", "occurred_at", "source"})  # of the metadata; the rest is for programs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import TemplateError
 
-from nscma_torch.errors import EngineRefusedError, ModelError
+from nscma_torch.core.errors import EngineRefusedError, ModelError
 from nscma_torch.llm.engines.contract import Request, Turn
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nscma_torch.config import Llm
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.lazy import LazyEngine, LazyStreamingEngine
 

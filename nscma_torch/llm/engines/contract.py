@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 
 _TURN_OVERHEAD = 16  # tokens that a chat template puts around a turn, at most
 _PROMPT_OVERHEAD = 128  # tokens that it puts around a prompt, at most; some write a system turn of their own

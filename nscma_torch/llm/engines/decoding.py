@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.grammar import Follower
 

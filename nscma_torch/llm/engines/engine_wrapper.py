@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Turn
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import Field
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
 from nscma_torch.llm.engines.contract import Token
 from nscma_torch.llm.engines.protocol_schemas import (
     LogProb,

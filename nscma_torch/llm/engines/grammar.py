@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from nscma_torch.errors import EngineRefusedError, ReplyError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import EngineRefusedError, ReplyError
+from nscma_torch.core.extras import require
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer

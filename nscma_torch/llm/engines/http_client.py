@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import httpx2
 
-from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import ConfigError, EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.protocol_schemas import shown
 from nscma_torch.llm.engines.retry_policy import RetryPolicy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Turn
 

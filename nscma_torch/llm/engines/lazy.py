@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 

@@ -11,11 +11,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.errors import (
-    ConfigError,
-    EngineError,
-    EngineUnavailableError,
-)
+from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.decoding import Draft, decode

@@ -16,7 +16,7 @@ from types import FrameType
 
 import torch
 
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 
 def check_main_guard() -> None:

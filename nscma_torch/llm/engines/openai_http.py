@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from nscma_torch.config import Llm
-from nscma_torch.errors import ConfigError, EngineError, EngineRefusedError
-from nscma_torch.extras import require
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError, EngineError, EngineRefusedError
+from nscma_torch.core.extras import require
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.protocol_schemas import (

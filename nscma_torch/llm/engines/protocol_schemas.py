@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nscma_torch.errors import EngineRefusedError, ReplyError
+from nscma_torch.core.errors import EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Token
 
 _SHOWN = 200  # characters that an error quotes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from nscma_torch.config import Llm
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError
 
 ROUNDS = 3  # silences of full length that all attempts together may take
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from nscma_torch.errors import ReplyError
+from nscma_torch.core.errors import ReplyError
 
 _MINUS_INFINITY = -9999.0  # what the server sends in its place, because JSON has no word for it
 _ABOVE_ONE = 0.01  # nats that a probability of one may exceed it by in half precision

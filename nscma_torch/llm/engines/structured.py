@@ -15,11 +15,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nscma_torch.errors import EngineError, InvalidInputError, ReplyError
+from nscma_torch.core.errors import EngineError, InvalidInputError, ReplyError
+from nscma_torch.core.records import Usage
 from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Token, Turn
 from nscma_torch.llm.engines.json_in_text import json_objects
 from nscma_torch.llm.engines.protocol_schemas import shown
-from nscma_torch.records import Usage
 
 _CONTROLS = dict.fromkeys(range(32), " ")  # xgrammar lets them into strings, and JSON does not
 _LOWER = {"minimum", "exclusiveMinimum"}

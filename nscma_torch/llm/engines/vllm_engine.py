@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from nscma_torch.config import Llm
-from nscma_torch.errors import (
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import (
     ConfigError,
     EngineError,
     EngineRefusedError,
@@ -18,7 +18,7 @@ from nscma_torch.errors import (
     ModelError,
     ReplyError,
 )
-from nscma_torch.extras import require
+from nscma_torch.core.extras import require
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.in_process import InProcessEngine
@@ -26,7 +26,7 @@ from nscma_torch.llm.engines.main_guard import check_main_guard
 from nscma_torch.llm.engines.protocol_schemas import LogProb, spelled
 from nscma_torch.llm.engines.scoring import logprobs_of
 from nscma_torch.llm.engines.vllm_weights import VllmQuantization, check_stored
-from nscma_torch.text.model_folder import model_folder
+from nscma_torch.text.embedders.model_folder import model_folder
 
 _PURPOSE = "the vllm engine"
 _ALONE = ("VLLM_NO_USAGE_STATS", "HF_HUB_OFFLINE")  # no telemetry, no model hub

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from nscma_torch.errors import ConfigError, ModelError
+from nscma_torch.core.errors import ConfigError, ModelError
 
 VllmQuantization = Literal["none", "awq", "gptq", "compressed-tensors", "bitsandbytes"]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
+from nscma_torch.core.records import MemoryType, Sentiment, Unit
 from nscma_torch.llm.engines.contract import Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.tasks import QUOTED, said, turns
-from nscma_torch.records import MemoryType, Sentiment, Unit
 
 _SHOWN = 600  # characters of the end of a turn before, where its question stands
 

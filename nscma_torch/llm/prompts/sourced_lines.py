@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
+from nscma_torch.core.records import Unit
 from nscma_torch.llm.engines.contract import Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.tasks import QUOTED, said, turns
-from nscma_torch.records import Unit
 
 MOST_SHOWN = 40  # texts that one request shows
 

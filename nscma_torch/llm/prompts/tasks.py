@@ -14,15 +14,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+from nscma_torch.core.protocols import MOST_IMPORTANT
+from nscma_torch.core.records import Hit, Operation, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
-from nscma_torch.protocols import MOST_IMPORTANT
 from nscma_torch.reading.first_person import author, first_person
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
-from nscma_torch.records import Hit, Operation, ToldFact, Unit
-from nscma_torch.relations import Schema
-from nscma_torch.text.timestamps import format_day
+from nscma_torch.text.calendar.timestamps import format_day
 
 MOST_JUDGED = 20  # hits that one request judges
 _CHARACTERS = 1900  # longest string of a form; the grammar of llama.cpp ends at 2000

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.mcp.settings_files import Change, Edit, Hook, Include, Put
 
 NAME = "nscma"

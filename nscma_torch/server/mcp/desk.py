@@ -15,7 +15,7 @@ from nscma_torch.server.tokens import Right
 from nscma_torch.server.work import Work
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
 T = TypeVar("T")
 Scope = dict[str, Any]  # user_id and agent_id, as the methods of Memory take them

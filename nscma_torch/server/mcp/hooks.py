@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from nscma_torch.errors import AccessError
+from nscma_torch.core.errors import AccessError
 
 _BEGIN, _END = "<recalled-memory>", "</recalled-memory>"
 _BLOCK = re.compile(f"{_BEGIN}(?:(?!{_BEGIN}).)*?{_END}", re.DOTALL)

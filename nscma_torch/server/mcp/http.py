@@ -21,7 +21,7 @@ from nscma_torch.server.mcp.serving import MemoryServer, memory_server
 from nscma_torch.server.rooms import House, Room
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
 PATH = "/mcp"
 

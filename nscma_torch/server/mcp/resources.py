@@ -10,7 +10,7 @@ from nscma_torch.server.mcp.answers import Line, Passage, Profile, Talk, Talks, 
 from nscma_torch.server.mcp.desk import Desk, Scope
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
 _JSON = "application/json"
 _RECENT = 20

@@ -16,7 +16,7 @@ from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult
 from pydantic import AnyUrl, BaseModel, ConfigDict, ValidationError, create_model
 
-from nscma_torch.errors import InvalidInputError, NotFoundError, NscmaError
+from nscma_torch.core.errors import InvalidInputError, NotFoundError, NscmaError
 from nscma_torch.server.mcp.desk import Desk
 from nscma_torch.server.mcp.resources import add_resources
 from nscma_torch.server.mcp.tools import Tools

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nscma_torch.errors import ConfigError, StoreAccessError
-from nscma_torch.extras import require
+from nscma_torch.core.errors import ConfigError, StoreAccessError
+from nscma_torch.core.extras import require
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nscma_torch.records import Scope
+from nscma_torch.core.records import Scope
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp.desk import Asker, Desk
 from nscma_torch.server.mcp.serving import memory_server
@@ -20,7 +20,7 @@ from nscma_torch.server.tokens import Right
 from nscma_torch.server.work import Work
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
 _THREADS, _WAITING = 8, 128
 _SLOW, _SLOW_WAITING = 2, 32  # calls that take long
@@ -55,7 +55,7 @@ async def _serve(store: str, config: Path | None, asker: Asker) -> None:
 
 
 def _opened(store: str, config: Path | None) -> Memory:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
     return Memory(store, config=config, background=True)
 

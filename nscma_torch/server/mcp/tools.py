@@ -8,15 +8,15 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import EraseReceipt
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import EraseReceipt
 from nscma_torch.server.mcp.answers import Answered, Change, Facts, Forgotten, KnownFact, Passage, Past, Recalled
 from nscma_torch.server.mcp.answers import Remembered as Stored
 from nscma_torch.server.mcp.desk import Desk, Scope
 from nscma_torch.server.schemas import Id, Time
 
 if TYPE_CHECKING:
-    from nscma_torch.memory import Memory
+    from nscma_torch.api.memory import Memory
 
 AsOf = Annotated[Time | None, Field(description="the memory as it was at this time (ISO 8601)")]
 Few = Annotated[int, Field(ge=1, le=50, description="how many at most")]

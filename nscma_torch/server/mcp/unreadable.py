@@ -11,7 +11,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from nscma_torch.errors import EncodingError
+from nscma_torch.core.errors import EncodingError
 from nscma_torch.text.surrogates import refuse_surrogates
 
 

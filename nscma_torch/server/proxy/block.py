@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from nscma_torch.controller.passages import shown_fact
+from nscma_torch.core.records import Episode, Fact
 from nscma_torch.llm.prompts.quoting import NOT_FOLLOWED, quoted
-from nscma_torch.records import Episode, Fact
-from nscma_torch.text.timestamps import format_time
+from nscma_torch.text.calendar.timestamps import format_time
 
 OPEN, CLOSE = "<nscma-memory>", "</nscma-memory>"  # quoted text is JSON without angle brackets: it closes nothing
 _HEAD = (

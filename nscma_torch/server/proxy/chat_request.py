@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.proxy.chores import is_chore, is_task
 from nscma_torch.server.proxy.json_places import Place, elements, members
-from nscma_torch.text.json_messages import parse_message
+from nscma_torch.text.files.json_messages import parse_message
 
 
 @dataclass(frozen=True, slots=True)

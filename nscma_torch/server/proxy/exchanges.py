@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from nscma_torch.config import Upstream
-from nscma_torch.erasable_cache import empty_with_others
-from nscma_torch.errors import NscmaError
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.erasable_cache import empty_with_others
+from nscma_torch.core.errors import NscmaError
 from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.recalling import Found, Recalling

@@ -8,16 +8,16 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from nscma_torch.config import Upstream
-from nscma_torch.errors import NscmaError, OverloadedError, TextTooLargeError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.errors import NscmaError, OverloadedError, TextTooLargeError
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.log.turns import ECHO, EVIDENCE
 from nscma_torch.reading.turn_forms import only_asks
-from nscma_torch.records import Message
 from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.recalling import EXCHANGE, Choice, Found, Recalling
 from nscma_torch.server.work import ASKED, Asked, Work
-from nscma_torch.storage.turns import ECHO, EVIDENCE
 from nscma_torch.text.terms import terms
 
 log = logging.getLogger("nscma.server.proxy")

@@ -9,18 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from nscma_torch.config import Upstream
-from nscma_torch.curator.fact_views import holding
-from nscma_torch.memory import Memory
-from nscma_torch.recalls import Recalls
-from nscma_torch.records import Fact, Hit, Scope
-from nscma_torch.retrieval.search_bounds import Bounds
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.records import Fact, Hit, Scope
+from nscma_torch.episodic.log import episodes
+from nscma_torch.episodic.log.turns import ECHO
+from nscma_torch.search.recalls import Recalls
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.semantic.store import facts, facts_told
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.semantic.timeline.fact_views import holding
 from nscma_torch.server.proxy.block import Block, Passage, fitting
 from nscma_torch.server.proxy.chat_request import Turn
-from nscma_torch.storage import episodes, facts, facts_told
-from nscma_torch.storage.clock import to_micros
-from nscma_torch.storage.statement_groups import Key
-from nscma_torch.storage.turns import ECHO
 from nscma_torch.text.names import name_key
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed

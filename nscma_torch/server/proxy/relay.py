@@ -10,7 +10,7 @@ import httpx2
 from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.server.problems import problem
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
 from nscma_torch.server.proxy.reply import Reply, is_stream

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from nscma_torch.errors import ScopeError
+from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Principal, Reader
 from nscma_torch.server.proxy.chat_request import ChatRequest
 from nscma_torch.server.proxy.exchanges import OFF, Exchanges

@@ -8,8 +8,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from nscma_torch.config import Upstream
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.server.access import is_loopback
 
 _OF_THE_CONNECTION = {

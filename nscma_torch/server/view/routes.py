@@ -8,15 +8,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from sqlalchemy import Connection
 
-from nscma_torch.records import Scope
+from nscma_torch.core.database.clock import optional_micros
+from nscma_torch.core.database.database import Whose, user_or_all
+from nscma_torch.core.records import Scope
+from nscma_torch.curator import statistics
+from nscma_torch.episodic.log import log_pages
+from nscma_torch.hierarchy.store import tree_pages
+from nscma_torch.semantic.store import decisions, fact_pages
 from nscma_torch.server.access import Reader
 from nscma_torch.server.rooms import Here, House
 from nscma_torch.server.schemas import OfUser
 from nscma_torch.server.tokens import RIGHTS
 from nscma_torch.server.view import schemas
-from nscma_torch.storage import decisions, fact_pages, log_pages, statistics, tree_pages
-from nscma_torch.storage.clock import optional_micros
-from nscma_torch.storage.database import Whose, user_or_all
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
 _NAMED = 200  # users, and agents

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from nscma_torch.records import CuratorDecision, Episode, Fact
+from nscma_torch.core.records import CuratorDecision, Episode, Fact
+from nscma_torch.episodic.log.log_pages import Conversation
+from nscma_torch.hierarchy.store.tree_pages import Twig
+from nscma_torch.semantic.store.fact_pages import Entity, Extent
 from nscma_torch.server.schemas import Id, OfAgent, Time
 from nscma_torch.server.tokens import Right
-from nscma_torch.storage.fact_pages import Entity, Extent
-from nscma_torch.storage.log_pages import Conversation
-from nscma_torch.storage.tree_pages import Twig
 
 Limit = Annotated[int, Field(ge=1, le=200)]
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]

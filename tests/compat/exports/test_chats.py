@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.compat.exports.importing import read_export
-from nscma_torch.config import Limits
-from nscma_torch.errors import EmptyTextError, InvalidInputError, MalformedInputError
-from nscma_torch.records import Message
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError, MalformedInputError
+from nscma_torch.core.records import Message
 
 
 def node(key, parent, role=None, parts=(), *, kind="text", when=None, recipient="all", **more):

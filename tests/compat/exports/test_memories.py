@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from nscma_torch.cli import app
 from nscma_torch.compat.exports.importing import import_export, read_export
-from nscma_torch.errors import EmptyTextError, InvalidInputError, MalformedInputError
-from nscma_torch.records import Message, Scope
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError, MalformedInputError
+from nscma_torch.core.records import Message, Scope
 
 ITEMS = [
     {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nscma_torch.compat.mem0 import AsyncMemory, Memory, MemoryConfig
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 LIGHT = {"config": {"embedder": {"model": "hash"}, "reading": {"model": "none"}}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.compat.mem0 import exceptions
-from nscma_torch.errors import NscmaError
+from nscma_torch.core.errors import NscmaError
 
 ANA = {"user_id": "ana"}
 

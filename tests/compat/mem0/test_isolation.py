@@ -6,7 +6,7 @@ import pytest
 
 from nscma_torch.compat.mem0 import operations
 from nscma_torch.compat.mem0.scopes import NO_USER
-from nscma_torch.errors import ScopeError
+from nscma_torch.core.errors import ScopeError
 
 SCOPES = [
     {"user_id": "ana"},

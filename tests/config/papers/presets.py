@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nscma_torch.config import Config, load_config
+from nscma_torch.core.config import Config, load_config
 
 FOLDER = Path(__file__).parents[3] / "configs" / "papers"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from nscma_torch.config import read_toml
-from nscma_torch.memory import Memory
-from nscma_torch.records import Hit, Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import read_toml
+from nscma_torch.core.records import Hit, Message
 from tests.config.papers.presets import FOLDER
 
 START = datetime(2024, 3, 1, tzinfo=UTC)

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
-from nscma_torch.config import read_toml
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import read_toml
 from nscma_torch.hierarchy.cam import Cam, Change, _clustered, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level import Edit, Level
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
 from tests.config.papers.presets import FOLDER, preset
 from tests.llm.scripted import ScriptedEngine, extraction
 from tests.retrieval.strategies.test_strategies_over_stand_ins import OF_BOTH, SUMMARY, Written, run

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 from tests.config.papers.presets import NAMES, preset
 
 BEGIN = datetime(2024, 3, 1, 9, tzinfo=UTC)

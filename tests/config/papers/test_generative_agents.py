@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import read_toml
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message, SourcedLine, Unit
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import read_toml
+from nscma_torch.core.records import Message, SourcedLine, Unit
 from tests.config.papers.presets import FOLDER
 from tests.config.papers.scores import NOW, SAID, START
 from tests.encode.test_rated_importance import RatingTasks

@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from nscma_torch.curator.adviser import Adviser
-from nscma_torch.curator.claims import Rules
-from nscma_torch.curator.curation import Curator
-from nscma_torch.curator.similar_facts import SimilarFacts
-from nscma_torch.memory import Memory
-from nscma_torch.records import FactOperation, Statement, ToldFact
-from nscma_torch.relations import load_relations
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import FactOperation, Statement, ToldFact
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.semantic.timeline.adviser import Adviser
+from nscma_torch.semantic.timeline.claims import Rules
+from nscma_torch.semantic.timeline.curation import Curator
+from nscma_torch.semantic.timeline.similar_facts import SimilarFacts
 from tests.config.papers.presets import preset
 from tests.curator.conftest import Told
 from tests.storage.telling import day

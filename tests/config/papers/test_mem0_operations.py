@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EngineUnavailableError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
 from tests.llm.scripted import Said, ScriptedEngine
 
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import read_toml
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import read_toml
+from nscma_torch.core.records import Message
 from nscma_torch.curator.forgetting import limit, retained, retention
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
 from tests.config.papers.presets import FOLDER, preset
 from tests.config.papers.scores import NOW
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.buffer.gate import GateState, MessageGate
-from nscma_torch.buffer.observation import observe
-from nscma_torch.config import read_toml
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.curator.claims import Claim, Rules
-from nscma_torch.curator.timeline import resolve
-from nscma_torch.memory import Memory
+from nscma_torch.core.config import read_toml
+from nscma_torch.semantic.timeline.claims import Claim, Rules
+from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.observation import observe
 from tests.config.papers.presets import FOLDER, preset
 from tests.config.papers.scores import hits_by_equation
 

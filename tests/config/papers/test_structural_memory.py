@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from nscma_torch.config import read_toml
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import read_toml
 from tests.config.papers.presets import FOLDER, preset
 from tests.retrieval.strategies.test_strategies_over_stand_ins import OF_BOTH, Written, run
 

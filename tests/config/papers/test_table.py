@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import load_config, read_toml
+from nscma_torch.core.config import load_config, read_toml
 from tests.config.papers.presets import FOLDER, NAMES
 
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from nscma_kernels import MemoryState, memory_scan
-from nscma_torch.buffer.gate import GateState, MessageGate
-from nscma_torch.buffer.observation import observe
-from nscma_torch.encode.gradient_surprise import gradient_surprise
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.gradient_surprise import gradient_surprise
+from nscma_torch.surprise.observation import observe
 from tests.config.papers.presets import preset
 
 Matrix = list[list[float]]

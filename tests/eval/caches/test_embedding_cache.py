@@ -9,8 +9,8 @@ import torch
 
 from eval.caches.cached_time import KeptTime
 from eval.caches.embedding_cache import CachedEmbedder
-from nscma_torch.protocols import Embedder
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 
 class Asked(HashEmbedder):

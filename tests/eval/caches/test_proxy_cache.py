@@ -10,10 +10,10 @@ import torch
 
 from eval.caches.cached_time import KeptTime
 from eval.caches.proxy_cache import CachedProxy
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.errors import EmptyTextError
-from nscma_torch.memory import Memory
-from nscma_torch.protocols import Proxy, StreamScore
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EmptyTextError
+from nscma_torch.core.protocols import Proxy, StreamScore
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
 
 TALK = ["I moved to Lisbon.", "世界 again and again and again", "ok"]
 

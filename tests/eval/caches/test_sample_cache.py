@@ -13,8 +13,8 @@ from eval.harness.contract import Cost, Shared
 from eval.systems.catalogue import make_system
 from eval.systems.memories import Remembered
 from eval.systems.nscma import NscmaSession
-from nscma_torch.errors import JobError, StoreClosedError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import JobError, StoreClosedError
+from nscma_torch.core.records import Message
 from tests.eval.systems.rig import ASKED, SAID, conversation, shared
 
 CONTROLLER = {"kind": "nscma"}

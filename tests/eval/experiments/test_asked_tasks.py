@@ -16,7 +16,7 @@ from eval.experiments.reading.asked_tasks import Asked, ask_task
 from eval.harness.contract import Question, Reply, Sample
 from eval.reporting.measures import Measure
 from nscma_torch import load_config
-from nscma_torch.records import Answer, Message, Usage
+from nscma_torch.core.records import Answer, Message, Usage
 
 NOW = datetime(2025, 5, 2, tzinfo=UTC)
 

@@ -10,10 +10,10 @@ import torch
 
 from eval.experiments.facts.babi_facts import accuracies, answers
 from eval.tasks.babi import load
+from nscma_torch.core.records import Fact, Scope
 from nscma_torch.reading.question_network import shared_network
 from nscma_torch.reading.questions import QuestionReader
-from nscma_torch.records import Fact, Scope
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 
 STORIES = (
     "1 Ines walked to the attic.\n2 Ines seized the lamp.\n3 What is Ines carrying? \tlamp\t2\n"

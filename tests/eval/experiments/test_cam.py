@@ -11,7 +11,7 @@ import pytest
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.hierarchy.cam_cost import Bench, Cost, growth, plot, table, write_csv
 from nscma_torch import Message, load_config
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 _TOPICS = ("harbour ships sail anchor", "garden roses soil water", "engine piston fuel valve", "court judge law trial")
 

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from eval.experiments.retrieval.controller_calls import QUESTIONS, Outcome, calibration, labelled_traces, main, measure
-from nscma_torch.config import load_config
 from nscma_torch.controller.calibration import choose_threshold
 from nscma_torch.controller.trace import ControllerAnswer, Taken
-from nscma_torch.errors import EngineError
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import EngineError
+from nscma_torch.core.records import Usage
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
-from nscma_torch.records import Usage
 from train.controller.controller_dialogues import Dialogue, Said, Wording
 
 WORDING = Path(__file__).parents[3] / "configs/train/controller_dialogues.toml"

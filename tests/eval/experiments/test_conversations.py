@@ -18,10 +18,10 @@ from eval.experiments.reading.conversation_files import Conversation, is_assista
 from eval.experiments.reading.conversations import Models, Outcome, outcomes, shares, table
 from eval.harness.fakes import IndifferentProxy
 from nscma_torch import load_config
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Answer
 from nscma_torch.demo.short_answers import Gold, judge
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.records import Answer
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 _DIALOGUES = """== shop | support
 -- 2025-03-02 18:40

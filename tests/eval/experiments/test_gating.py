@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.config import Gate, GateWeights
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.config import Gate, GateWeights
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.salience_head import SalienceHead
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 TALK = Talk("odd", ["aaaa", "bb", "cccc", "dd", "eeee"], [False, True, False, False, True])
 

@@ -30,7 +30,7 @@ from eval.experiments.reading.reader_scores import (
     statements,
 )
 from eval.reporting.measures import Measure
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES, STANCES

@@ -10,10 +10,10 @@ import pytest
 
 from eval.experiments.gate.repetition import KNOWN, measure
 from eval.experiments.gate.repetition_streams import FILE, KINDS, MESSAGES, Half, stream
-from nscma_torch.buffer.proxy import RecurrentProxy
-from nscma_torch.buffer.salience_head import SalienceHead
-from nscma_torch.text.hash_embedder import HashEmbedder
-from nscma_torch.text.minilm_embedder import MiniLMEmbedder
+from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.salience_head import SalienceHead
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
 
 HALVES: tuple[Half, ...] = get_args(Half)
 

@@ -37,9 +37,9 @@ from eval.tasks import beam
 from eval.tasks.corpus import Corpus, Document, Question, Span
 from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, of_corpora, sampled
 from nscma_torch import Memory, Message, load_config
-from nscma_torch.records import Hit, Scope, Unit, UnitKind
-from nscma_torch.retrieval.strategies import STRATEGIES
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.search.strategies import STRATEGIES
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
 

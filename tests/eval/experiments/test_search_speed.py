@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eval.experiments.speed.search_speed import _NOW, _STEPS, measure
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 
 
 def test_every_step_of_a_search_is_timed(open_memory: Callable[..., Memory], tmp_path: Path) -> None:

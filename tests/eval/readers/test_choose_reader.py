@@ -9,7 +9,7 @@ from eval.experiments.facts.statements_quality import load, score, unit_of
 from eval.readers.choose_reader import Reader, reader_of
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.chinese_statements import chinese_reader
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from tests.llm.scripted import ScriptedEngine, extraction, statement
 
 SCHEMA = load_relations()

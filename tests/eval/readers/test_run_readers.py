@@ -19,10 +19,10 @@ from eval.readers.embedded_reader import EmbeddedReader
 from eval.readers.option_choice import supported_option
 from eval.readers.prompted_reader import PromptedReader
 from nscma_torch import Memory
-from nscma_torch.errors import ConfigError, EngineError, EngineUnavailableError
+from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError
+from nscma_torch.core.records import Message, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from nscma_torch.records import Message, Unit
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import places
 from tests.llm.scripted import ScriptedEngine
 

@@ -19,7 +19,7 @@ from eval.readers.query_summary import query_summary
 from eval.run import Options, run
 from eval.systems.catalogue import make_system
 from nscma_torch import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.llm.scripted import ScriptedEngine
 
 NOW = datetime(2026, 5, 14, 10, tzinfo=UTC)

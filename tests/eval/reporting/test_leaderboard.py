@@ -14,7 +14,7 @@ from eval.reporting import costs
 from eval.reporting.board import Run, boards
 from eval.reporting.plots import _free, _log_ticks, _ticks
 from eval.reporting.results import load
-from nscma_torch.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from tests.eval.raw import failed, line, question, run
 
 EVIL = '<script>alert(1)</script> & "co"'

@@ -14,7 +14,7 @@ from eval.report import load, write
 from eval.reporting.bootstrap import Interval
 from eval.reporting.differences import verdict
 from eval.reporting.results import JUDGED
-from nscma_torch.errors import ConfigError, InvalidInputError, MalformedInputError
+from nscma_torch.core.errors import ConfigError, InvalidInputError, MalformedInputError
 from tests.eval.raw import failed, line, question, read_csv, run
 
 SYSTEMS = [{"kind": "a", "name": "full"}, {"kind": "b", "name": "plain"}]

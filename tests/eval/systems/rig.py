@@ -13,11 +13,11 @@ from typing import Any
 from eval.harness.contract import Cost, Keep, Passage, Reply, Session, Shared
 from eval.harness.fakes import IndifferentProxy
 from eval.systems.catalogue import make_system
-from nscma_torch.errors import EngineError
+from nscma_torch.core.errors import EngineError
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Token, Turn
 from nscma_torch.llm.engines.contract import Reply as EngineReply
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 BEGUN = datetime(2024, 3, 1, 9, tzinfo=UTC)
 ASKED = BEGUN + timedelta(days=60)

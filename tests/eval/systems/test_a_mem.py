@@ -8,10 +8,10 @@ from pathlib import Path
 from eval.systems.a_mem import AMem, AMemOptions, evolution_form
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
 

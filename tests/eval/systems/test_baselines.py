@@ -12,8 +12,8 @@ import pytest
 
 from eval.harness.contract import Cost, Passage, Reply, Shared
 from eval.systems.documents import parts
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.records import Message
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, reading, shared
 
 
@@ -130,7 +130,7 @@ def test_rag_finds_what_its_plain_twin_finds(tmp_path: Path) -> None:
 
 def test_rag_says_that_it_has_no_chromadb_before_anything_runs(tmp_path: Path) -> None:
     from eval.systems.catalogue import make_system
-    from nscma_torch.errors import ConfigError
+    from nscma_torch.core.errors import ConfigError
 
     for python, said in (("/bin/true", "ended with code"), (str(tmp_path / "python"), "cannot be run")):
         with pytest.raises(ConfigError, match=said):

@@ -14,7 +14,7 @@ import torch
 from eval.harness.contract import Shared
 from eval.systems.em_llm import EmLlm, beside
 from eval.systems.event_boundaries import fitness, refined
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 SAID = (

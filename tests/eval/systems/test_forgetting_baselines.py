@@ -16,10 +16,10 @@ from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
 from eval.systems.memory_bank import MemoryBank, MemoryBankOptions, retention
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.reading.passage import word_count
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Clerk, Scripted, ShowingReader, conversation, reading, shared
 
 

@@ -15,9 +15,9 @@ from eval.harness.contract import Cost
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.generative_agents import GenerativeAgentsOptions, MemoryStream
 from eval.systems.language import Language
+from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 

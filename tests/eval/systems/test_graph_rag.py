@@ -19,7 +19,7 @@ from eval.systems.language import Language, Triple
 from eval.systems.leiden_levels import Community, at_level, leiden_levels
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 SAID = (

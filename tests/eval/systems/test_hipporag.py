@@ -16,7 +16,7 @@ from eval.systems.hipporag2 import HippoRag2, HippoRag2Options, scaled
 from eval.systems.language import Language, Triple
 from eval.systems.phrase_graph import PhraseGraph
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 SAID = (

@@ -14,11 +14,11 @@ from eval.systems.documents import default_chunker, passages_of
 from eval.systems.langmem import LangMem, LangMemOptions
 from eval.systems.langmem_operations import manager_form
 from eval.systems.language import Language
+from nscma_torch.core.records import Extraction, FactOperation, Message, Statement, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.records import Extraction, FactOperation, Message, Statement, ToldFact, Unit
-from nscma_torch.relations import load_relations
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
 

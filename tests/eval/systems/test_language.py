@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eval.systems.language import Language
-from nscma_torch.errors import EngineRefusedError
+from nscma_torch.core.errors import EngineRefusedError
 from nscma_torch.llm.engines.contract import Request
 from tests.eval.systems.rig import Scripted, shared
 

@@ -12,10 +12,10 @@ import pytest
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
 from eval.systems.mem0_operations import Mem0, Mem0Options, call_form
+from nscma_torch.core.records import Extraction, FactOperation, Operation, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.records import Extraction, FactOperation, Operation, ToldFact, Unit
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
 FACTS: Mapping[str, str] = {

@@ -13,8 +13,8 @@ import torch
 from eval.harness.contract import Passage
 from eval.systems.language import Language
 from eval.systems.mem_tree import MemTree, MemTreeOptions
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.records import Message
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 

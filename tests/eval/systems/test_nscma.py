@@ -14,9 +14,9 @@ from eval.harness.fakes import IndifferentProxy
 from eval.systems.catalogue import make_system
 from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession
-from nscma_torch.config import Llm
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.config import Llm
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 from tests.eval.systems.rig import ASKED, SAID, conversation, places, reading, shared
 
 HOME = "Where do I live?"

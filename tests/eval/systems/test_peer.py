@@ -18,8 +18,8 @@ from eval.systems import peer
 from eval.systems.catalogue import make_system
 from eval.systems.embedding_server import EmbeddingServer
 from eval.systems.peer import VERSIONS
-from nscma_torch.errors import ConfigError, StoreError
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.errors import ConfigError, StoreError
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, reading, shared
 
 ROOT = Path(__file__).parents[3]

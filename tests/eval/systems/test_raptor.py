@@ -10,7 +10,7 @@ import torch
 from eval.systems import raptor
 from eval.systems.raptor import Raptor
 from eval.systems.soft_clusters import mixture_rows, soft_clusters
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, places, reading, shared
 
 

@@ -12,8 +12,8 @@ from eval.caches.extraction_cache import ExtractionCache
 from eval.harness.contract import Passage, Reply
 from eval.readers.embedded_reader import EmbeddedReader
 from eval.systems.nscma import NscmaOptions, nscma
-from nscma_torch.records import Message
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.records import Message
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import shared
 
 NOW = datetime(2026, 5, 14, tzinfo=UTC)

@@ -12,8 +12,8 @@ from eval.harness.contract import Passage, Reply
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remembered, setup_of
 from eval.systems.structural_memory import KINDS, StructureOptions, StructureSession
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Hit
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Hit
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
 
 QUESTION = "How many degrees is the kiln set to?"

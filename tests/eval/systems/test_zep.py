@@ -20,10 +20,10 @@ from eval.systems.zep import Zep, ZepOptions
 from eval.systems.zep_communities import Communities, propagated
 from eval.systems.zep_prompted import EntitiesForm, facts_form, judgement_form, resolution_form
 from eval.systems.zep_search import Texts, ZepSearch
+from nscma_torch.core.records import Extraction, FactOperation, Statement, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.records import Extraction, FactOperation, Statement, ToldFact, Unit
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
 SAID = (

@@ -11,7 +11,7 @@ import pytest
 from eval.harness.contract import Reply, Sample
 from eval.tasks.background import LEAST, Background
 from eval.tasks.catalogue import make_task
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 STORY = (
     "1 Ada went to the cellar.\n2 Ben took the lamp.\n3 Where is Ada? \tcellar\t1\n"

@@ -10,7 +10,7 @@ import pytest
 
 from eval.harness.contract import Question, Reply
 from eval.tasks.catalogue import make_task
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 SAID = (
     "The kiln is set to 900 degrees, as always on 3 May.",

@@ -11,7 +11,7 @@ import pytest
 from eval.harness.contract import Reply
 from eval.tasks.catalogue import make_task
 from eval.tasks.plain_statements import load_plain
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 QA: list[dict[str, Any]] = [
     {"question": "What do the two keep?", "answer": "bees, a donkey", "category": 1, "evidence": ["D1:1", "D2:1"]},

@@ -10,7 +10,7 @@ import pytest
 
 from eval.harness.contract import Reply
 from eval.tasks.catalogue import make_task
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 
 def instance(id: str, kind: str, **changed: Any) -> dict[str, Any]:

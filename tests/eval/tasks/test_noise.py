@@ -10,8 +10,8 @@ from eval.tasks.background import Background
 from eval.tasks.catalogue import make_task
 from eval.tasks.corpus import Span
 from eval.tasks.retrieval_sets import Asked, DataSet, World, with_noise
-from nscma_torch.errors import ConfigError
-from nscma_torch.records import Message
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import Message
 from tests.eval.tasks.test_locomo_task import data as data
 
 BOOK = " ".join(f"The old road number {i} went on and on through the quiet woods of the north." for i in range(60))

@@ -11,7 +11,7 @@ import pytest
 from eval.harness.contract import Reply
 from eval.tasks.catalogue import KINDS, make_task
 from eval.tasks.multihop_rag import ranks
-from nscma_torch.errors import ConfigError
+from nscma_torch.core.errors import ConfigError
 
 
 def write(path: Path, text: str) -> None:

@@ -15,9 +15,9 @@ from eval.systems.newest_chunk import readings
 from eval.tasks.plain_statements import Half, PlainFile, Teller, draw, load_plain
 from eval.tasks.scenarios import Step, held, scenarios, spans
 from eval.tasks.update_chains import Chain, World, generate, paraphrased
-from nscma_torch.records import Message
-from nscma_torch.relations import Schema, load_relations
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.core.records import Message
+from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 _START = datetime(2025, 1, 1, tzinfo=UTC)
 

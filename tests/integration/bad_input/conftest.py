@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import NscmaError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import NscmaError
 
 Contents = Callable[[Path], dict[str, list[Any]]]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

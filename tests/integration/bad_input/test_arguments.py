@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EmptyTextError, InvalidInputError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 
 CALLS: dict[str, Callable[[Memory, Any], object]] = {
     "limit": lambda memory, bad: memory.decisions(user_id="ada", limit=bad),

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import load_config
-from nscma_torch.errors import (
-    ConfigError,
-    StoreAccessError,
-)
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import load_config
+from nscma_torch.core.errors import ConfigError, StoreAccessError
 
 Open = Callable[..., Memory]
 Contents = Callable[[Path], dict[str, list[Any]]]

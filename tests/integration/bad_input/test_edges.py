@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
 from nscma_torch.cli.output import fail
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import InvalidInputError, NotFoundError, ScopeError
-from nscma_torch.memory import Memory
-from nscma_torch.text.file_readers import read_messages
-from nscma_torch.text.timestamps import whole
+from nscma_torch.core.errors import InvalidInputError, NotFoundError, ScopeError
+from nscma_torch.text.calendar.timestamps import whole
+from nscma_torch.text.files.file_readers import read_messages
 
 LAST = datetime(9999, 12, 29, tzinfo=UTC)
 OF_A_USER: dict[str, Callable[[Memory, Any], object]] = {
@@ -133,7 +133,7 @@ def test_the_beginning_of_an_id_is_enough(run: Run) -> None:
 
 def test_the_beginning_of_several_ids(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("add", "--text", "I moved to Porto in March.")
-    monkeypatch.setattr("nscma_torch.storage.id_prefixes.beginning_with", lambda *_: ["abcdef0123", "abcdef0145"])
+    monkeypatch.setattr("nscma_torch.maintenance.id_prefixes.beginning_with", lambda *_: ["abcdef0123", "abcdef0145"])
     result = run("erase", "abcdef01", "--yes")
     assert result.exit_code == 1 and "abcdef0123, abcdef0145" in str(result.exception)
     assert len(json.loads(run("log", "--json").stdout)) == 1

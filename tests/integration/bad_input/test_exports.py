@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import (
-    InvalidInputError,
-    MalformedInputError,
-)
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError, MalformedInputError
 
 Open = Callable[..., Memory]
 Contents = Callable[[Path], dict[str, list[Any]]]

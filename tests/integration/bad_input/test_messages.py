@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import (
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import (
     EmptyTextError,
     EncodingError,
     InvalidInputError,
@@ -23,9 +24,8 @@ from nscma_torch.errors import (
     TextTooLongError,
     TimestampError,
 )
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.text.file_readers import read_messages
+from nscma_torch.core.records import Message
+from nscma_torch.text.files.file_readers import read_messages
 
 Open = Callable[..., Memory]
 Contents = Callable[[Path], dict[str, list[Any]]]

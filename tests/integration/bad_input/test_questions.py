@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import TextTooLargeError
-from nscma_torch.memory import Memory
+from nscma_torch.core.errors import TextTooLargeError
 
 WAYS: dict[str, Callable[[Memory, str], object]] = {
     "the question": lambda memory, text: memory.ask(text, user_id="ada"),

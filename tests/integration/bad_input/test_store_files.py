@@ -12,15 +12,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import (
-    StoreAccessError,
-    StoreError,
-    StoreFormatError,
-    StoreFullError,
-    StoreVersionError,
-)
-from nscma_torch.memory import Memory
-from nscma_torch.storage import schema
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database import schema
+from nscma_torch.core.errors import StoreAccessError, StoreError, StoreFormatError, StoreFullError, StoreVersionError
 
 Open = Callable[..., Memory]
 Contents = Callable[[Path], dict[str, list[Any]]]

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
-from nscma_torch.errors import StoreAccessError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import store_path
+from nscma_torch.core.database import store_path
+from nscma_torch.core.errors import StoreAccessError
 
 Open = Callable[..., Memory]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, sockets and modes are POSIX's")

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.errors import (
-    EmbedderMismatchError,
-    VectorError,
-)
-from nscma_torch.memory import Memory
-from nscma_torch.text.hash_embedder import HashEmbedder
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import EmbedderMismatchError, VectorError
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 Contents = Callable[[Path], dict[str, list[Any]]]

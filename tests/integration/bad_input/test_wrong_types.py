@@ -11,21 +11,15 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.aio import AsyncMemory
-from nscma_torch.config import load_config
+from nscma_torch.api.async_memory import AsyncMemory
+from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.errors import (
-    ConfigError,
-    EncodingError,
-    InvalidInputError,
-    StoreAccessError,
-    TimestampError,
-)
-from nscma_torch.memory import Memory
+from nscma_torch.core.config import load_config
+from nscma_torch.core.database import connections
+from nscma_torch.core.errors import ConfigError, EncodingError, InvalidInputError, StoreAccessError, TimestampError
+from nscma_torch.core.records import Answer, FactQuery
 from nscma_torch.neural import attach_memory
-from nscma_torch.records import Answer, FactQuery
-from nscma_torch.storage import connections
-from nscma_torch.text.timestamps import parse_timestamp
+from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 HASH = {"device": "cpu", "embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}
 ADA = {"user_id": "ada"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.helpers.noting import opener
 
 Open = Callable[..., Memory]

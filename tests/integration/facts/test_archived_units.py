@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Extraction, Unit
+from nscma_torch.episodic.log import streams
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
-from nscma_torch.records import Extraction, Unit
-from nscma_torch.storage import facts, streams
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.semantic.store import facts
 from tests.helpers.noting import NotedTasks, log, stated, tell
 from tests.llm.scripted import ScriptedEngine, extraction, statement
 

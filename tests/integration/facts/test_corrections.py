@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.helpers.noting import day, held, spans, tell
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import NotFoundError
 from tests.helpers.noting import NotedTasks, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]

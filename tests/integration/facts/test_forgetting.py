@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import TimestampError
-from nscma_torch.memory import Memory
-from nscma_torch.storage import decisions as decision_log
-from nscma_torch.storage.streams import derive_id
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import TimestampError
+from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.semantic.store import decisions as decision_log
 from tests.helpers.noting import a_life, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]

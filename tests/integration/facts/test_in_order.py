@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage.derived_schema import DERIVED_TABLES
-from nscma_torch.storage.record_schema import RECORD_TABLES
-from nscma_torch.storage.schema import unit_changes
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
+from nscma_torch.curator.store.derived_schema import DERIVED_TABLES
+from nscma_torch.episodic.index.unit_schema import unit_changes
+from nscma_torch.features.records.record_schema import RECORD_TABLES
 
 Open = Callable[..., Memory]
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.helpers.noting import day
 from tests.helpers.plain_sentences import PlainSentences

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Message
 from tests.helpers.noting import DEFERRED, day, everything, held, say, spans, tell
 
 Open = Callable[..., Memory]

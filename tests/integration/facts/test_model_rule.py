@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import ConfigError, EngineUnavailableError
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import ConfigError, EngineUnavailableError
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.memory import Memory
 from tests.helpers.noting import EVERYTHING, NotedTasks, day
 from tests.llm.scripted import Said, ScriptedEngine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.helpers.noting import day, held, tell
 
 Open = Callable[..., Memory]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Curator as CuratorSection
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import Message
 from nscma_torch.curator.forgetting import restarts, retained
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
-from nscma_torch.storage.database import ALL_USERS
 from tests.helpers.noting import DEFERRED, a_life, bare, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Scope
-from nscma_torch.storage import entities, namespaces, statement_groups
-from nscma_torch.storage.database import ALL_USERS
-from nscma_torch.storage.fact_schema import statements
-from nscma_torch.storage.statement_groups import Key
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.records import Scope
+from nscma_torch.semantic.store import entities, namespaces, statement_groups
+from nscma_torch.semantic.store.fact_schema import statements
+from nscma_torch.semantic.store.statement_groups import Key
 from tests.helpers.noting import bare, day, everything, held, log, plain, say, tell
 
 Open = Callable[..., Memory]

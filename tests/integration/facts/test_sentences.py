@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from nscma_torch.config import Reading
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Reading
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
-from nscma_torch.relations import load_relations
+from nscma_torch.reading.relations import load_relations
 from tests.helpers.noting import day, held, log, tell
 
 Open = Callable[..., Memory]

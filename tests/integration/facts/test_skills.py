@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
 from tests.helpers.noting import day, say, tell
 
 Open = Callable[..., Memory]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import NotFoundError
-from nscma_torch.memory import Memory
-from nscma_torch.records import SleepReport, Stats
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import SleepReport, Stats
 from tests.helpers.noting import DEFERRED, NotedTasks, a_life, day, everything, held, log, say, tell
 
 Open = Callable[..., Memory]

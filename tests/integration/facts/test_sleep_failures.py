@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.storage.database import Whose
-from nscma_torch.storage.sqlite_database import SqliteDatabase
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import Whose
+from nscma_torch.core.database.sqlite_database import SqliteDatabase
 from tests.helpers.noting import DEFERRED, NotedTasks, a_life, day, everything, held, log, say
 
 Open = Callable[..., Memory]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.helpers.noting import day, held, tell
 
 

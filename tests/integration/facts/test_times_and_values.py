@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from tests.helpers.noting import day, everything, held, log, spans, tell
 
 Open = Callable[..., Memory]

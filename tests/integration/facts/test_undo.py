@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, NotFoundError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.database.database import ALL_USERS
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
+from nscma_torch.core.records import CuratorDecision, Statement
+from nscma_torch.episodic.log import episodes
 from nscma_torch.reading.self_repair import repair_chinese
-from nscma_torch.records import CuratorDecision, Statement
-from nscma_torch.storage import episodes, statements
-from nscma_torch.storage.database import ALL_USERS
+from nscma_torch.semantic.store import statements
 from tests.helpers.noting import bare, day, everything, held, log, say, stated, tell
 
 Open = Callable[..., Memory]

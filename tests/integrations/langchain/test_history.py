@@ -22,7 +22,7 @@ from langchain_core.messages import (
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from nscma_torch import Memory
-from nscma_torch.errors import InvalidInputError, ScopeError
+from nscma_torch.core.errors import InvalidInputError, ScopeError
 from nscma_torch.integrations.langchain import NscmaChatMessageHistory
 
 CALL = {"name": "look", "args": {"in": "Porto"}, "id": "c1", "type": "tool_call"}

@@ -14,7 +14,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from pydantic import ValidationError
 
 from nscma_torch import Memory
-from nscma_torch.errors import EmptyTextError, InvalidInputError
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 from nscma_torch.integrations.langchain import NscmaRetriever
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from nscma_torch.errors import ScopeError
+from nscma_torch.core.errors import ScopeError
 from nscma_torch.integrations.langgraph import NscmaStore
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import InvalidInputError, ScopeError
+from nscma_torch.core.errors import InvalidInputError, ScopeError
+from nscma_torch.core.records import Scope
 from nscma_torch.integrations.langgraph import NscmaStore
 from nscma_torch.integrations.langgraph.layout import Layout
-from nscma_torch.records import Scope
 
 
 @pytest.mark.parametrize(

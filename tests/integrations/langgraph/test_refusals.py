@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
-from nscma_torch.errors import InvalidInputError, TextTooLargeError
+from nscma_torch.core.errors import InvalidInputError, TextTooLargeError
 from nscma_torch.integrations.langgraph import NscmaStore
 from nscma_torch.integrations.langgraph.filters import condition_of
 from nscma_torch.integrations.langgraph.items import text_of

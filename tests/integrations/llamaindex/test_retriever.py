@@ -12,7 +12,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from nscma_torch import Memory
-from nscma_torch.errors import InvalidInputError, ScopeError
+from nscma_torch.core.errors import InvalidInputError, ScopeError
 from nscma_torch.integrations.llamaindex import NscmaRetriever
 
 

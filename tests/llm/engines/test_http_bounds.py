@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines import http_client
 from nscma_torch.llm.engines.http_client import HttpClient
 from nscma_torch.llm.engines.retry_policy import RetryPolicy

@@ -18,7 +18,7 @@ import torch
 from pydantic import Field
 
 from eval.harness.tiny_llama import build
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     EngineError,
     EngineRefusedError,

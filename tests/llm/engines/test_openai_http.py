@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import (
+from nscma_torch.core.errors import (
     ConfigError,
     EngineError,
     EngineRefusedError,

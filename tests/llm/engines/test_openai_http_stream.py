@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.contract import Request, StreamingEngine, Turn
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.openai_http import OpenAIEngine

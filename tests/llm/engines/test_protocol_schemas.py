@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.errors import EngineRefusedError, ReplyError
+from nscma_torch.core.errors import EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.protocol_schemas import Counted, LogProb, read_reply, shaped, spelled
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from nscma_torch.errors import EngineError, EngineUnavailableError, InvalidInputError, ReplyError
+from nscma_torch.core.errors import EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
 from nscma_torch.llm.engines.json_in_text import json_objects
 from nscma_torch.llm.engines.openai_http import OpenAIEngine

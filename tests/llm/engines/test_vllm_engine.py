@@ -11,9 +11,9 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from nscma_torch.config import Llm, load_config
-from nscma_torch.config.language import QUANTIZATIONS
-from nscma_torch.errors import ConfigError, MissingDependencyError, ModelError
+from nscma_torch.core.config import Llm, load_config
+from nscma_torch.core.config.language import QUANTIZATIONS
+from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.engines.main_guard import is_guarded
 

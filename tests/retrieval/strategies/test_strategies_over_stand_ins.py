@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-from nscma_torch.config import Retrieval, override
-from nscma_torch.errors import TextTooLongError
-from nscma_torch.records import Hit, Scope, Unit, UnitKind
-from nscma_torch.relations import load_relations
-from nscma_torch.retrieval.context import RetrievalContext
-from nscma_torch.retrieval.fact_graph import FactGraph
-from nscma_torch.retrieval.ranking import Ranking
-from nscma_torch.retrieval.search_bounds import Bounds
-from nscma_torch.retrieval.strategies import STRATEGIES
+from nscma_torch.core.config import Retrieval, override
+from nscma_torch.core.errors import TextTooLongError
+from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
+from nscma_torch.reading.relations import load_relations
+from nscma_torch.search.context import RetrievalContext
+from nscma_torch.search.ranking import Ranking
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.search.strategies import STRATEGIES
+from nscma_torch.semantic.graph.fact_graph import FactGraph
 from tests.retrieval.fact_making import fact
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)

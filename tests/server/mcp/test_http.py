@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp.desk import Asker, Desk
 from nscma_torch.server.mcp.http import room

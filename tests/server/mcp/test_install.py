@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nscma_torch.cli import app
-from nscma_torch.errors import ConfigError, InvalidInputError
+from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.server.mcp.clients import CLIENTS
 
 Install = Callable[..., Result]

@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp import stdio
 from nscma_torch.server.mcp.desk import Asker, Desk

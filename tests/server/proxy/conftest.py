@@ -16,7 +16,7 @@ pytest.importorskip("fastapi")
 from httpx2 import Response  # what Starlette's client answers with
 from starlette.testclient import TestClient
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.proxy import room
 from nscma_torch.server.tokens import Tokens
 from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server

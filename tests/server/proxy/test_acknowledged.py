@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.errors import StoreBusyError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
 from nscma_torch.server.proxy.reply import Reply
 from tests.helpers.fake_chat_server import Asked, Said, completion, event, fake_chat_server, streamed

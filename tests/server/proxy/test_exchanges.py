@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Upstream
-from nscma_torch.errors import StoreBusyError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.chat_request import Turn
 from nscma_torch.server.proxy.keeping import Keeping
@@ -203,7 +203,7 @@ def test_what_the_conversation_says_is_not_recalled(proxied: MakeProxied) -> Non
 
 def exchanges_of(proxy: Proxied) -> Any:
     """The exchanges that a proxy keeps; erasing reaches them by this registry."""
-    from nscma_torch import erasable_cache
+    from nscma_torch.core import erasable_cache
     from nscma_torch.server.proxy.exchanges import Exchanges
 
     (found,) = [

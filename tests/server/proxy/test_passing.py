@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.config import Upstream
-from nscma_torch.errors import ConfigError, StoreBusyError
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Upstream
+from nscma_torch.core.errors import ConfigError, StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.recalling import Recalling
 from nscma_torch.server.proxy.upstream_server import UpstreamServer, key_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.app import create_app
 from nscma_torch.server.proxy import room
 from nscma_torch.server.proxy.reply import Reply

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
 from nscma_torch.server.view import room
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks, day

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.records import Message
+from nscma_torch.core.records import Message
 from tests.helpers.noting import day
 from tests.server.view.browser import VIEWS
 

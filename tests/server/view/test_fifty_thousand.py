@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
 from nscma_torch.server.view import room
 from tests.conftest import LIGHT
 from tests.helpers.noting import DEFERRED, NotedTasks, day

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nscma_torch.memory import Memory
-from nscma_torch.records import Message
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
 from tests.helpers.noting import day
 from tests.server.view.browser import VIEWS
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from nscma_torch.memory import Memory
+from nscma_torch.api.memory import Memory
 from nscma_torch.server.view import room
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks, day

@@ -1,0 +1,50 @@
+"""Finds the event whose time a question asks for by what happens: "When do we meet Dana?", "When do we go to Lisbon?".
+
+The network that reads questions knows such an event by its name alone ("When is the meeting?"). Here the words of the
+question are compared with the names of events whose date is a fact; more than one that fits is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nscma_torch.core.records import FactQuery
+from nscma_torch.semantic.graph.fact_graph import FactGraph
+from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import terms
+
+_AHEAD = re.compile(r"\s*(?:and\s+|so\s+)?when(?:\s+(?:do|does|am|are|is|will|shall|should)\b|['’](?:s|re)\b)", re.I)
+_TAKES_PLACE = frozenset(terms("take place happen start begin scheduled planned held due set date"))
+_GO = frozenset(terms("go travel fly drive head leave visit"))
+_JOURNEY = frozenset(terms("trip journey travel visit flight train tour holiday vacation departure stay appointment"))
+_COMPLEMENT = re.compile(r"\s(?:with|to|in|at|for|of|from|on|about|by)\s", re.I)
+
+
+def event_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
+    """The query for the time of the one event to come that a question names, None without one."""
+    if not (begin := _AHEAD.match(question)):
+        return None
+    asked = set(terms(question[begin.end() :])) - _TAKES_PLACE
+    dated = [one for one in graph.facts if _is_of_event(one.relation, graph) and graph.holds(one)]
+    fitting = {(one.relation, one.subject) for one in dated if _names(asked, one.subject, asker)}
+    if len(fitting) != 1:
+        return None
+    ((relation, subject),) = fitting
+    return FactQuery("object", (relation,), subject)
+
+
+def _is_of_event(relation: str, graph: FactGraph) -> bool:
+    return graph.schema.shape(relation) == "date" and graph.schema.kinds[graph.schema[relation].subject].like == "thing"
+
+
+def _names(asked: set[str], event: str, asker: str) -> bool:
+    """Whether words name an event: its head, and nothing that its name lacks; a journey by where it goes."""
+    owner, owned, name = event.rpartition("'s ")
+    if owned and name_key(owner) != name_key(asker) and not set(terms(owner)) <= asked:
+        return False
+    head = terms(_COMPLEMENT.split(name, maxsplit=1)[0])[-1:]
+    said = set(terms(event))
+    if said & _JOURNEY and asked & _GO:
+        where = asked - _GO
+        return bool(where) and where == said - _JOURNEY - set(terms(owner))
+    return bool(head) and head[0] in asked <= said

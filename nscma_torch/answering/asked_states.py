@@ -1,0 +1,39 @@
+"""Finds the fact that a question by yes or no states in the words of its relation: "Do I have coeliac disease?".
+
+The network that reads questions is not sure of every object. Here the question is compared with the facts about who
+asks, each in the words of its relation's template; more than one that fits is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nscma_torch.core.records import FactQuery
+from nscma_torch.semantic.graph.fact_graph import FactGraph
+from nscma_torch.text.names import name_key
+from nscma_torch.text.terms import terms
+
+_WHETHER = re.compile(r"\s*(?:and\s+|so\s+)?(?P<auxiliary>do|am|can)\s+i\s+(?P<rest>[^?]+?)\s*\?*\s*", re.IGNORECASE)
+_STATES = re.compile(r"\{subject\} (?P<words>[a-z][a-z ]*) \{object\}")
+_AUXILIARIES = {"is": "am", "can": "can"}  # of a question, by the first word of a template; "do" for others
+
+
+def state_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
+    """Return the query of the one fact about who asks that a question states word for word, None without one."""
+    asked = _WHETHER.fullmatch(question)
+    if asked is None:
+        return None
+    words = terms(asked["rest"])
+    fitting = set()
+    for one in graph.facts:
+        states = _STATES.fullmatch(graph.schema[one.relation].en.template)
+        if states is None or name_key(one.subject) != name_key(asker) or not one.object:
+            continue
+        verb = states["words"].partition(" ")[0]
+        same = _AUXILIARIES.get(verb, "do") == asked["auxiliary"].lower()
+        if same and words == terms(f"{states['words']} {one.object}"):
+            fitting.add((one.relation, one.object))
+    if len(fitting) != 1:
+        return None
+    ((relation, value),) = fitting
+    return FactQuery("whether", (relation,), asker, value)

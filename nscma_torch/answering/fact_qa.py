@@ -1,0 +1,279 @@
+"""Answers a question from the facts of a store, with the messages they come from; None where they do not tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.answering.asked_events import event_asked
+from nscma_torch.answering.asked_states import state_asked
+from nscma_torch.answering.fact_answer import answer_query
+from nscma_torch.answering.fact_wording import Language, Wording
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Answer, Episode, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import backlog, episodes, speakers
+from nscma_torch.reading.own_words import in_own_words
+from nscma_torch.reading.questions import QuestionReader
+from nscma_torch.reading.relations import Schema
+from nscma_torch.reading.roles import role_of, same_role
+from nscma_torch.search.later_renewals import matter, may_renew, naming, of_its_value, on_the_matter
+from nscma_torch.semantic.graph.deaths import deaths
+from nscma_torch.semantic.graph.fact_graphs import FactGraphs
+from nscma_torch.semantic.store.later_messages import LaterMessage, said_later
+from nscma_torch.semantic.store.name_mentions import entities_of
+from nscma_torch.text.names import name_key
+from nscma_torch.text.scripts import script
+from nscma_torch.text.terms import terms
+
+_SHOWN = 3  # messages shown under an answer
+_UNSURE = 0.5  # of a fact's confidence that is left where something newer may have renewed it
+_LOOKED_AT = 20  # later messages on a matter, the newest first
+_HELD_AGAINST = 5  # later messages that are read for a change to a fact, the newest
+
+
+class Renewable(NamedTuple):
+    """The newest message behind a fact that answered, and later ones on its matter, the newest first.
+
+    `unread` are the ids of those from which no statement was read. `by_value` are those of messages that name no more
+    than its value; what they state in open words was not read as a change.
+    """
+
+    source: Unit
+    later: tuple[Unit, ...]
+    unread: frozenset[str]
+    by_value: frozenset[str] = frozenset()
+
+
+class FactQA:
+    """Answers a question by the walk over facts that it asks for."""
+
+    def __init__(self, database: Database, schema: Schema, graphs: FactGraphs, questions: QuestionReader) -> None:
+        self._database = database
+        self._schema = schema
+        self._graphs = graphs
+        self._questions = questions
+
+    def ask(
+        self,
+        question: str,
+        scope: Scope,
+        *,
+        now: datetime,
+        follows: FactQuery | None = None,
+        as_of: datetime | None = None,
+    ) -> Answer | None:
+        """The answer of the facts, or None.
+
+        None where the question is not surely one for facts, no fact tells, or the scope is a run. A fact is not told
+        where a message behind it was hidden, erased or edited since: of several values the others are, else the answer
+        is None.
+
+        Args:
+            now: what relative dates in the question count from.
+            follows: the query of the question before.
+            as_of: the world time asked about, where the question names none.
+        """
+        begin = time.perf_counter()
+        if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
+            raise InvalidInputError(f"follows walks {follows.path!r}, and each must be a relation of the schema")
+        if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
+            return None
+        with self._database.read(scope.user_id) as connection:
+            asker = speakers.asker_of(connection, scope.user_id)
+            query = self._questions.read(question, asker=asker.name, now=now, follows=follows)
+            messages = partial(_messages, connection, scope.user_id)
+            graph = self._graphs.of(connection, scope).at(as_of or now, messages, asker)
+            language: Language = "zh" if script(question) == "cjk" else "en"
+            found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
+            if found is None and (query is None or query.asks in ("when", "whether")) and as_of is None:
+                query = event_asked(question, graph, asker.name) or state_asked(question, graph, asker.name)
+                found = None if query is None else answer_query(query, graph, language=language, asker=asker.name)
+            if query is None:
+                return None
+            changed = bool(found and episodes.not_read(connection, scope.user_id, _sources(found.facts)))
+            listed = query.asks in ("object", "subject") and self._schema[query.path[-1]].cardinality == "many"
+            if changed and listed:
+                graph = graph.without(episodes.not_read(connection, scope.user_id, _sources(graph.facts)))
+                found = answer_query(
+                    query, graph.at(as_of or now, messages, asker), language=language, asker=asker.name
+                )
+            elif changed:
+                found = None
+            if found is None:
+                return None
+            evidence = _evidence(connection, scope.user_id, found.facts)
+            deferred = backlog.deferred(connection, scope.user_id, to_micros(now))
+            newer: Sequence[Evidence] = ()
+            if as_of is None and _asks_now(query):
+                newer = _evidence(connection, scope.user_id, deaths(found.facts, graph))
+                newer = newer or self._newer(connection, question, query, found.facts, scope, now)
+        confidence = min((fact.confidence for fact in found.facts), default=0.5)
+        trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
+        if deferred:
+            trace.append(f"{deferred} messages are not read for facts yet; sleep reads them")
+        usage = Usage(seconds=time.perf_counter() - begin)
+        if newer:
+            wording = Wording("zh" if script(question) == "cjk" else "en", asker.name)
+            evidence = (*newer, *evidence)[:_SHOWN]
+            quotes = [_quote(item) for item in evidence]
+            trace.append(f"{len(newer)} messages, read for no such fact, may renew or end it")
+            text, sure = wording.unsure(quotes), confidence * _UNSURE
+            return Answer(text, False, sure, evidence, tuple(trace), usage, (), query, quotes=len(quotes) - 1)
+        return Answer(found.text, False, confidence, evidence, tuple(trace), usage, found.facts, query)
+
+    def _newer(
+        self,
+        connection: Connection,
+        question: str,
+        query: FactQuery,
+        found: Sequence[Fact],
+        scope: Scope,
+        now: datetime,
+    ) -> list[Evidence]:
+        """The newest message that may renew one of the facts that answer a question of how something stands now."""
+        for fact in found:
+            if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
+                continue
+            about = matter(fact, question, query.subject)
+            if fact.relation != query.path[-1]:  # "Where does my boss live?" asks who that is only on the way
+                about = frozenset(terms(" ".join(self._schema[fact.relation].nouns)))
+            for episode, follows, *_ in self._later(connection, scope, fact, about, now):
+                if may_renew(fact, _own_text(episode), episode.occurred_at, about, self._schema, follows=follows):
+                    seq, _ = episodes.require(connection, scope.user_id, episode.id)
+                    chunks = units.load(connection, scope.user_id, units.seqs_of_episode(connection, seq, "chunk"))
+                    unit = max(chunks.values(), key=lambda chunk: len(about.intersection(terms(chunk.text))))
+                    return [Evidence(Hit(unit, _UNSURE), unit.text, 0, len(unit.text), _UNSURE)]
+        return []
+
+    def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
+        """Which later messages may say something newer than the one fact of one value that told the answer.
+
+        They name the fact's subject, matter or value, and no statement of its relation was read from them. There are
+        at most `_HELD_AGAINST`, those that name the value alone last. None if there are none, no such fact told, or how
+        something stands now was not asked.
+        """
+        query = told.query
+        if query is None or not query.path or not _asks_now(query):
+            return None
+        own = [fact for fact in told.facts if fact.relation == query.path[-1]]
+        if len(own) != 1 or self._schema[own[0].relation].cardinality != "one":
+            return None
+        (fact,) = own
+        if not fact.object or not fact.episode_ids or fact.valid_to is not None:
+            return None
+        about = naming(fact, question, query.subject)
+        wider = about | of_its_value(fact, self._schema)
+        with self._database.read(scope.user_id) as connection:
+            if episodes.not_read(connection, scope.user_id, {fact.episode_ids[-1]}):  # hidden or erased since
+                return None
+            found = self._later(connection, scope, fact, wider, now)
+            telling = [one for one in found if on_the_matter(_own_text(one.episode), wider, follows=one.follows)]
+            (_, source) = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
+        if not telling:
+            return None
+        by_value = {
+            one.episode.id for one in telling if not on_the_matter(_own_text(one.episode), about, follows=one.follows)
+        }
+        read = sorted(telling, key=lambda one: one.episode.id in by_value)[:_HELD_AGAINST]
+        later = [one for one in telling if one in read]  # the newest first
+        return Renewable(
+            units.unit_of(source),
+            tuple(units.unit_of(one.episode) for one in later),
+            frozenset(
+                one.episode.id for one in later if not (one.related if one.episode.id in by_value else one.stated)
+            ),
+            frozenset(by_value),
+        )
+
+    def _later(
+        self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
+    ) -> Iterator[LaterMessage]:
+        """Messages later than a fact that name one of these terms, without a statement of its relation, newest first.
+
+        Those that speak of a namesake of its subject are left out.
+        """
+        _, source = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
+        name, _, role = fact.subject.removesuffix(")").partition(" (")
+        role = role or role_of(name, source.text)
+        found = said_later(
+            connection,
+            scope,
+            fact.episode_ids[-1],
+            naming=about,
+            without=fact.relation,
+            open_relations=[name for name, relation in self._schema.relations.items() if relation.open],
+            now=to_micros(now),
+            limit=_LOOKED_AT,
+        )
+        for one in found:
+            seq, _ = episodes.require(connection, scope.user_id, one.episode.id)
+            if entities := entities_of(connection, seq, name):
+                same = name_key(fact.subject) in entities
+            else:
+                other = role_of(name, one.episode.text) if role else ""
+                same = not other or same_role(role, other, self._schema)
+            if same:
+                yield one
+
+    def doubted(self, told: Answer, newer: Unit) -> Answer:
+        """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""
+        evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
+        text = Wording("en", "").unsure([_quote(item) for item in evidence])
+        sure = told.confidence * _UNSURE
+        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
+
+
+def _own_text(episode: Episode) -> str:
+    """The text of a message without what its speaker only hands over, which renews no fact."""
+    return in_own_words(units.unit_of(episode)).text
+
+
+def _asks_now(query: FactQuery) -> bool:
+    return query.asks in ("object", "whether") and not (query.previous or query.before) and query.as_of is None
+
+
+def _quote(item: Evidence) -> tuple[str, date, str]:
+    unit = item.hit.unit
+    return unit.name or unit.role, unit.occurred_at.date(), " ".join(item.text.split())
+
+
+def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:
+    """Texts behind a fact and when they were said, the newest first."""
+    found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
+    return [(episode.text, episode.occurred_at) for _, episode in found]
+
+
+def _sources(found: Sequence[Fact]) -> set[str]:
+    """Ids of the messages behind facts."""
+    return {episode_id for fact in found for episode_id in fact.episode_ids}
+
+
+def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
+    """The chunk that names most of a fact's parts, preferably its object; of equal ones the first."""
+    wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
+    return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
+
+
+def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
+    """The sentences behind the facts, those of the newest facts first."""
+    shown: dict[str, Evidence] = {}
+    for fact in reversed(found):
+        for episode_id in reversed(fact.episode_ids):
+            if episode_id in shown or len(shown) == _SHOWN:
+                continue
+            seq, _ = episodes.require(connection, user_id, episode_id)
+            chunks = units.load(connection, user_id, units.seqs_of_episode(connection, seq, "chunk"))
+            if chunks:
+                unit = _telling(list(chunks.values()), fact)
+                hit = Hit(unit, fact.confidence)
+                shown[episode_id] = Evidence(hit, unit.text, 0, len(unit.text), fact.confidence)
+    return tuple(shown.values())

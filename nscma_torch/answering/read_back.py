@@ -1,0 +1,40 @@
+"""Asks a memory one question as `Memory.ask` does without facts: one search, one reading of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from nscma_torch.answering.reader_qa import ReaderQA
+from nscma_torch.core.records import Evidence, Scope
+from nscma_torch.search.retriever import Retriever
+from nscma_torch.search.search_bounds import Bounds
+
+_MORE = 4  # hits beside those that are read, in the place of those that are left out
+
+
+class SearchAndRead:
+    """A `ReadBack` over one store.
+
+    Args:
+        passages: how many hits are read.
+    """
+
+    def __init__(self, retriever: Retriever, reader: ReaderQA, passages: int) -> None:
+        self._retriever = retriever
+        self._reader = reader
+        self._passages = passages
+
+    def __call__(
+        self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
+    ) -> Evidence | None:
+        """The likeliest answer, in the message or by the name of who wrote it; see `ReadBack`."""
+        bounds = Bounds(Scope(scope.user_id, scope.agent_id), now, kinds=("chunk",))
+        found = self._retriever.retrieve(query, bounds, top_k=self._passages + _MORE)
+        hits = [hit for hit in found.hits if hit.id not in without][: self._passages]
+        read = self._reader.read(query, hits, user_id=scope.user_id, now=now, asked=asker)
+        if not read.result.spans:
+            return None
+        best = read.result.spans[0]
+        start, end = (best.start, best.end) if best.of_text else (0, 0)
+        return Evidence(read.hits[best.passage], best.text, start, end, read.confidence(found.answerability()))

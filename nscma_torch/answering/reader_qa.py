@@ -1,0 +1,371 @@
+"""Answers a question by the trained reader from what a search found: a short answer, and the passages below it."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from nscma_torch.answering.subject_veto import SubjectVeto
+from nscma_torch.core.config import Reading
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.records import ROLES, Answer, Evidence, Hit, Unit, Usage
+from nscma_torch.episodic.index.units import unit_of
+from nscma_torch.episodic.log import speakers, turns
+from nscma_torch.reading.chinese_subjects import is_of_another
+from nscma_torch.reading.embedded_tasks import UNKNOWN, UNKNOWN_IN_CHINESE, quoted_line
+from nscma_torch.reading.own_words import in_own_words
+from nscma_torch.reading.reader import Reader, ReadResult
+from nscma_torch.reading.reader_input import Passage, asked_by
+from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.resolved_dates import resolved
+from nscma_torch.reading.short_answer import (
+    ShortAnswer,
+    confidence,
+    said_by_others,
+    short_answer,
+    tells_of,
+    tells_of_years_ago,
+)
+from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.search.query import Query, parse
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.text.calendar.tense import has_past_of, leading
+from nscma_torch.text.scripts import script
+from nscma_torch.text.terms import terms
+
+RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
+WEIGHT, LEAST = 0.1, 1e-3  # of the evidence among the search's score; of .1 to 5 on LoCoMo's even half
+_VETOES = 3  # passages that are left out as being about somebody else, before a question stays without an answer
+SURER = (
+    0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
+)
+
+_TOLD = 3  # messages that are shown to a question of what happens at a time
+_ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
+
+SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within the same bounds
+
+
+class ReadHits(NamedTuple):
+    """What the reader was given, in the order in which it was said, and what it made of it.
+
+    `query` is the question, with those it names of the passages' speakers; `asker` is who asks it.
+    """
+
+    query: Query
+    hits: list[Hit]
+    passages: list[Passage]
+    result: ReadResult
+    asker: str
+
+    def confidence(self, answerability: float) -> float:
+        """The probability that the memory holds the answer, given the answerability of the search."""
+        return confidence(self.result, answerability, said_by_others(self.result, self.passages, self.query.speakers))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One reading of a question: its short answer, None where there is none, and the confidence in [0, 1].
+
+    `vetoes` say which passages were no evidence, and why.
+    """
+
+    read: ReadHits
+    found: ShortAnswer | None
+    sure: float
+    vetoes: tuple[str, ...] = ()
+
+
+class ReaderQA:
+    """Reads the first hits for a question.
+
+    With `veto`, a passage that is about somebody else than the question is no evidence for its answer.
+    """
+
+    def __init__(self, database: Database, reader: Reader, settings: Reading, veto: SubjectVeto | None = None) -> None:
+        self._database = database
+        self._reader = reader
+        self._settings = settings
+        self._veto = veto
+
+    def relevance(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[float]:
+        """The search's score of each hit, weighed by how likely the reader takes it for evidence; in [0, 1].
+
+        The first `RERANKED` are read; those below keep their place after them.
+        """
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        some = hits[:RERANKED]
+        read = self.read(question, some, user_id=bounds.scope.user_id, now=bounds.now, most=RERANKED)
+        evidence = dict(zip(map(id, read.hits), read.result.evidence, strict=True))
+        told = [evidence.get(id(hit), 0.0) for hit in some] + [0.0] * (len(hits) - len(some))
+        return [hit.score / best * (LEAST + (1 - LEAST) * p) ** WEIGHT for hit, p in zip(hits, told, strict=True)]
+
+    def read(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        user_id: str,
+        now: datetime,
+        most: int | None = None,
+        asked: str = "",
+        without: Collection[str] = (),
+    ) -> ReadHits:
+        """The reader's result of the first hits, `reading.passages` of them, with the turns before them.
+
+        `asked`: who asks; by default the user. `without`: ids of units that are not read.
+        """
+        some = hits[: most or self._settings.passages]
+        with self._database.read(user_id) as connection:
+            asker = speakers.asker_of(connection, user_id)
+            name = asker.named or asker.by_id or asker.name
+            placed = zip(*in_order(connection, user_id, some, to_micros(now), name), strict=True)
+            kept = [(hit, passage) for hit, passage in placed if hit.id not in without]
+        ordered, passages = [hit for hit, _ in kept], [passage for _, passage in kept]
+        asked = asked or name
+        (result,) = self._reader.read([asked_by(asked, question)], [passages])
+        names = {passage.speaker for passage in passages}.difference(ROLES)
+        return ReadHits(parse(question, names=sorted(names), now=now), ordered, passages, result, asked)
+
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        quoted: Answer,
+        *,
+        answerability: float,
+        user_id: str,
+        now: datetime,
+        search_again: SearchAgain | None = None,
+    ) -> Answer:
+        """`quoted`, which shows passages, with a short answer before them where the reader finds one.
+
+        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
+        Chinese stays as it is quoted, without passages about somebody else: the reader knows English. `answerability`
+        is that of the search.
+
+        With `search_again`, while the answer is not sure, the question is searched for once more together with that
+        answer, and what is found is read: up to `reading.hops` readings in all.
+        """
+        if script(question) == "cjk":
+            return _of_asker(question, quoted)
+        begin = time.perf_counter()
+        last = self._attempt(question, hits, answerability, user_id, now)
+        hops: list[str] = []
+        while (
+            search_again is not None
+            and last.found is not None
+            and last.sure < self._settings.sure
+            and len(hops) + 1 < self._settings.hops
+        ):
+            again = search_again(f"{question} {last.found.text}")
+            following = self._attempt(question, again, answerability, user_id, now)
+            kept = following.sure >= last.sure + SURER
+            hops.append(_hop(len(hops) + 2, last, following, kept=kept))
+            if not kept:
+                break
+            last = following
+        return self._told(last, quoted, hops, time.perf_counter() - begin)
+
+    def _attempt(
+        self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
+    ) -> Attempt:
+        """One reading; if a question of the present is answered from years ago, another passage goes before.
+
+        Without one, "I taught at Oakfield in 1999" is not sure to tell where somebody teaches.
+        """
+        first = self._admitted(question, hits, answerability, user_id, now, {})
+        if not _is_of_years_ago(question, first):
+            return first
+        found = first.found
+        assert found is not None
+        past = {first.read.hits[found.passage].id: f"{found.text!r} was left: it tells of years ago"}
+        other = self._admitted(question, hits, answerability, user_id, now, past)
+        known = other.found is not None and other.sure >= self._settings.unsure
+        if known and not _is_of_years_ago(question, other):
+            return other
+        over = has_past_of(question, first.read.passages[found.passage].text)
+        return replace(first, sure=min(first.sure, self._settings.unsure)) if over else first
+
+    def _admitted(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        answerability: float,
+        user_id: str,
+        now: datetime,
+        left_out: Mapping[str, str],
+    ) -> Attempt:
+        """A reading without the passages that are no evidence; `left_out` are reasons by the ids of units."""
+        without = dict(left_out)
+        while True:
+            read = self.read(question, hits, user_id=user_id, now=now, without=without)
+            found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
+            reason = "" if found is None else self._vetoed(question, read, found)
+            if not reason or found is None or len(without) - len(left_out) >= _VETOES:
+                break
+            without[read.hits[found.passage].id] = f"{found.text!r} was left: {reason}"
+        left = f"{found.text!r} was left: {reason}" if found is not None and reason else ""
+        vetoes = (*without.values(), left) if left else tuple(without.values())
+        return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
+
+    def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
+        """Why the passage of an answer is no evidence for it; "" where it may be."""
+        if self._veto is None:
+            return ""
+        place = found.passage
+        answer = next((span.text for span in read.result.spans if span.passage == place), found.text)
+        return self._veto.reason(question, answer, found.kind, read.passages, place, read.hits[place].unit, read.asker)
+
+    def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
+        """The answer of the reading that was kept."""
+        read, found, sure = attempt.read, attempt.found, attempt.sure
+        hops = [*hops, *attempt.vetoes]
+        spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
+        if found is None or sure < self._settings.unsure:
+            if told := _told_of_times(read):
+                return self._of_times(read, told, sure, quoted, spent)
+            trace = (*quoted.trace, *hops, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
+            return Answer(UNKNOWN, True, sure, (), trace, spent)
+        evidence = _evidence(read.hits[found.passage], sure, quoted)
+        short = found.text if sure >= self._settings.sure else f"{found.text} (not sure)"
+        return replace(
+            quoted,
+            text="\n".join([short, *(quoted_line(item, chinese=False) for item in evidence)]),
+            abstained=False,
+            confidence=sure,
+            evidence=evidence,
+            trace=(*quoted.trace, *hops, f"read: {found.kind}, {found.why} ({sure:.2f})"),
+            usage=spent,
+            quotes=len(evidence),
+        )
+
+    def _of_times(self, read: ReadHits, told: Sequence[int], sure: float, quoted: Answer, spent: Usage) -> Answer:
+        """What was said of the times that a question is about, where it names nothing else."""
+        sure = max(sure, self._settings.unsure)
+        evidence = tuple(
+            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), sure) for i in told[-_TOLD:]
+        )
+        texts = (resolved(item.text, item.hit.unit.occurred_at) for item in evidence)
+        short = " ".join(" ".join(text.split()) for text in texts)
+        return replace(
+            quoted,
+            text="\n".join([f"{short} (not sure)", *(quoted_line(item, chinese=False) for item in evidence)]),
+            abstained=False,
+            confidence=sure,
+            evidence=evidence,
+            trace=(*quoted.trace, f"{len(evidence)} messages tell of the time asked about"),
+            usage=spent,
+            quotes=len(evidence),
+        )
+
+    def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:
+        """What each later message makes of an earlier one: the likeliest kind of change, and how likely any is, [0, 1].
+
+        Each is read with the turns before it. `none` and `confirms` are no changes.
+        """
+        with self._database.read(user_id) as connection:
+            asker = speakers.asker_of(connection, user_id)
+            name = asker.named or asker.by_id or asker.name
+            read = [
+                in_order(connection, user_id, [Hit(in_own_words(unit), 0.0)], to_micros(now), name)[1] for unit in later
+            ]
+        said = _passage(earlier, name, 0, context=False)
+        found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
+        kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]
+        return [(CHANGES[max(kinds, key=own.__getitem__)], sum(own[i] for i in kinds)) for own in found]
+
+
+def _of_asker(question: str, quoted: Answer) -> Answer:
+    """What is quoted for a Chinese question, without passages about somebody else than who asks."""
+    kept = tuple(item for item in quoted.evidence if not is_of_another(question, item.text))
+    if len(kept) == len(quoted.evidence):
+        return quoted
+    trace = (*quoted.trace, f"{len(quoted.evidence) - len(kept)} passages about somebody else were left out")
+    if not kept:
+        return replace(
+            quoted, text=UNKNOWN_IN_CHINESE, abstained=True, confidence=0.0, evidence=(), trace=trace, quotes=0
+        )
+    text = "\n".join(quoted_line(item, chinese=True) for item in kept)
+    return replace(quoted, text=text, evidence=kept, trace=trace, quotes=len(kept) - 1)
+
+
+def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
+    """Whether a question of the present, which names no time, is answered by a sentence about an earlier year."""
+    found = attempt.found
+    if found is None or found.kind not in ("span", "list") or attempt.read.query.periods or leading(question) < 0:
+        return False
+    passage = attempt.read.passages[found.passage]
+    return passage.said_at is not None and tells_of_years_ago(passage.text, found.text, passage.said_at)
+
+
+def _told_of_times(read: ReadHits) -> list[int]:
+    """Places of the hits that tell of the times asked about, by whom it asks about, if it names nothing else."""
+    query = read.query
+    if not query.periods or not _ANYTHING.issuperset(query.terms):
+        return []
+    speakers = query.speakers or ((read.asker,) if query.roles else {passage.speaker for passage in read.passages})
+    return [
+        i
+        for i, (hit, passage) in enumerate(zip(read.hits, read.passages, strict=True))
+        if hit.unit.role == "user" and hit.unit.kind == "chunk" and passage.speaker in speakers
+        if tells_of(passage, query.periods)
+    ]
+
+
+def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
+    """A line of the trace: what was searched for besides the question, what was read, and whether it counts."""
+    assert before.found is not None
+    text = "nothing" if after.found is None else repr(after.found.text)
+    what = "kept" if kept else f"not surer by {SURER}, left"
+    return (
+        f"hop {number}: searched with {before.found.text!r} ({before.sure:.2f}); read {text} ({after.sure:.2f}), {what}"
+    )
+
+
+def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:
+    """The passage that holds the answer first, then the others that were quoted."""
+    own = next((item for item in quoted.evidence if item.hit is hit), None)
+    if own is None:
+        own = Evidence(hit, hit.text, 0, len(hit.text), confidence)
+    return (own, *(item for item in quoted.evidence if item.hit is not hit))
+
+
+def in_order(
+    connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
+) -> tuple[list[Hit], list[Passage]]:
+    """The hits with the turns before them on the same day, in the order in which they were said, and as passages.
+
+    The user's messages without a name are said by `user_name`.
+    """
+    numbered = turns.with_before(connection, user_id, [hit.id for hit in hits], TURNS_BEFORE, now)
+    own = {numbers[-1] for numbers in numbered.values()}
+    earlier = {number for numbers in numbered.values() for number in numbers} - own
+    episodes = turns.load(connection, user_id, sorted(earlier))
+    placed: dict[tuple[datetime, int, int, str], tuple[Hit, Passage]] = {}
+    for rank, hit in enumerate(hits):
+        unit = hit.unit
+        numbers = numbered.get(hit.id, [0])
+        derived = "" if unit.kind == "chunk" else unit.id  # several of one message have one place
+        placed[unit.occurred_at, numbers[-1], unit.start, derived] = hit, _passage(unit, user_name, rank, context=False)
+        for number in numbers[:-1]:
+            episode = episodes.get(number)
+            if episode is not None and episode.occurred_at.date() == unit.occurred_at.date():
+                turn = unit_of(episode)
+                placed.setdefault(
+                    (turn.occurred_at, number, 0, ""), (Hit(turn, 0.0), _passage(turn, user_name, rank, context=True))
+                )
+    ordered = [placed[place] for place in sorted(placed)]
+    return [hit for hit, _ in ordered], [passage for _, passage in ordered]
+
+
+def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> Passage:
+    speaker = unit.name or (user_name if unit.role == "user" else unit.role)
+    return Passage(unicodedata.normalize("NFC", unit.text), speaker, unit.occurred_at, rank, context)

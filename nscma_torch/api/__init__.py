@@ -1,0 +1,1 @@
+"""The public interface: Memory, AsyncMemory and the parts they are assembled from."""

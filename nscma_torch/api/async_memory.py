@@ -1,0 +1,106 @@
+"""`AsyncMemory`: `Memory` for asyncio. Each method runs in a worker thread; nothing is written twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from nscma_torch.api.memory import Memory
+
+M = TypeVar("M")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Holder(Protocol[M]):
+    """What has a memory whose methods it mirrors."""
+
+    memory: M
+
+
+def mirrored(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Holder[M], P], Coroutine[Any, Any, T]]:
+    """The method of a memory as one of its holder, to be awaited: it runs in a worker thread."""
+
+    @wraps(method)
+    async def call(self: Holder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.memory, *args, **kwargs)
+
+    return call
+
+
+def _collect(method: Callable[Concatenate[Memory, P], Iterator[T]]) -> Callable[Concatenate[Memory, P], list[T]]:
+    """An iterating method as one that returns the whole list: its iterator must not be read on the event loop."""
+
+    @wraps(method)
+    def call(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
+        return list(method(memory, *args, **kwargs))
+
+    return call
+
+
+class AsyncMemory:
+    """The methods of `Memory` with the same arguments, to be awaited; `add_many` and `export` return lists."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Opens the store; arguments as for `Memory`."""
+        self.memory = Memory(*args, **kwargs)
+
+    add = mirrored(Memory.add)
+    add_many = mirrored(_collect(Memory.add_many))
+    update = mirrored(Memory.update)
+    delete = mirrored(Memory.delete)
+    restore = mirrored(Memory.restore)
+    delete_all = mirrored(Memory.delete_all)
+    search = mirrored(Memory.search)
+    ask = mirrored(Memory.ask)
+    as_module = mirrored(Memory.as_module)
+    get = mirrored(Memory.get)
+    get_all = mirrored(Memory.get_all)
+    records = mirrored(Memory.records)
+    record = mirrored(Memory.record)
+    log = mirrored(Memory.log)
+    sessions = mirrored(Memory.sessions)
+    window = mirrored(Memory.window)
+    history = mirrored(Memory.history)
+    replay = mirrored(Memory.replay)
+    flush = mirrored(Memory.flush)
+    facts = mirrored(Memory.facts)
+    timeline = mirrored(Memory.timeline)
+    conflicts = mirrored(Memory.conflicts)
+    decisions = mirrored(Memory.decisions)
+    undo = mirrored(Memory.undo)
+    merge = mirrored(Memory.merge)
+    sleep = mirrored(Memory.sleep)
+    feedback = mirrored(Memory.feedback)
+    profile = mirrored(Memory.profile)
+    derived = mirrored(Memory.derived)
+    add_skill = mirrored(Memory.add_skill)
+    find_skills = mirrored(Memory.find_skills)
+    skills = mirrored(Memory.skills)
+    skill_outcome = mirrored(Memory.skill_outcome)
+    archive_skill = mirrored(Memory.archive_skill)
+    restore_skill = mirrored(Memory.restore_skill)
+    tree = mirrored(Memory.tree)
+    reextract = mirrored(Memory.reextract)
+    rebuild = mirrored(Memory.rebuild)
+    stats = mirrored(Memory.stats)
+    retry_failed = mirrored(Memory.retry_failed)
+    digest = mirrored(Memory.digest)
+    verify = mirrored(Memory.verify)
+    export = mirrored(_collect(Memory.export))
+    import_ = mirrored(Memory.import_)
+    erase = mirrored(Memory.erase)
+    reembed = mirrored(Memory.reembed)
+    reset = mirrored(Memory.reset)
+    close = mirrored(Memory.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,855 @@
+"""`Memory`: long-term memory in one store. It only delegates; names are mem0's where mem0 has one."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from nscma_torch.api.components import Components
+from nscma_torch.api.validation import (
+    checked_count,
+    checked_flag,
+    checked_instance,
+    checked_kinds,
+    checked_limit,
+    checked_message,
+    checked_number,
+    checked_question,
+    checked_record,
+    checked_stream,
+    checked_text,
+    checked_user,
+    clock,
+    narrowed,
+)
+from nscma_torch.core.config import Config, load_config, override
+from nscma_torch.core.database.clock import to_micros
+from nscma_torch.core.database.database import ALL_USERS, user_or_all
+from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError, StoreClosedError
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.core.records import (
+    KEEP,
+    Added,
+    Answer,
+    CuratorDecision,
+    DerivedKind,
+    Episode,
+    EraseReceipt,
+    Fact,
+    HistoryEvent,
+    Hit,
+    Keep,
+    MemoryRecord,
+    Message,
+    Node,
+    ProfileLine,
+    RecordFilter,
+    Scope,
+    SleepReport,
+    Stats,
+    UnitKind,
+)
+from nscma_torch.curator import statistics
+from nscma_torch.curator.store import derived_texts, profiles
+from nscma_torch.curator.store.derived_texts import DerivedText
+from nscma_torch.episodic.log import backlog, episodes, history, sessions
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.episodic.log.sessions import Session
+from nscma_torch.features.records import memory_records
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.features.skills.rows import Skill
+from nscma_torch.hierarchy.store import hierarchies, tree
+from nscma_torch.maintenance import digest, transfer
+from nscma_torch.search.recalls import Recalls
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.semantic.store import decisions
+from nscma_torch.semantic.timeline import fact_views
+from nscma_torch.text.calendar.timestamps import parse_timestamp
+from nscma_torch.text.messages import MessagesLike, as_messages
+
+if TYPE_CHECKING:
+    from nscma_torch.features.skills.skills import FoundSkill
+    from nscma_torch.ingest.replay import Redecision
+    from nscma_torch.search.store_module import StoreModule
+
+_log = logging.getLogger("nscma")
+
+
+class Memory:
+    """One store, opened.
+
+    Args:
+        store: the database file, or the address of a PostgreSQL database (postgresql://…, see storage/POSTGRES.md);
+            made when it is not there.
+        config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
+        embedder, proxy, tasks: replace the configured implementation.
+        background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
+            Where the store has a background worker already (`nscma worker`), this one waits to take over.
+
+    Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read
+    within the user. Times are aware datetimes (naive: UTC); the offset of a message's time, and that of `now`, decides
+    which day "yesterday" is. `now` stands in for the clock wherever it is taken. Models are loaded on first use.
+    """
+
+    _closed = False
+
+    def __init__(
+        self,
+        store: str | Path = "nscma.db",
+        *,
+        config: Config | str | Path | Mapping[str, Any] | None = None,
+        embedder: Embedder | None = None,
+        proxy: Proxy | None = None,
+        tasks: LanguageTasks | None = None,
+        background: bool = False,
+    ) -> None:
+        self.config = config if isinstance(config, Config) else load_config(config)
+        replaced = (("embedder", embedder, Embedder), ("proxy", proxy, Proxy), ("tasks", tasks, LanguageTasks))
+        for name, value, kind in replaced:
+            if value is not None:
+                checked_instance(value, kind, name)
+        checked_flag(background, "background")
+        self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
+        self._recalls = Recalls.of(self._components.database, self.config)
+        self._end_background: Callable[[], object] | None = None
+        if background:
+            beside = self._components.background(queue_recalls=self._recalls.queue)
+            beside.start()
+            self._end_background = weakref.finalize(self, beside.stop)  # also where `close` is forgotten
+
+    @property
+    def components(self) -> Components:
+        """What the memory is made of. Raises StoreClosedError once it is closed."""
+        if self._closed:
+            raise StoreClosedError(f"the memory in {self._components.database.name} is closed; open it again")
+        return self._components
+
+    def add(
+        self,
+        messages: MessagesLike,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: datetime | str | float | None = None,
+        expiration_date: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        infer: bool = True,
+        now: datetime | None = None,
+    ) -> list[Added]:
+        """Store a text, a message or a list of messages; on disk and findable when this returns.
+
+        Args:
+            messages: a string (role user), a `Message`, or OpenAI-style mappings.
+            metadata: kept with each message, and usable as a filter; a message's own keys win.
+            timestamp: when it was said, for messages that do not say it themselves; the default is now.
+            expiration_date: from then on it is in no read.
+            idempotency_key: a second `add` with it is a no-op; with several messages each gets it with its number.
+            infer: whether messages that pass the gate are queued for extraction.
+
+        Raises:
+            InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that JSON
+                cannot say; nothing is stored.
+        """
+        recorded_at = clock(now)
+        checked_flag(infer, "infer")
+        expires_at = None if expiration_date is None else parse_timestamp(expiration_date)
+        said = None if timestamp is None else parse_timestamp(timestamp)
+        batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
+        scope = Scope(user_id, agent_id, run_id)
+        for message in batch:
+            checked_message(message, self.config.limits, recorded_at)
+        self._recalls.queue(scope.user_id)
+        return self.components.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+
+    def add_many(
+        self,
+        messages: Iterable[Message],
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        infer: bool = True,
+        now: datetime | None = None,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[Added]:
+        """Store a stream of messages in batches of `limits.max_batch`; each result is given once its batch is on disk.
+
+        A bad message raises after the batches before it; with idempotency keys (file readers give them) the whole can
+        be run again. It works as it is read. `progress` hears how many more UTF-8 bytes are indexed, from any thread.
+        """
+        scope = Scope(user_id, agent_id, run_id)
+        checked_flag(infer, "infer")
+        if isinstance(messages, str | Mapping | Message):
+            raise InvalidInputError("add_many takes many messages, one after the other; hand a single one to `add`")
+        stream = checked_stream(messages, "messages must be an iterable of messages")
+        while batch := list(islice(stream, self.config.limits.max_batch)):
+            batch = as_messages(batch)
+            recorded_at = clock(now)
+            for message in batch:
+                checked_message(message, self.config.limits, recorded_at)
+            yield from self.components.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
+
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        *,
+        user_id: str,
+        metadata: Mapping[str, Any] | None = None,
+        expiration_date: datetime | str | Keep | None = KEEP,
+        now: datetime | None = None,
+    ) -> Episode:
+        """Replace a message's text, keys of its metadata, or its expiration date (None: none). `history` keeps the old.
+
+        Raises `NotFoundError` for an unknown id, and `InvalidInputError` where nothing is to change.
+        """
+        at = clock(now)
+        if text is None and metadata is None and expiration_date is KEEP:
+            raise InvalidInputError("nothing is to change; give text, metadata or expiration_date")
+        keys = {} if metadata is None else checked_instance(metadata, Mapping, "metadata")
+        checked_message(Message("user", "-" if text is None else text, metadata=keys), self.config.limits, at)
+        expires_at = expiration_date
+        if not (expires_at is None or isinstance(expires_at, Keep)):
+            expires_at = parse_timestamp(expires_at)
+        user = Scope(user_id).user_id
+        return self.components.editor.update(user, memory_id, text, metadata=metadata, expires_at=expires_at, at=at)
+
+    def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
+        """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
+        return bool(self.components.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
+
+    def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
+        """Bring a deleted message back; whether it was deleted."""
+        return bool(self.components.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
+
+    def delete_all(
+        self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
+    ) -> int:
+        """Hide all messages of a scope, as `delete` does; returns how many."""
+        scope = Scope(user_id, agent_id, run_id)
+        with self.components.database.read(scope.user_id) as connection:
+            rows = episodes.select_all(connection, scope, episodes.live())
+            ids = [episode.id for episode in rows]
+        return self.components.editor.delete(user_id, ids, at=clock(now))
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[UnitKind] | None = None,
+        strategy: str | None = None,
+        budget: int | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        explain: bool = False,
+        where: Callable[[Episode], bool] | None = None,
+        expired: bool = False,
+        relevant: bool = False,
+    ) -> list[Hit]:
+        """The stored units that fit the query best, best first.
+
+        Args:
+            filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
+            record: what the structured record of a unit's message must be (see `records`); units without one are left
+                out.
+            kinds: which units are searched: chunk, summary, a kind of `derived`, or of triple, atomic_fact and
+                document_summary what facts.units names; by default the configured ones.
+            top_k: how many at most; by default `retrieval.top_k`.
+            threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
+            strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
+            budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
+            as_of: search the memory as it was at that time: what was said later is not found.
+            explain: fill `Hit.parts` with each lane's score and rank.
+            where: asked of each message of the scope; only units of those for which it is true are found.
+            expired: find what has expired, too.
+            relevant: find nothing where all that is stored bears little on the query (below `retrieval.floor`).
+        """
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        checked_question(query, "the query", self.config.limits)
+        bounds = self._bounds(scope, wanted, kinds, as_of, now, record)
+        bounds = replace(bounds, expired=checked_flag(expired, "expired"), among=self._among(scope, where))
+        most = None if budget is None else checked_count(budget, "budget")
+        found = self.components.retriever.retrieve(
+            query,
+            bounds,
+            strategy=strategy,
+            top_k=self._top_k(top_k),
+            threshold=None if threshold is None else checked_number(threshold, "threshold"),
+            budget=most,
+            explain=checked_flag(explain, "explain"),
+        )
+        if checked_flag(relevant, "relevant") and not found.bears(self.config.retrieval.floor):
+            return []
+        self._recalls.note(scope.user_id, found.hits, at=clock(now))
+        return found.hits
+
+    def ask(
+        self,
+        question: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
+        top_k: int | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        follows: Answer | None = None,
+    ) -> Answer:
+        """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know.
+
+        What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
+        what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
+        """
+        from nscma_torch.answering.answered import answered
+
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        checked_question(question, "the question", self.config.limits)
+        bounds, most = self._bounds(scope, wanted, None, as_of, now, record), self._top_k(top_k)
+        at = None if as_of is None else parse_timestamp(as_of)
+        before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
+        answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
+        self._recalls.note(scope.user_id, hits, at=clock(now))
+        return answer
+
+    def as_module(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        kinds: Sequence[UnitKind] | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        scale: float = 20.0,
+    ) -> StoreModule:
+        """A live view of a user's memory as a `torch.nn.Module`: attention over the units, by vectors of the embedder.
+
+        Each call sees the store as it is then, within the bounds of a `search` with these arguments; it counts no
+        recalls. `scale` multiplies the scores before the softmax.
+        """
+        from nscma_torch.search.store_module import StoreModule
+
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        if checked_number(scale, "scale") <= 0:
+            raise InvalidInputError(f"scale is {scale!r}, it must be above 0")
+        self._bounds(scope, wanted, kinds, as_of, now)  # what is wrong with them is said here
+        if self.config.score.scaling != "none":
+            raise ConfigError(
+                "a view as a module needs scores that are linear in the question, which score.scaling 'min-max' makes "
+                "none; set it to 'none'"
+            )
+        return StoreModule(
+            lambda: self.components.searcher,
+            lambda: self._bounds(scope, wanted, kinds, as_of, now),
+            alpha=self.config.score.alpha,
+            scale=scale,
+        )
+
+    def _among(self, scope: Scope, where: Callable[[Episode], bool] | None) -> tuple[int, ...] | None:
+        if where is None:
+            return None
+        with self.components.database.read(scope.user_id) as connection:
+            return episodes.units_of_fitting(connection, scope, where)
+
+    def _top_k(self, top_k: int | None) -> int:
+        return self.config.retrieval.top_k if top_k is None else checked_count(top_k)
+
+    def _bounds(
+        self,
+        scope: Scope,
+        metadata: Mapping[str, Any],
+        kinds: Sequence[UnitKind] | None,
+        as_of: datetime | None,
+        now: datetime | None,
+        record: Mapping[str, Any] | None = None,
+    ) -> Bounds:
+        kinds = self.config.retrieval.kinds if kinds is None else checked_kinds(kinds)
+        for kind in self.config.unmade(kinds):
+            raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then `reextract`")
+        ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
+        at = clock(now) if as_of is None else parse_timestamp(as_of)
+        return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata, record=checked_record(record))
+
+    def get(
+        self, memory_id: str, *, user_id: str, now: datetime | None = None, expired: bool = False
+    ) -> Episode | None:
+        """A message by its id, or None where the user has no such one that is active and (but for `expired`) lasts."""
+        at, user = clock(now), Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            episode = episodes.find(connection, user, memory_id)
+        if episode is None or episode.status != "active":
+            return None
+        lasts = episode.expires_at is None or episode.expires_at > at
+        return episode if lasts or checked_flag(expired, "expired") else None
+
+    def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = 100,
+        now: datetime | None = None,
+        where: Callable[[Episode], bool] = lambda _: True,
+        expired: bool = False,
+    ) -> list[Episode]:
+        """Active messages of a scope in the order they came; `limit=None` for all.
+
+        `filters`, `where` and `expired` as in `search`.
+        """
+        scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
+        at = None if checked_flag(expired, "expired") else to_micros(clock(now))
+        with self.components.database.read(scope.user_id) as connection:
+            rows = episodes.select_all(connection, scope, episodes.live(at))
+            fitting = (row for row in rows if episodes.matches(row.metadata, wanted) and where(row))
+            return list(islice(fitting, checked_limit(limit)))
+
+    def records(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        record: Mapping[str, Any] | None = None,
+        limit: int | None = 100,
+        now: datetime | None = None,
+    ) -> list[MemoryRecord]:
+        """Structured records of a scope's messages, in the order in which these came (section [records]).
+
+        `record` says what one must be: `type`, `sentiment`, `resolution` (a value or a list of them), `entity` (by any
+        of its names), `importance` (the least); `limit=None` for all. What was not read, or not with [records] on, has
+        none: `reextract` makes them.
+        """
+        wanted = checked_record(record) or RecordFilter()
+        scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
+        with self.components.database.read(scope.user_id) as connection:
+            return memory_records.select_records(connection, scope, wanted, at, limit=most)
+
+    def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
+        """The structured record of a message; None where it has none, or the user has no such active message."""
+        at, user = to_micros(clock(now)), Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            return memory_records.find(connection, user, memory_id, at)
+
+    def log(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        deferred: bool | None = None,
+        limit: int | None = None,
+    ) -> list[Episode]:
+        """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
+        scope = Scope(user_id, agent_id, run_id)
+        conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
+        with self.components.database.read(scope.user_id) as connection:
+            return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
+
+    def sessions(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        limit: int | None = None,
+        now: datetime | None = None,
+    ) -> list[Session]:
+        """The conversations of a scope, the one last spoken in first."""
+        scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
+        with self.components.database.read(scope.user_id) as connection:
+            return sessions.sessions(connection, scope, at, limit=most)
+
+    def window(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        session: str | None = None,
+        turns: int | None = None,
+        now: datetime | None = None,
+    ) -> list[Episode]:
+        """Short-term memory: the messages of the last turns of a conversation, oldest first.
+
+        Of the session of that name, by default of the one last spoken in; a turn is a message with the replies to it.
+        `turns` is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
+        """
+        scope, at = Scope(user_id, agent_id, run_id), to_micros(clock(now))
+        most = self.config.controller.active_turns if turns is None else checked_count(turns, "turns")
+        name = None if session is None else checked_text(session, "the session")
+        with self.components.database.read(scope.user_id) as connection:
+            return sessions.window(connection, scope, most, at, session=name)
+
+    def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
+        """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
+        user = Scope(user_id).user_id
+        with self.components.database.read(user) as connection:
+            events = history.of_episode(connection, user, memory_id)
+        if not events:
+            raise NotFoundError(f"user {user_id!r} has no memory with id {memory_id!r}; `nscma log` lists the ids")
+        return events
+
+    def facts(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        subject: str | None = None,
+        relation: str | None = None,
+        topic: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        archived: bool = False,
+        now: datetime | None = None,
+    ) -> list[Fact]:
+        """Facts, by subject, relation and the time they began.
+
+        Args:
+            subject: whom or what they are about; "user" is who speaks without a name.
+            relation: a name of the relation file.
+            topic: what of a kind it is about ("colour" of favourite).
+            as_of: those that held in the world at this time.
+            known_at: as they were believed at this time.
+            archived: also those that hold no longer, lost a conflict, or are announced for later than `now`.
+
+        Raises:
+            InvalidInputError: an empty subject, a relation that the relation file does not have, or no time.
+        """
+        past = archived or as_of is not None or known_at is not None
+        scope, schema = Scope(user_id, agent_id), self.components.relations
+        with self.components.database.read(scope.user_id) as connection:
+            found = fact_views.selected(
+                connection,
+                scope,
+                schema,
+                subject=subject,
+                relation=relation,
+                topic=topic,
+                as_of=None if as_of is None else parse_timestamp(as_of),
+                known_at=None if known_at is None else parse_timestamp(known_at),
+                statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
+            )
+        return found if past else fact_views.holding(found, clock(now))
+
+    def timeline(
+        self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
+    ) -> list[Fact]:
+        """All that held or was said to hold of a subject and relation, oldest first, with the reason of each status."""
+        checked_text(subject, "the subject")
+        checked_text(relation, "the relation")
+        scope, schema = Scope(user_id, agent_id), self.components.relations
+        with self.components.database.read(scope.user_id) as connection:
+            return fact_views.timeline(connection, scope, schema, subject, relation, topic)
+
+    def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
+        """The sides of each contradiction that nothing has settled yet."""
+        scope, schema = Scope(user_id, agent_id), self.components.relations
+        with self.components.database.read(scope.user_id) as connection:
+            return fact_views.contradictions(connection, scope, schema)
+
+    def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
+        """What the curator decided, newest first."""
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return decisions.select_decisions(connection, scope, limit=checked_limit(limit))
+
+    def undo(self, decision_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
+        """Take a decision of the curator back. Undone in reverse order, the memory is what it was before each.
+
+        Raises:
+            NotFoundError: the user has no such decision.
+            InvalidInputError: it is undone already, or a later one rests on it (which the error names).
+        """
+        return self.components.curator.undo(Scope(user_id).user_id, decision_id, at=clock(now))
+
+    def merge(self, proposal_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
+        """Follow a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` parts them again."""
+        return self.components.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
+
+    def sleep(
+        self,
+        *,
+        user_id: str | None = None,
+        now: datetime | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> SleepReport:
+        """Catch up on what was deferred, settle disputes, forget, promote, renew summaries and the profile.
+
+        For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
+        would. Where language work fails nothing further is done, and the report and `stats` say so. `progress` hears
+        how many jobs of background work, which is nearly all of it, were run.
+        """
+        user_id = checked_user(user_id)
+        if dry_run:
+            return self.components.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
+        self._recalls.queue()
+        return self.components.sleeper.sleep(user_id, now=clock(now), progress=progress)
+
+    def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
+        """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
+        from nscma_torch.curator.feedback import take_feedback
+
+        user, useful, timed = Scope(user_id).user_id, checked_flag(helpful, "helpful"), self.config.curator.restarts
+        with self.components.database.write(user) as connection:
+            take_feedback(connection, user, memory_id, helpful=useful, at=clock(now), timed=timed)
+
+    def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
+        """What sleep has written down of the user: dated lines with the ids of their facts, then portrait and insights.
+
+        These (sections [daily] and [insights]) have the ids of the messages that they rest on. What was deleted or
+        corrected since is left out.
+        """
+        from nscma_torch.curator.profile import standing_lines
+
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            lines = standing_lines(connection, scope, self.components.relations)
+            known = [one for kind in profiles.DERIVED for one in derived_texts.of_scope(connection, scope, kind)]
+        return lines + [
+            ProfileLine(number, one.text, one.until.date(), (), one.episode_ids, one.confidence)
+            for number, one in enumerate(known, start=len(lines))
+        ]
+
+    def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
+        """The texts of a kind that sleep has derived, each with the ids of the messages and texts that it rests on.
+
+        Kinds are those of `records.DerivedKind`.
+        """
+        if kind not in get_args(DerivedKind):
+            raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return derived_texts.of_scope(connection, scope, kind)
+
+    def add_skill(
+        self,
+        name: str,
+        *,
+        trigger: str,
+        steps: Sequence[str],
+        user_id: str,
+        agent_id: str | None = None,
+        now: datetime | None = None,
+    ) -> Skill:
+        """Store how something is done: `trigger` says when it helps. A skill of the same name is replaced."""
+        return self.components.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
+
+    def find_skills(
+        self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
+    ) -> list[FoundSkill]:
+        """The skills whose trigger is most like the situation, best first."""
+        text = checked_question(situation, "the situation", self.components.config.limits)
+        return self.components.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
+
+    def skills(self, *, user_id: str, agent_id: str | None = None, archived: bool = False) -> list[Skill]:
+        """Skills in the order they were added; `archived` ones too."""
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return skills.select_skills(connection, scope, archived=checked_flag(archived, "archived"))
+
+    def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
+        """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
+        worked = checked_flag(success, "success")
+        return self.components.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
+
+    def archive_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
+        """Hide a skill from every search; `restore_skill` brings it back, `erase` deletes it for real."""
+        return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "archived", at=clock(now))
+
+    def restore_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
+        """Bring an archived skill back."""
+        return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "active", at=clock(now))
+
+    def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
+        """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
+
+        What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
+        """
+        scope = Scope(user_id, agent_id)
+        with self.components.database.read(scope.user_id) as connection:
+            return tree.tree(connection, scope.user_id, scope.agent_id)
+
+    def replay(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        gate: Mapping[str, Any] | None = None,
+        dry_run: bool = True,
+        now: datetime | None = None,
+    ) -> tuple[int, list[Redecision]]:
+        """Decide the log again under other gate settings (`gate` overrides keys of the [gate] section).
+
+        Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
+        `dry_run=False`.
+        """
+        from nscma_torch.ingest.replay import replay
+        from nscma_torch.surprise.gate import MessageGate
+
+        other = MessageGate(override(self.components.config.gate, {} if gate is None else gate))
+        scope = Scope(user_id, agent_id, run_id)
+        return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
+
+    def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
+        """Queue what was read for facts to be read again by the next `flush`; returns the number of messages.
+
+        After a change of facts.relations, facts.units or the language model: old messages then say what they would if
+        they were added now. Decisions of yours (`undo`, `merge`, `feedback`) stay.
+        """
+        scope = Scope(user_id, agent_id)
+        with self.components.database.write(scope.user_id) as connection:
+            return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
+
+    def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
+        """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
+        scope = Scope(user_id, agent_id)
+        with self.components.database.write(scope.user_id) as connection:
+            return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
+
+    def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
+        """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures.
+
+        A language engine out of reach is waited for once, 3 `llm.timeout` at most; what needs it stays queued.
+        """
+        self._recalls.queue()
+        return self.components.worker.run_pending(progress=progress)
+
+    def stats(self, *, user_id: str | None = None) -> Stats:
+        """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
+        user = checked_user(user_id)
+        with self.components.database.read(user_or_all(user)) as connection:
+            return statistics.collect(connection, self.components.database, user, self.components.process)
+
+    def retry_failed(self) -> int:
+        """Queue failed jobs again; returns how many."""
+        with self.components.database.write(ALL_USERS) as connection:
+            return jobs.retry(connection)
+
+    def digest(self, *, user_id: str | None = None) -> str:
+        """SHA-256 over the logical state: equal for two stores that were given the same input."""
+        user = checked_user(user_id)
+        with self.components.database.read(user_or_all(user)) as connection:
+            return digest.digest(connection, user)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, a sentence each; empty when every index equals its rows."""
+        from nscma_torch.maintenance import check
+
+        with self.components.database.read(ALL_USERS) as connection:
+            unsound = self.components.database.problems(connection)
+            return unsound + check.problems(connection, single=self._single_relations())
+
+    def export(self, *, user_id: str | None = None, report: Callable[[str], None] = _log.warning) -> Iterator[str]:
+        """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory.
+
+        If the file is damaged, the messages that can be read are exported, and `report` is called with a sentence about
+        each loss; by default it is logged.
+        """
+        user = checked_user(user_id)
+        with self.components.database.read(user_or_all(user)) as connection:
+            yield from transfer.export(connection, user, report)
+
+    def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
+        """Read an export, all of it or nothing; returns the number of rows.
+
+        Its users must be new to the store, and it must hold nothing that `verify` would report. What follows from
+        messages is made anew where the export is of a damaged store.
+        """
+        from nscma_torch.maintenance.reindex import reindex
+
+        stream = checked_stream(lines, "lines must be the lines of an export, such as an open file")
+        with self.components.database.write(ALL_USERS) as connection:
+            return transfer.import_(
+                connection,
+                stream,
+                single=self._single_relations(),
+                rebuild=lambda connection, user: reindex(connection, self.components.indexer, user),
+                progress=progress,
+            )
+
+    def _single_relations(self) -> list[str]:
+        """The relations that hold one object at a time: none where a model decides, which may keep two of any."""
+        relations = {} if self.config.curator.rule == "model" else self.components.relations.relations
+        return [name for name, relation in relations.items() if relation.cardinality == "one"]
+
+    def erase(self, *, user_id: str, memory_id: str | None = None, skill_id: str | None = None) -> EraseReceipt:
+        """Delete a user, one message or one skill for real, and search the files for what went.
+
+        There is no way back.
+        """
+        user, eraser = Scope(user_id).user_id, self.components.eraser
+        checked_instance("" if memory_id is None else memory_id, str, "memory_id")
+        checked_instance("" if skill_id is None else skill_id, str, "skill_id")
+        if memory_id is not None and skill_id is not None:
+            raise InvalidInputError("give memory_id or skill_id, not both; one call erases one of them")
+        self.components.forget(user)
+        try:
+            if skill_id is not None:
+                return eraser.skill(user, skill_id)
+            self._recalls.forget(user, memory_id)
+            return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
+        finally:
+            self.components.forget(user)  # what a search has read meanwhile
+
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Replace all vectors by those of the configured embedder; returns their number."""
+        from nscma_torch.maintenance.reembed import reembed
+
+        return reembed(self.components.database, self.components.new_embedder, progress)
+
+    def reset(self) -> None:
+        """Erase every user of the store. There is no way back."""
+        with self.components.database.read(ALL_USERS) as connection:
+            everyone = statistics.users_of(connection)
+        for user_id in everyone:
+            self.erase(user_id=user_id)
+        self.components.eraser.finish()
+
+    def close(self) -> None:
+        """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
+
+        A background worker of this memory finishes the batch that it is at. Whatever asks for the store afterwards
+        raises StoreClosedError; a `flush` that is at work in another thread ends as it would have. To close again does
+        nothing more.
+        """
+        if self._closed:
+            return
+        try:
+            if self._end_background is not None:
+                self._end_background()
+            self._recalls.queue()
+        finally:
+            self._closed = True
+            self._components.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,146 @@
+"""Configurations read from TOML, and the file of all defaults written."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from nscma_torch.core.config.section import Section
+from nscma_torch.core.config.sections import Config
+from nscma_torch.core.errors import ConfigError
+
+SectionT = TypeVar("SectionT", bound=Section)
+
+
+def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
+    """Configuration from a TOML file, by the name of a shipped one, from a mapping of its sections, or the defaults.
+
+    A name is that of a file of `configs/` without its ending: "cpu", "papers/cam". What lies at a path of that name
+    comes first.
+
+    Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
+    """
+    if source is None:
+        return Config()
+    if isinstance(source, Mapping):
+        return _validated(Config, source, "the configuration")
+    if not isinstance(source, str | Path):
+        raise ConfigError(f"a configuration is a path or a mapping of sections, got {type(source).__name__}")
+    return _validated(Config, read_toml(_shipped(source) or source), str(source))
+
+
+def shipped() -> dict[str, Traversable]:
+    """The configurations that come with the package, by name."""
+    folder = resources.files("nscma_torch.configs")
+    papers = folder / "papers"
+    files = {path.name: path for path in folder.iterdir() if path.name != "relations.toml"}
+    files |= {f"papers/{path.name}": path for path in (papers.iterdir() if papers.is_dir() else ())}
+    return {name.removesuffix(".toml"): path for name, path in sorted(files.items()) if name.endswith(".toml")}
+
+
+def _shipped(source: str | Path) -> Traversable | None:
+    """The shipped configuration of a name, where no file has that name; `ConfigError` for a name that is like one."""
+    name = Path(source).as_posix()
+    if Path(source).suffix or Path(source).exists():
+        return None
+    known = shipped()
+    if name in known:
+        return known[name]
+    (near,) = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    raise ConfigError(f"there is no file {name}, and no configuration of that name; did you mean {near!r}?")
+
+
+def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
+    """The tables of a TOML file. Raises `ConfigError` for a file that is missing or does not parse."""
+    file = Path(path) if isinstance(path, str) else path
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def override(section: SectionT, values: Mapping[str, Any], *, where: str = "the override") -> SectionT:
+    """The section with some keys changed, those of sections inside it too, checked as if read from a file.
+
+    Raises `ConfigError` for an unknown key or a bad value, beginning with `where`.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} must map keys to values, got {type(values).__name__}")
+    merged = section.model_dump()
+    for key, value in values.items():
+        inner = isinstance(merged.get(key), dict) and isinstance(value, Mapping)
+        merged[key] = {**merged[key], **value} if inner else value
+    return _validated(type(section), merged, where)
+
+
+def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> SectionT:
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_explained(model, error)}") from error
+
+
+def _explained(model: type[Section], error: ValidationError) -> str:
+    """The first problem in words, with the nearest known key for an unknown one."""
+    problem = error.errors()[0]
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":  # of keys, or of sections, that do not go together
+        said = problem["msg"].removeprefix("Value error, ")
+        return f"{name}: {said}" if name else said
+    *parents, key = (str(part) for part in problem["loc"])
+    if problem["type"] != "extra_forbidden":
+        return f"{name}: {problem['msg']}, got {problem['input']!r}"
+    known = _keys_at(model, parents)
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return f"unknown key {name!r}; did you mean {'.'.join([*parents, *close])!r}?"
+
+
+def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
+    for parent in parents:
+        inner = model.model_fields[parent].annotation
+        assert isinstance(inner, type) and issubclass(inner, Section)
+        model = inner
+    return list(model.model_fields)
+
+
+def default_toml() -> str:
+    """`configs/default.toml`: every key with its default, under its description."""
+    head = (
+        "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n"
+        "# Made from nscma_torch/core/config/sections.py by nscma_torch.core.config.default_toml();\n"
+        "# a test compares the two.\n\n"
+    )
+    return head + "\n".join(_section_lines(Config(), ""))
+
+
+def _section_lines(section: Section, name: str) -> list[str]:
+    """Lines of a section: its keys first, then the sections inside it."""
+    fields = type(section).model_fields
+    inner = {key for key in fields if isinstance(getattr(section, key), Section)}
+    lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []
+    for key, field in fields.items():
+        if key not in inner:
+            lines += [f"# {field.description}", f"{key} = {_toml(getattr(section, key))}"]
+    lines.append("")
+    for key in fields:
+        if key in inner:
+            lines += _section_lines(getattr(section, key), f"{name}.{key}" if name else key)
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

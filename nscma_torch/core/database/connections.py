@@ -1,0 +1,196 @@
+"""Connections to store files, counted in this process, so that SQLite's locks are neither dropped nor inherited.
+
+POSIX locks belong to a process and a file: closing any descriptor of the file drops them all. SQLite defers its own
+closes for that reason; a plain `open` does not. So nothing here, or elsewhere in the library, opens the database, its
+-wal or its -shm but SQLite itself. What a forked child inherits holds no lock in the child: idle connections are closed
+before a fork, and a store with a busy one is refused in the child. See README.md in this folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from nscma_torch.core.errors import StoreAccessError
+
+Identity = tuple[int, int]  # device, inode
+
+
+class _Pool(Protocol):
+    def close(self) -> None: ...
+    def forget_inherited(self) -> None: ...
+
+
+class _Connection(sqlite3.Connection):
+    """Counts as open until SQLite has closed it; in a forked child, one that was inherited does nothing at all."""
+
+    file: _OpenFile | None = None
+    inherited = False
+
+    def cursor(self, *arguments: Any, **named: Any) -> Any:
+        self._refuse_inherited()
+        return super().cursor(*arguments, **named)
+
+    def commit(self) -> None:
+        self._refuse_inherited()
+        super().commit()
+
+    def rollback(self) -> None:
+        if not self.inherited:
+            super().rollback()
+
+    def close(self) -> None:
+        if self.inherited or self.file is None:
+            return
+        with _lock:
+            super().close()
+            self.file.closed(self)
+            self.file = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _refuse_inherited(self) -> None:
+        if self.inherited:
+            raise StoreAccessError("this process was forked in the middle of a transaction, which is its parent's")
+
+
+@dataclass(eq=False)
+class _OpenFile:
+    """A store file that this process has connections to, and the -wal file that they write."""
+
+    identity: Identity
+    connections: WeakSet[_Connection] = field(default_factory=WeakSet)
+    open: int = 0  # counted apart: the garbage collector clears weak references before connections are closed
+    wal: Identity | None = None
+
+    def closed(self, connection: _Connection) -> None:
+        self.wal = None  # SQLite removes it with the last connection that has read
+        self.connections.discard(connection)
+        self.open -= 1
+        if not self.open:
+            del _files[self.identity]
+
+
+_lock = threading.RLock()  # held while a file is made, a connection opened or closed, and across a fork
+_files: dict[Identity, _OpenFile] = {}
+_pools: WeakSet[Any] = WeakSet()
+_inherited: set[Identity] = set()
+
+
+def identity(path: Path | str) -> Identity | None:
+    """Device and inode of a file; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreAccessError(f"{path} cannot be reached: {error.strerror}") from error
+    return found.st_dev, found.st_ino
+
+
+def created(path: Path) -> Identity:
+    """The file; an empty one, which only its owner can read whatever the umask, is made where there is none.
+
+    Its descriptor is closed before a thread of this process can open a connection to it.
+    """
+    while True:
+        found = identity(path)
+        if found is not None:
+            return found
+        with _lock:
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise StoreAccessError(f"{path} cannot be made: {error.strerror}; check its folder") from error
+            try:
+                if os.name == "posix":
+                    os.fchmod(descriptor, 0o600)
+            finally:
+                os.close(descriptor)
+
+
+def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connection:
+    """Open a connection to the file that `path` named before; further arguments are those of `sqlite3.connect`.
+
+    Raises StoreAccessError where it names another file now; and in a forked child whose parent was using the file at
+    the moment of the fork: SQLite in the child counts locks as held that only the parent holds.
+    """
+    with _lock:
+        _check_named(path, opened)
+        if opened in _inherited:
+            raise StoreAccessError(
+                f"{path} was being read or written when this process was forked, and SQLite cannot be used "
+                "across that; start processes with the method 'spawn', or fork while the store is not at work"
+            )
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, factory=_Connection, **arguments)
+        file = _files.setdefault(opened, _OpenFile(opened))
+        file.connections.add(connection)
+        file.open += 1
+        connection.file = file
+        return connection
+
+
+def check_in_place(path: Path, opened: Identity) -> None:
+    """Raise StoreAccessError where the store or its -wal file is not the one that the connections write to.
+
+    Call it inside a write transaction, and again after its commit: what went into a removed file is not kept.
+    """
+    _check_named(path, opened)
+    file = _files.get(opened)
+    if file is None:
+        return
+    wal = identity(f"{path}-wal")
+    if file.wal is None:
+        file.wal = wal
+    elif file.wal != wal:
+        raise StoreAccessError(
+            f"{path}-wal was removed while this process had it open, and what is written now would be lost: end this "
+            "process and start it again. Probably code of this process has opened or copied the store's files, which "
+            "drops SQLite's locks; use `nscma export`, or copy from another process"
+        )
+
+
+def _check_named(path: Path, opened: Identity) -> None:
+    if identity(path) != opened:
+        raise StoreAccessError(f"{path} was moved, removed or replaced while it was open; open the store anew")
+
+
+def watch(pool: _Pool) -> None:
+    """Have a pool of connections closed before each fork, and begun anew in the child."""
+    _pools.add(pool)
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    for pool in list(_pools):
+        pool.close()
+
+
+def _after_fork_in_parent() -> None:
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()
+    for file in _files.values():
+        _inherited.add(file.identity)
+        for connection in list(file.connections):
+            connection.inherited = True
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))  # its memory is never freed, so never closed
+    _files.clear()
+    for pool in list(_pools):
+        pool.forget_inherited()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

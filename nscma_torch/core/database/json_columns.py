@@ -1,0 +1,22 @@
+"""JSON in columns of text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nscma_torch.core.errors import StoreFormatError
+
+
+def decoded(text: str, kind: type = dict) -> Any:
+    """The object (or with `list` the list) in a column's text; `StoreFormatError` if the text is damaged."""
+    try:
+        value = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        value = None
+    if not isinstance(value, kind):
+        raise StoreFormatError(
+            f"the store is damaged: a column holds {str(text)[:40]!r} in place of JSON; restore a copy, or export what "
+            "can be read with `nscma export`"
+        )
+    return value

@@ -1,0 +1,22 @@
+"""Opens a store by its address: the path of a SQLite file, or postgresql://…"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nscma_torch.core.config import Store
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.database.sqlite_database import SqliteDatabase
+from nscma_torch.core.database.store_path import is_postgres
+
+
+def open_database(store: str | Path, settings: Store) -> Database:
+    """The store at an address; made when it is not there. Raises what its kind raises.
+
+    `settings`: of these, `max_pages` bounds a file alone.
+    """
+    if is_postgres(store):
+        from nscma_torch.core.database.postgres_database import PostgresDatabase
+
+        return PostgresDatabase(str(store), busy_timeout=settings.busy_timeout)
+    return SqliteDatabase(store, busy_timeout=settings.busy_timeout, max_pages=settings.max_pages)

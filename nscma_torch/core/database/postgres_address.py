@@ -1,0 +1,47 @@
+"""Addresses of stores in PostgreSQL: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from nscma_torch.core.errors import StoreAccessError
+
+_SCHEMA = "nscma"  # of an address that names none
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class PostgresAddress(NamedTuple):
+    """Where a store is: a database, and the schema in it that holds the store's tables."""
+
+    url: URL
+    schema: str
+
+    @property
+    def name(self) -> str:
+        """As it is shown: without the password."""
+        shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+        return f"{shown}?schema={self.schema}"
+
+
+def parse(store: str) -> PostgresAddress:
+    """An address taken apart. Every parameter but `schema` goes to libpq (`sslmode`, `options`, `connect_timeout`…).
+
+    Raises StoreAccessError where it is no address, or names a schema that needs quotes.
+    """
+    try:
+        url = make_url(re.sub("^postgres:", "postgresql:", store))
+    except (ArgumentError, ValueError) as error:
+        raise StoreAccessError(
+            "the address of the store is none; write postgresql://USER@HOST:PORT/DATABASE"
+        ) from error
+    query = dict(url.query)
+    schema = query.pop("schema", _SCHEMA)
+    if not isinstance(schema, str) or not _NAME.fullmatch(schema) or schema.startswith("pg_"):
+        raise StoreAccessError(
+            f"{schema!r} cannot be the schema of a store; take small letters, digits and _, beginning with a letter"
+        )
+    return PostgresAddress(url.set(drivername="postgresql+psycopg", query=query), schema)

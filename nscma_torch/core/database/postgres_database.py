@@ -1,0 +1,204 @@
+"""A store in a schema of a PostgreSQL database, with pgvector.
+
+One writer for each user: a transaction that writes rows of a user holds the advisory lock of that user, and shares that
+of all users, which one that writes the rows of all of them holds alone. Row-level security shows a transaction the rows
+of its user and no others (`postgres_schema`); it needs a role that is neither superuser nor BYPASSRLS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, text
+
+from nscma_torch.core.database import connections, postgres_schema
+from nscma_torch.core.database import postgres_vectors as vector_index
+from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
+from nscma_torch.core.database.postgres_address import parse
+from nscma_torch.core.database.tables import all_tables
+from nscma_torch.core.database.turn_queue import WRITERS, turn_of
+from nscma_torch.core.errors import (
+    EncodingError,
+    NotFoundError,
+    NscmaError,
+    StoreAccessError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+)
+from nscma_torch.core.extras import require
+
+_SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_WHOSE = text(
+    "SELECT set_config('nscma.user_id', :user_id, true), set_config('nscma.all_users', :all_users, true), "
+    "set_config('lock_timeout', :wait, true)"
+)
+_LOCK_USER = text("SELECT pg_advisory_xact_lock_shared(:everybody), pg_advisory_xact_lock(:key)")
+_LOCK = text("SELECT pg_advisory_xact_lock(:key)")
+_DIMENSION = text("SELECT vector_dims(vector) FROM vectors LIMIT 1")
+_BUSY = {"55P03", "40P01", "40001"}  # lock not available, deadlock, serialization failure
+_FULL = {"53100", "53200", "53300"}  # disk, memory, connections
+
+
+class PostgresDatabase(Database):
+    """One schema of a database.
+
+    Args:
+        address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` where several stores share it. The
+            schema and its tables are made where they are missing and the role may make them.
+        busy_timeout: seconds to wait for another process's write to the same rows. Threads of this process wait for
+            their turn as long as it takes, and take no connection before.
+
+    Raises:
+        StoreAccessError: the server cannot be reached, or refuses the role; or psycopg is not installed.
+        StoreFormatError: the schema holds tables that are not ours.
+        StoreVersionError: a newer version of the library made it, or one too old to upgrade from.
+    """
+
+    def __init__(self, address: str, *, busy_timeout: float) -> None:
+        require("psycopg", extra="postgres", purpose="a store in PostgreSQL")
+        self._address = parse(address)
+        self.name = self._address.name
+        self._busy_timeout = busy_timeout
+        own = f"-c search_path={self._address.schema},public"
+        options = " ".join(filter(None, (self._address.url.query.get("options"), own)))  # type: ignore[arg-type]
+        self._engine = create_engine(
+            self._address.url,
+            connect_args={"options": options},
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=24,
+            pool_timeout=busy_timeout,
+        )
+        event.listen(self._engine, "connect", _configure)
+        connections.watch(self)
+        try:
+            with self._translated(), self._engine.begin() as connection:
+                connection.execute(_LOCK, {"key": self._key("schema")})
+                postgres_schema.prepare(connection, self._address.schema, self.name)
+        except NscmaError:
+            self.close()
+            raise
+
+    @contextmanager
+    def read(self, whose: Whose) -> Iterator[Connection]:
+        """As `Database.read`."""
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            connection.exec_driver_sql(_SNAPSHOT)
+            connection.execute(_WHOSE, self._settings(whose, self._busy_timeout))
+            yield connection
+
+    @contextmanager
+    def write(self, whose: Whose, *, wait: float | None = None) -> Iterator[Connection]:
+        """As `Database.write`."""
+        with (
+            nullcontext(wait)
+            if whose is ONE_BY_ONE
+            else turn_of(WRITERS.of((self.name, whose)), self.name, wait) as left,
+            self._translated(),
+            self._engine.connect() as connection,
+            connection.begin(),
+        ):
+            seconds = self._busy_timeout if left is None else min(left, self._busy_timeout)
+            connection.execute(_WHOSE, self._settings(whose, seconds))
+            if isinstance(whose, str):
+                keys = {"everybody": self._key("all users"), "key": self._key(f"user {whose}")}
+                connection.execute(_LOCK_USER, keys)
+            elif whose is not ONE_BY_ONE:
+                connection.execute(_LOCK, {"key": self._key(whose.value)})
+            yield connection
+
+    def _settings(self, whose: Whose, wait: float) -> Mapping[str, str]:
+        return {
+            "user_id": whose if isinstance(whose, str) else "",
+            "all_users": "on" if whose in (ALL_USERS, ONE_BY_ONE) else "off",
+            "wait": f"{max(1, int(wait * 1000))}ms",
+        }
+
+    def _key(self, what: str) -> int:
+        """The number of an advisory lock of this store: locks belong to the whole database."""
+        digest = hashlib.sha256(f"{self._address.schema}\0{what}".encode("utf-8", "surrogatepass")).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+    def rewrite(self) -> None:
+        """Vacuum the store's tables: deleted rows go from the pages that other rows do not keep.
+
+        Copies in the write-ahead log, on replicas and in backups stay for as long as these are kept.
+        """
+        with self._translated(), self._engine.connect() as connection:
+            free = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for name in all_tables().tables:
+                free.exec_driver_sql(f'VACUUM "{name}"')
+
+    def index_vectors(self, *, memory: str | None = None) -> bool:
+        """Make the index that large users are searched by, in the dimension of the store's vectors; see `vector_index`.
+
+        Whether it was made: False where it was there. Writers go on meanwhile.
+        Raises NotFoundError where the store has no vector yet, StoreAccessError where the role does not own the tables.
+        """
+        with self.read(ALL_USERS) as connection:
+            dimension = connection.execute(_DIMENSION).scalar()
+        if dimension is None:
+            raise NotFoundError(f"{self.name} holds no vectors yet; add messages, then make the index")
+        with self._translated(), self._engine.connect() as connection:
+            free = connection.execution_options(isolation_level="AUTOCOMMIT")
+            try:
+                return vector_index.build(free, int(dimension), memory)
+            finally:
+                connection.invalidate()  # with what was set for it alone
+
+    def files(self) -> tuple[Path, ...]:
+        """None: the server's files are its own."""
+        return ()
+
+    def size(self) -> int:
+        """Bytes of the store's tables and indexes."""
+        with self.read(NO_USER) as connection:
+            return int(connection.execute(postgres_schema.SIZE, {"schema": self._address.schema}).scalar_one())
+
+    def problems(self, connection: Connection) -> list[str]:  # noqa: ARG002 - foreign keys and indexes are its own to keep
+        """None: PostgreSQL keeps foreign keys and indexes itself."""
+        return []
+
+    def exposures(self) -> list[str]:
+        """That row-level security does not hold for the role of these connections."""
+        with self.read(NO_USER) as connection:
+            role, isolated = connection.execute(postgres_schema.ISOLATED_ROLE).one()
+        if isolated:
+            return []
+        return [
+            f"the role {role} is a superuser or has BYPASSRLS, which lifts row-level security: make another role, "
+            "`nscma grant` it the store, and connect as that one"
+        ]
+
+    def _explained(self, error: BaseException | None) -> NscmaError:
+        """The one clear error for what PostgreSQL said."""
+        code = getattr(error, "sqlstate", None) or ""
+        said = getattr(getattr(error, "diag", None), "message_primary", None) or ("" if code else str(error))
+        # what the server adds to it in DETAIL may quote a row
+        if code in _BUSY:
+            return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
+        if code in _FULL:
+            return StoreFullError(f"{self.name} has no room left ({said}); nothing was written")
+        if code == "42501":
+            return StoreAccessError(f"the role may not do that in {self.name}: {said}; see `nscma grant`")
+        if code in {"0A000", "58P01"} and "vector" in said:
+            return StoreAccessError(f"the server of {self.name} has no pgvector; install it there")
+        if code == "22021" or "NUL" in said:
+            return EncodingError("a text holds the character NUL, which PostgreSQL cannot store; leave it out")
+        if not code or code[:2] in {"08", "28", "3D", "57"}:
+            return StoreAccessError(
+                f"{self.name} cannot be reached: {said}; what was not acknowledged may not be stored"
+            )
+        if code[:2] == "42":
+            return StoreFormatError(f"{self.name} is not a store as this version makes it: {said}")
+        return StoreError(f"{self.name}: {said}")
+
+
+def _configure(driver: Any, _record: Any) -> None:
+    driver.prepare_threshold = 2  # statements of every message are parsed and planned once in each connection

@@ -1,0 +1,35 @@
+"""The bytes of a store's files as another process reads them.
+
+Closing a descriptor drops all POSIX locks of the process that closes it, so this process reads nothing itself.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from nscma_torch.core.errors import StoreAccessError
+
+_BLOCK = 1 << 22  # bytes
+_COPY = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb', 0), sys.stdout.buffer.raw)"
+
+
+def blocks(path: Path, overlap: int = 0) -> Iterator[bytes]:
+    """The file in blocks of 4 MiB, each led by the last `overlap` bytes of the one before.
+
+    Raises StoreAccessError where no process can be started or the file cannot be read.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _COPY, str(path)]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            before = b""
+            while block := child.stdout.read(_BLOCK):
+                yield before + block
+                before = (before + block)[-overlap:] if overlap else b""
+    except OSError as error:
+        raise StoreAccessError(f"no process could be started to read {path}: {error}") from error
+    if child.returncode:
+        raise StoreAccessError(f"{path} could not be read by another process; see its message above")

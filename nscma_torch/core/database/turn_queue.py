@@ -1,0 +1,106 @@
+"""First come, first served among the threads of this process: a lock that hands itself to whoever waits longest."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+from weakref import WeakSet, WeakValueDictionary
+
+from nscma_torch.core.errors import StoreBusyError
+
+
+class _Waiter(NamedTuple):
+    thread: int
+    turn: threading.Event
+
+
+class TurnQueue:
+    """A lock whose waiting threads get it in the order in which they asked; `threading.Lock` promises no order."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[_Waiter] = deque()
+        self._holder: int | None = None  # a thread
+
+    def acquire(self, seconds: float | None = None) -> bool:
+        """Wait for the turn, at most `seconds`; False if it did not come."""
+        own = _Waiter(threading.get_ident(), threading.Event())
+        with self._lock:
+            if self._holder is None:
+                self._holder = own.thread
+                return True
+            assert seconds is not None or self._holder != own.thread, "a thread would wait for itself"
+            self._waiting.append(own)
+        if own.turn.wait(seconds):
+            return True
+        with self._lock:
+            if own.turn.is_set():
+                return True
+            self._waiting.remove(own)
+        return False
+
+    def release(self) -> None:
+        """Hand the turn to the thread that has waited longest."""
+        with self._lock:
+            self._holder = None
+            if self._waiting:
+                first = self._waiting.popleft()
+                self._holder = first.thread
+                first.turn.set()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class TurnQueues:
+    """One `TurnQueue` per key, for as long as somebody uses it. A forked child starts with none."""
+
+    def __init__(self) -> None:
+        self.forget()
+        _every.add(self)
+
+    def of(self, key: Hashable) -> TurnQueue:
+        """The queue of a key; keep it until its turn is released."""
+        with self._lock:
+            return self._queues.setdefault(key, TurnQueue())
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._lock = threading.Lock()
+        self._queues: WeakValueDictionary[Hashable, TurnQueue] = WeakValueDictionary()
+
+
+@contextmanager
+def turn_of(queue: TurnQueue, name: str, wait: float | None = None) -> Iterator[float | None]:
+    """Keep other threads of this process from writing to the store `name`; gives what is left of the seconds to wait.
+
+    Raises StoreBusyError if the turn does not come within `wait` seconds.
+    """
+    began = time.monotonic()
+    if not queue.acquire(wait):
+        raise StoreBusyError(f"another thread of this process still writes to {name}; try again")
+    try:
+        yield None if wait is None else max(wait - (time.monotonic() - began), 0.0)
+    finally:
+        queue.release()
+
+
+_every: WeakSet[TurnQueues] = WeakSet()
+WRITERS = TurnQueues()  # by store: the threads of this process that write to it
+
+
+def _after_fork_in_child() -> None:
+    for queues in list(_every):
+        queues.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

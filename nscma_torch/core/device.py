@@ -1,0 +1,20 @@
+"""The device that a configuration names."""
+
+from __future__ import annotations
+
+import torch
+
+from nscma_torch.core.errors import ConfigError
+
+
+def torch_device(name: str) -> torch.device:
+    """The device of a configuration: 'auto' is CUDA where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(f"device {name!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
+    return device

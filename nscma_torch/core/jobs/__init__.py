@@ -1,0 +1,1 @@
+"""The queue of background work: jobs, leases and the worker that runs them."""

@@ -1,0 +1,50 @@
+"""Which users one of several background workers takes on: those that belong to it, so that what it keeps of them stays
+warm, and those that have waited for their own worker in vain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from nscma_torch.core.jobs.rendezvous import worker_of
+
+_PATIENCE = 5.0  # seconds that a user waits for the worker that it belongs to
+
+
+class UserShare:
+    """The part of one worker.
+
+    Args:
+        owner: the worker.
+        living: the workers that are alive, this one among them.
+        most: users that it takes on at once where there are others: what it holds, no other can help with.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        living: Callable[[], Collection[str]],
+        *,
+        most: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._owner = owner
+        self._living = living
+        self._most = most
+        self._clock = clock
+        self._since: dict[str, float] = {}  # when a user whom nobody works for was first seen
+
+    def chosen(self, free: Sequence[str], *, held: int = 0) -> Sequence[str]:
+        """Those of the users whom nobody works for that it should take now, in their order; alone it takes all.
+
+        `held`: how many it has already.
+        """
+        workers = {*self._living(), self._owner}
+        now = self._clock()
+        self._since = {user_id: self._since.get(user_id, now) for user_id in free}
+        if len(workers) == 1:
+            return free
+        late = [user_id for user_id in free if now - self._since[user_id] >= _PATIENCE]
+        own = [user_id for user_id in free if worker_of(user_id, workers) == self._owner]
+        return list(dict.fromkeys([*own, *late]))[: max(0, self._most - held)]

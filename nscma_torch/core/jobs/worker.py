@@ -1,0 +1,470 @@
+"""Runs the background jobs of a store: each user's by one worker at a time, batches in the order of what was said,
+failures kept and visible.
+
+A worker leases the users whose jobs wait and nobody else runs, all of them unless it is told otherwise (`user_shares`),
+and works off their queues together. What becomes of a user depends on that user's jobs alone, so that it is the same
+for any number of workers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE, Database, user_or_all
+from nscma_torch.core.errors import EngineUnavailableError, NscmaError, StoreBusyError, StoreFullError
+from nscma_torch.core.jobs import jobs, leases, recall_queue, worker_health
+from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.core.jobs.leases import JOBS
+from nscma_torch.core.jobs.user_shares import UserShare
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
+
+    `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
+    one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
+    earlier stage is queued. `language`: it asks the language tasks, which may be out of reach. `cut`: results depend on
+    where batches are cut, so beside an application only whole ones are run.
+
+    `gather` comes before `run`, with the batch and with what tells the next batch of each lane that waits: what these
+    have in common can be computed together. It commits nothing.
+    """
+
+    run: Callable[[Sequence[Job]], None]
+    batch_size: int
+    separable: bool = True
+    stage: int = 0
+    language: bool = False
+    cut: bool = False
+    gather: Callable[[Sequence[Job], Callable[[], Sequence[Sequence[Job]]]], None] | None = None
+
+
+class _Circuit:
+    """Whether the language engine is still asked in one run of the worker: a circuit breaker.
+
+    Each request is sent several times before it fails for good, so a first batch without any answer ends the asking. An
+    engine that has answered in this run is only given up after more such batches in a row than one job has attempts:
+    one message that it chokes on is no outage.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler], max_attempts: int) -> None:
+        self._language = frozenset(kind for kind, handler in handlers.items() if handler.language)
+        self._most = max_attempts
+        self._answered = False
+        self._silent = 0
+
+    def note(self, kind: str, error: Exception | None) -> None:
+        """Take note of how a batch of this kind ended."""
+        if kind not in self._language:
+            return
+        if isinstance(error, EngineUnavailableError) and not error.answered:
+            self._silent += 1
+        else:
+            self._answered, self._silent = True, 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether the engine is not asked any more."""
+        return self._silent > (self._most if self._answered else 0)
+
+    def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Those of these kinds that are still worked on."""
+        return {kind: size for kind, size in sizes.items() if not (self.broken and kind in self._language)}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run of the worker takes on.
+
+    `sizes`: the kinds of jobs, with the most of a batch; `user_id`: of this user alone, `users`: of these alone,
+    `share`: of those that it chooses. Before each batch `goes_on` is asked, after it `progress` is told the number of
+    its jobs. `lasting`: beside an application, where an outage costs no job an attempt. `up_to`: on episodes up to this
+    row number; `whole`: of kinds that are `cut` only whole batches. `held`: the users that it has leased.
+    """
+
+    circuit: _Circuit
+    sizes: Mapping[str, int]
+    user_id: str | None = None
+    users: Collection[str] | None = None
+    share: UserShare | None = None
+    goes_on: Callable[[], bool] = lambda: True
+    progress: Callable[[int], None] = lambda _: None
+    lasting: bool = False
+    up_to: int | None = None
+    whole: bool = False
+    held: set[str] = field(default_factory=set)
+
+
+_POLL = 0.05  # seconds
+_LOOK = 2.0  # seconds of work after which it looks for more users
+
+
+class Worker:
+    """Works off the queue.
+
+    Args:
+        handlers: what works on each kind of job.
+        recall_kind: the kind of job by which a recalled, not yet encoded episode is queued.
+        max_attempts: failures after which a job is left as failed.
+        lease_seconds: how long after its last sign of life another worker may take over its users.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[str, Handler],
+        *,
+        recall_kind: str,
+        max_attempts: int,
+        lease_seconds: float,
+    ) -> None:
+        self._database = database
+        self._handlers = handlers
+        self._sizes = {kind: handler.batch_size for kind, handler in handlers.items()}
+        self._uncut = frozenset(kind for kind, handler in handlers.items() if not handler.cut)
+        self._alone = frozenset(kind for kind, handler in handlers.items() if handler.separable)
+        self._stages = {kind: handler.stage for kind, handler in handlers.items()}
+        self._working = threading.Lock()
+        self._recall_kind = recall_kind
+        self._max_attempts = max_attempts
+        self._lease_seconds = lease_seconds
+        self._number = leases.new_number()
+        self._renewed = self._looked = 0.0  # time.monotonic() of the last time
+
+    def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
+        """Count the recalls, then run jobs until none is queued; returns how many were run.
+
+        Waits for users whose jobs another worker runs, at most `timeout` seconds (`StoreBusyError`). A job that fails
+        is recorded with its error and tried again until `max_attempts`. Where the language engine is out of reach it is
+        not asked again in this run (`_Circuit`): the jobs that need it stay queued, those that asked with an attempt
+        less.
+        """
+        done, give_up = 0, time.monotonic() + timeout
+
+        def count(jobs_run: int) -> None:
+            nonlocal done
+            done += jobs_run
+            if progress is not None:
+                progress(done)
+
+        run = _Run(self._circuit(), self._sizes, progress=count)
+        with self._working:  # a lease keeps other processes out, not other threads
+            while self._pending(run.circuit.closed(run.sizes)):
+                if self._leased(run) is None:
+                    if time.monotonic() > give_up:
+                        raise StoreBusyError(
+                            f"another worker has held users whose jobs wait for {timeout:.0f} s; try again later"
+                        )
+                    time.sleep(_POLL)
+        return done
+
+    def read(self, goes_on: Callable[[], bool], *, share: UserShare | None = None) -> bool:
+        """Count the recalls and run all jobs whose batches may be cut anywhere: what makes facts, no integration.
+
+        For a worker beside an application; so is `consolidate`. It ends when `goes_on`, asked before each batch, says
+        so, and where other workers have all that waits. An engine out of reach costs no job an attempt.
+
+        Args:
+            share: chooses the users; by default all that nobody else has.
+
+        Returns:
+            False where it should rest: an engine is out of reach, or a fault of the program's made a batch fail.
+        """
+        sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
+        run = _Run(self._circuit(), sizes, goes_on=goes_on, lasting=True, share=share)
+        while goes_on() and self._pending(sizes):
+            with self._working:
+                sound = self._leased(run)
+            if not sound:
+                return sound is None
+        return True
+
+    def consolidate(
+        self, goes_on: Callable[[], bool], *, up_to: int, whole: bool, users: Collection[str] | None = None
+    ) -> bool:
+        """Run the jobs of these users, or of all, on episodes up to a row number; returns what `read` does.
+
+        With `whole`, of jobs that depend on how batches are cut, only whole batches: they are the same whenever this is
+        called, if all episodes up to `up_to` that are to be read have been queued for it. Users whose jobs another
+        worker runs are waited for.
+        """
+        with self._database.read(ALL_USERS) as connection:
+            waiting = set(connection.execute(jobs.users_waiting(self._sizes, up_to=up_to)).scalars())
+        left = waiting if users is None else waiting & set(users)
+        circuit = self._circuit()
+        while left and goes_on():
+            run = _Run(circuit, self._sizes, users=left, goes_on=goes_on, lasting=True, up_to=up_to, whole=whole)
+            with self._working:
+                sound = self._leased(run)
+            if sound is None:
+                time.sleep(_POLL)
+            elif not sound:
+                return False
+            left = left - run.held
+        return True
+
+    def settle(self, user_id: str, kinds: Collection[str], *, seconds: float, works: bool = True) -> None:
+        """Have one user's jobs of these kinds run until none is queued, or for `seconds`.
+
+        Where another worker is at work, in this process or another, it is asked to take them first. A batch that has
+        begun is finished. Recalls are left to others, and with `works` False so are the jobs.
+
+        Raises:
+            StoreError: the store cannot be written, or another process was writing all the time.
+        """
+        until = time.monotonic() + seconds
+        sizes = {kind: self._sizes[kind] for kind in kinds}
+        run = _Run(self._circuit(), sizes, user_id, goes_on=lambda: time.monotonic() < until)
+        asked = False
+        try:
+            while self._queued(user_id, run.circuit.closed(sizes)) and (left := until - time.monotonic()) > 0:
+                if works and self._working.acquire(blocking=False):
+                    try:
+                        if self._leased(run, wait=left) is not None:
+                            continue
+                    finally:
+                        self._working.release()
+                if not asked:
+                    self._ask_for(user_id, left)
+                    asked = True
+                time.sleep(min(_POLL, left))
+        finally:
+            if asked:  # and where the store is busy it expires
+                with suppress(StoreBusyError), self._database.write(user_id, wait=_POLL) as connection:
+                    leases.asked(connection, user_id, self._owner)
+
+    def _ask_for(self, user_id: str, seconds: float) -> None:
+        with self._database.write(user_id, wait=seconds) as connection:
+            until = leases.now(connection) + int(seconds * 1e6)
+            leases.ask_for(connection, user_id, self._owner, until=until)
+
+    @property
+    def _owner(self) -> str:
+        """Who holds the leases; a forked child is somebody else."""
+        return leases.owner_name(self._number)
+
+    def _circuit(self) -> _Circuit:
+        return _Circuit(self._handlers, self._max_attempts)
+
+    def _queued(self, user_id: str, kinds: Collection[str]) -> bool:
+        with self._database.read(user_id) as connection:
+            return jobs.queued(connection, user_id, kinds)
+
+    def _pending(self, kinds: Collection[str]) -> bool:
+        with self._database.read(ALL_USERS) as connection:
+            return jobs.waiting(connection, kinds)
+
+    def _claim(self, run: _Run, *, wait: float | None = None) -> bool:
+        """Lease users for a run, beside those that it has; whether there are any. `wait` as in `Database.write`."""
+        self._looked = time.monotonic()
+        kinds = run.circuit.closed(run.sizes)
+        chosen: Collection[str] = () if run.user_id is None else (run.user_id,)
+        if run.user_id is None:
+            with self._database.read(ALL_USERS) as connection:
+                wanted = jobs.users_waiting(kinds, up_to=run.up_to)
+                reach = leases.reach(self._lease_seconds)
+                now = leases.now(connection)
+                free = leases.free(connection, JOBS, wanted, self._owner, now=now, longest=reach)
+            free = [user_id for user_id in free if user_id not in run.held]
+            if run.users is not None:
+                free = [user_id for user_id in free if user_id in run.users]
+            chosen = free if run.share is None else run.share.chosen(free, held=len(run.held))
+        taken = self._take(chosen, wait=wait)
+        run.held.update(taken)
+        return bool(taken)
+
+    def _take(self, user_ids: Collection[str], *, wait: float | None = None) -> list[str]:
+        """Lease those of these users that nobody else has."""
+        if not user_ids:
+            return []
+        with self._database.write(ONE_BY_ONE, wait=wait) as connection:
+            now = leases.now(connection)
+            reach = leases.reach(self._lease_seconds)
+            return leases.claim(connection, JOBS, user_ids, self._owner, now=now, until=self._until(now), longest=reach)
+
+    def _give_back(self, user_ids: Sequence[str] | None = None) -> None:
+        with self._database.write(ONE_BY_ONE) as connection:
+            leases.release(connection, JOBS, self._owner, user_ids)
+
+    def _renew(self) -> None:
+        """Push the leases ahead."""
+        self._renewed = time.monotonic()
+        with self._database.write(ONE_BY_ONE) as connection:
+            leases.renew(connection, JOBS, self._owner, until=self._until(leases.now(connection)))
+
+    def _until(self, now: int) -> int:
+        return now + int(self._lease_seconds * 1e6)
+
+    def _leased(self, run: _Run, *, wait: float | None = None) -> bool | None:
+        """Lease users for one run; None where other workers have all that wait, else what `_work_off` returns."""
+        self._renewed = time.monotonic()
+        run.held.clear()
+        if not self._claim(run, wait=wait):
+            return None
+        try:
+            if run.user_id is None:
+                self._count_recalls()
+            return self._work_off(run)
+        finally:
+            self._give_back()
+
+    def _count_recalls(self) -> None:
+        """Count the recalls of each leased user who has some; where nobody has, nothing is written."""
+        with self._database.read(ALL_USERS) as connection:
+            recalled = recall_queue.users_recalled(connection, self._owner)
+        for user_id in recalled:
+            with self._database.write(user_id) as connection:
+                recall_queue.count_recalls(connection, user_id, self._recall_kind)
+
+    def _work_off(self, run: _Run) -> bool:
+        """Run batches until there is none, or the run goes on no longer; False as `read` says."""
+        ahead: deque[list[Job]] = deque()
+        while run.goes_on():
+            self._keep(run)
+            lent: list[str] = []  # a user whom the run has not leased, for one batch
+            batch = self._asked_for(run, lent)
+            if not batch:
+                with self._database.read(user_or_all(run.user_id)) as connection:
+                    batch = self._next_batch(connection, run, ahead)
+            if not batch:
+                break
+            try:
+                sound = self._run_batch(batch, run, ahead)
+            finally:
+                if lent:
+                    self._give_back(lent)
+            run.progress(len(batch))
+            if not sound:
+                return False
+        return not run.circuit.broken
+
+    def _keep(self, run: _Run) -> None:
+        """Push the leases ahead, and take on users who have come, each where it is time to."""
+        now = time.monotonic()
+        if now - self._renewed > self._lease_seconds / 3:
+            self._renew()
+        if now - self._looked > _LOOK and run.user_id is None and run.users is None and self._claim(run):
+            self._count_recalls()
+
+    def _run_batch(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> bool:
+        """Run one batch; False where a fault of the program's made it fail beside an application."""
+        kind = batch[0].kind
+        handler = self._handlers[kind]
+        with self._database.read(batch[0].user_id) as connection:
+            epoch = user_versions.version(connection, batch[0].user_id)[1]
+        try:
+            with self._renewing():
+                if handler.gather is not None:
+                    handler.gather(batch, partial(self._next_of_lanes, batch, run, ahead))
+                handler.run(batch)
+        except Exception as error:
+            run.circuit.note(kind, error)
+            self._failed(batch, error, epoch, counted=not (run.lasting and run.circuit.broken))
+            if not isinstance(error, NscmaError):  # a fault of the program's: not hidden, nor in the way for ever
+                if run.lasting:
+                    return False
+                raise
+        else:
+            run.circuit.note(kind, None)
+        return True
+
+    def _asked_for(self, run: _Run, lent: list[str]) -> list[Job]:
+        """The next batch of a user whose question waits; one whom the run has not leased is `lent` to it."""
+        if run.user_id is not None:
+            return []
+        with self._database.read(ALL_USERS) as connection:
+            asking = leases.asking(connection, now=leases.now(connection))
+        uncut = {kind: size for kind, size in run.circuit.closed(run.sizes).items() if kind in self._uncut}
+        for user_id in asking:
+            with self._database.read(user_id) as connection:
+                waits = jobs.queued(connection, user_id, uncut)
+            if not waits:
+                continue
+            if user_id not in run.held:
+                lent += self._take([user_id])
+            with self._database.read(user_id) as connection:
+                batch = self._of_user(connection, user_id, uncut)
+            if batch:
+                return batch
+            if lent:
+                self._give_back(lent)
+                lent.clear()
+        return []
+
+    def _of_user(self, connection: Connection, user_id: str, sizes: Mapping[str, int]) -> list[Job]:
+        """The next batch of a user who is leased; none of another one."""
+        return jobs.next_batch(
+            connection, sizes, alone=self._alone, stages=self._stages, user_id=user_id, owner=self._owner
+        )
+
+    def _next_batch(self, connection: Connection, run: _Run, ahead: deque[list[Job]]) -> list[Job]:
+        """The jobs to run next, of the users who are leased. `ahead` keeps the whole batches that come next."""
+        sizes = run.circuit.closed(run.sizes)
+        uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
+        if run.user_id is not None:
+            return self._of_user(connection, run.user_id, sizes)
+        own = uncut if run.whole else sizes
+        batch = jobs.next_batch(
+            connection, own, alone=self._alone, stages=self._stages, owner=self._owner, up_to=run.up_to
+        )
+        if batch:
+            return batch
+        while ahead:
+            batch = ahead.popleft()
+            if batch[0].kind in sizes and jobs.all_queued(connection, batch):
+                return batch
+        if run.whole and run.up_to is not None:
+            for kind in (kind for kind in sizes if kind not in uncut):
+                ahead.extend(jobs.whole_batches(connection, kind, sizes[kind], up_to=run.up_to, owner=self._owner))
+        return ahead.popleft() if ahead else []
+
+    def _next_of_lanes(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
+        """What tells the next batch of each lane, for the kind of this one."""
+        kind = batch[0].kind
+        if run.whole:
+            return [own for own in (batch, *ahead) if own[0].kind == kind]
+        with self._database.read(user_or_all(run.user_id)) as connection:
+            lanes = jobs.next_of_lanes(
+                connection, kind, run.sizes[kind], user_id=run.user_id, owner=self._owner, up_to=run.up_to
+            )
+            return list(lanes)
+
+    def _failed(self, batch: Sequence[Job], error: Exception, epoch: int, *, counted: bool) -> None:
+        user_id = batch[0].user_id
+        with self._database.write(user_id) as connection:
+            text = f"{type(error).__name__}: {error}"
+            if user_versions.version(connection, user_id)[1] != epoch:  # what it quotes may be erased by now
+                text = jobs.FORGOTTEN
+            worker_health.note_error(connection, user_id, text, leases.now(connection))
+            if counted:
+                jobs.fail(connection, batch, text, max_attempts=self._max_attempts, alone=self._alone)
+
+    @contextmanager
+    def _renewing(self) -> Iterator[None]:
+        """Push the leases ahead while a batch runs, however long its language work takes."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(self._lease_seconds / 3):
+                try:
+                    self._renew()
+                except (StoreBusyError, StoreFullError):  # there is time for another try
+                    continue
+
+        renewer = threading.Thread(target=renew, daemon=True)
+        renewer.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            renewer.join()

@@ -1,0 +1,127 @@
+"""What is known of the background workers of a store, for `stats`: their signs of life, the last error, the last sleep.
+
+A worker that stops takes its report back. One that was killed leaves it until another worker starts.
+
+A scheduled sleep of the store is one time, its round, for which each user's sleep is done once, by any worker; it ends
+when it is done for all.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.core.database.clock import from_micros, optional_from_micros
+from nscma_torch.core.database.database import get_meta, set_meta
+from nscma_torch.core.database.dialects import insert
+from nscma_torch.core.database.schema import work_errors, workers
+from nscma_torch.core.jobs import leases
+from nscma_torch.core.records import WorkerHealth
+
+_ERROR, _SLEPT, _SLEEPING = "worker error", "worker slept", "worker sleeps"  # keys of the table meta
+
+
+class Report(NamedTuple):
+    """A sign of life: whose, when in microseconds, until when it counts, and what is being done."""
+
+    owner: str
+    at: int
+    until: int
+    state: str
+
+
+def report(connection: Connection, sign: Report) -> None:
+    """Write a worker's report in the place of the one before."""
+    values = sign._asdict()
+    row = insert(connection, workers).values(values)
+    connection.execute(row.on_conflict_do_update(index_elements=[workers.c.owner], set_=values))
+
+
+def withdraw(connection: Connection, owner: str) -> None:
+    """Delete the report of a worker that stops."""
+    connection.execute(workers.delete().where(workers.c.owner == owner))
+
+
+def forget_dead(connection: Connection, *, now: int) -> None:
+    """Delete the reports of workers that ended without a word."""
+    gone = set(connection.execute(select(workers.c.owner)).scalars()) - set(living(connection, now=now))
+    connection.execute(workers.delete().where(workers.c.owner.in_(gone)))
+
+
+def living(connection: Connection, *, now: int) -> list[str]:
+    """The workers that are alive, in the same order everywhere."""
+    query = select(workers.c.owner).where(workers.c.until > now).order_by(workers.c.owner)
+    return [owner for owner in connection.execute(query).scalars() if not leases.is_dead(owner)]
+
+
+def note_error(connection: Connection, user_id: str | None, error: str, at: int) -> None:
+    """Keep the last error of background work for a user, or with None of a worker itself."""
+    if user_id is None:
+        set_meta(connection, _ERROR, json.dumps([at, error]))
+        return
+    row = insert(connection, work_errors).values(user_id=user_id, at=at, error=error)
+    newest = {"at": at, "error": error}
+    connection.execute(row.on_conflict_do_update(index_elements=[work_errors.c.user_id], set_=newest))
+
+
+def forget_error(connection: Connection, user_id: str) -> None:
+    """Delete a user's last error: it may quote a reply of a model, and that repeats what it read."""
+    connection.execute(work_errors.delete().where(work_errors.c.user_id == user_id))
+
+
+def _last_error(connection: Connection) -> tuple[int | None, str | None]:
+    """When the last error of all was, and what it says."""
+    found = connection.execute(select(work_errors.c.at, work_errors.c.error).order_by(work_errors.c.at.desc()).limit(1))
+    own = json.loads(get_meta(connection, _ERROR) or "null")
+    last = max((tuple(row) for row in (found.first(), own) if row is not None), default=(None, None))
+    return last[0], last[1]
+
+
+def read(connection: Connection, *, now: int, errors: bool) -> tuple[WorkerHealth, ...]:
+    """The reports of the workers that run, or that ended without a word; none of those that stopped as they should.
+
+    `errors`: with the last error, which may quote what any user said.
+    """
+    error_at, error = _last_error(connection) if errors else (None, None)
+    alive, slept = set(living(connection, now=now)), slept_at(connection)
+    return tuple(
+        WorkerHealth(
+            owner=row.owner,
+            heartbeat=from_micros(row.at),
+            alive=row.owner in alive,
+            state=row.state,
+            slept_at=optional_from_micros(slept),
+            error=error,
+            error_at=optional_from_micros(error_at),
+        )
+        for row in connection.execute(select(workers).order_by(workers.c.owner))
+    )
+
+
+def slept_at(connection: Connection) -> int | None:
+    """The time of the last scheduled sleep that was done for all users, in microseconds; None before the first one."""
+    at = get_meta(connection, _SLEPT)
+    return None if at is None else int(at)
+
+
+def sleeps_for(connection: Connection) -> int | None:
+    """The time of the scheduled sleep that has begun, and is not yet done for all users."""
+    at = get_meta(connection, _SLEEPING)
+    return int(at) if at else None
+
+
+def begin_sleep(connection: Connection, at: int) -> int:
+    """Begin a scheduled sleep if none has begun, or one for a time far ahead; returns the time of the one that has."""
+    begun = sleeps_for(connection)
+    if begun is not None and begun <= at + leases.DAY:
+        return begun
+    set_meta(connection, _SLEEPING, str(at))
+    return at
+
+
+def note_sleep(connection: Connection, at: int) -> None:
+    """Keep the time of a scheduled sleep that was done for all users, and from which the next interval counts."""
+    set_meta(connection, _SLEPT, str(at))
+    set_meta(connection, _SLEEPING, "")

@@ -1,0 +1,242 @@
+"""What the packages need of each other; `assembly` puts the implementations together.
+
+Shapes: n texts, d embedding dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from nscma_torch.core.records import (
+    Answer,
+    Description,
+    Evidence,
+    Extraction,
+    FactOperation,
+    Hit,
+    QAPair,
+    Scope,
+    SourcedLine,
+    ToldFact,
+    Unit,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+
+MOST_IMPORTANT = 10  # the highest rating of `ImportanceTasks.rate`; the lowest is 1
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns text into unit vectors. Vectors of two fingerprints are never mixed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of model, weights and numerics."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest text in tokens, special tokens included; a longer one is an error."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special tokens included."""
+
+    def embed(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, d], float32, on the embedder's device."""
+
+    def embed_query(self, text: str) -> torch.Tensor:
+        """Unit vector [d] of a question; some models prefix a prompt."""
+
+
+@runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder for which many questions at once are cheaper than one after the other."""
+
+    def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit vectors [n, d] of questions, each as `embed_query` gives it but for rounding."""
+
+
+class StreamScore(Protocol):
+    """One stream's share of `Proxy.score`."""
+
+    @property
+    def nll(self) -> Sequence[torch.Tensor]:
+        """Per message, the nats of each token, float32 [tokens]; the line feed after the message is read too."""
+
+    @property
+    def ends(self) -> Sequence[torch.Tensor] | None:
+        """Per message, the bytes of it and its line feed up to each token's end, int64 [tokens]; None: one a byte."""
+
+    @property
+    def state(self) -> bytes:
+        """State after the last message, h_t of the NSCMA paper."""
+
+
+@runtime_checkable
+class Proxy(Protocol):
+    """The model whose surprise the gate weighs; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of configuration and weights; a state of another one is refused."""
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
+        """Score consecutive messages of each stream, carrying its state; None starts afresh."""
+
+
+@runtime_checkable
+class RetrievalTasks(Protocol):
+    """What retrieval strategies need from language; `llm.embedded` does it by words alone."""
+
+    def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """How far each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
+
+    def refine(self, question: str, hits: Sequence[Hit]) -> str:
+        """A better question after these hits, "" for none (Structural Memory section 3.2, iterative retrieval)."""
+
+    def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
+        """Which hits help to answer the question (CAM section 4.3, Prune-and-Grow)."""
+
+
+@runtime_checkable
+class QueryTasks(Protocol):
+    """What the strategies `hyde` and `self-questioning` need from language."""
+
+    def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
+        """Passages that might answer the question; the hits of a first search are there for who cannot invent any."""
+
+    def divide(self, question: str) -> list[str]:
+        """The questions that have to be answered for this one, each understood by itself; none for a plain one."""
+
+
+@runtime_checkable
+class CuratorTasks(Protocol):
+    """What the curator needs from language where weights leave it undecided."""
+
+    def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
+        """Of each dispute the place of the side that holds, None to leave it open; a side is what was said for it."""
+
+
+@runtime_checkable
+class FactTasks(Protocol):
+    """What the curator needs from language where a model decides what becomes of facts (mem0, the update phase)."""
+
+    def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
+        """Of each new fact, what it does to the known ones beside it, which are those most like it, best first."""
+
+
+@runtime_checkable
+class ImportanceTasks(Protocol):
+    """What rates messages where `score.importance` is "model"."""
+
+    def rate(self, units: Sequence[Unit]) -> list[int]:
+        """How important each is to who said it: whole numbers, 1 for everyday matters to 10 (Generative Agents)."""
+
+
+@runtime_checkable
+class InsightTasks(Protocol):
+    """What insights about a user need from language."""
+
+    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What each group of alike messages by one person shows about that person; the whole batch at once."""
+
+
+@runtime_checkable
+class SummaryTasks(Protocol):
+    """What summaries of days need from language (MemoryBank)."""
+
+    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What happened, by the messages of each day, in about so many words; the whole batch at once."""
+
+    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """What happened over all days, by the lines of their summaries, in about so many words."""
+
+
+@runtime_checkable
+class PortraitTasks(Protocol):
+    """What a portrait of a person needs from language (MemoryBank)."""
+
+    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        """What the messages of one person on each day show of personality and mood; the whole batch at once."""
+
+    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        """Who a person is, by the lines of all days, in about so many words."""
+
+
+@runtime_checkable
+class ReflectionTasks(Protocol):
+    """What reflections need from language (Generative Agents)."""
+
+    def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+        """The most salient questions that the memories of each group answer, at most so many."""
+
+    def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+        """What the memories found for each question show about it, in at most so many lines."""
+
+
+@runtime_checkable
+class QuestionTasks(Protocol):
+    """What the mining of question-answer pairs needs from language."""
+
+    def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+        """The questions that the messages of each group ask and answer, with what they rest on; no filter yet."""
+
+
+class ReadBack(Protocol):
+    """Asks a memory a question, to see whether it holds the answer."""
+
+    def __call__(
+        self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
+    ) -> Evidence | None:
+        """The short answer that it reads, its confidence as the score; None where there is none.
+
+        Read is what was said to the scope's agent by `now`, but for messages with ids in `without`.
+        """
+
+
+@runtime_checkable
+class RecordTasks(Protocol):
+    """What structured records need from language."""
+
+    def describe(
+        self,
+        units: Sequence[Unit],
+        *,
+        extractions: Sequence[Extraction],
+        listeners: Sequence[str],
+        before: Sequence[Sequence[Unit]],
+    ) -> list[Description | None]:
+        """What each unit is, given what it states, whom it speaks to and the turns before it; None: it cannot tell."""
+
+
+@runtime_checkable
+class LanguageTasks(Protocol):
+    """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
+
+    def extract(
+        self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
+    ) -> list[Extraction]:
+        """Atomic facts and triples of each unit (Structural Memory section 3.1); whom each speaks to, "" if unclear."""
+
+    def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
+        """A summary of what the units of each group say (CAM, abstraction nodes); the whole batch at once."""
+
+    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+        """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""
+
+
+@runtime_checkable
+class QuotingTasks(Protocol):
+    """Language tasks whose answers are passages, which the trained reader makes short where `quotes` is true."""
+
+    @property
+    def quotes(self) -> bool:
+        """Whether answers are passages."""

@@ -1,0 +1,114 @@
+"""Integrity checks of derived texts: each rests on live messages of its own namespace, also by way of derived texts
+that were there before it, and is found by its units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, get_args
+
+from sqlalchemy import Connection, Select, and_, or_, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.records import DerivedKind
+from nscma_torch.curator.store.derived_schema import (
+    derivations,
+    derived_links,
+    derived_omissions,
+    derived_sources,
+    derived_texts,
+)
+from nscma_torch.curator.store.derived_texts import Part, text_id
+from nscma_torch.episodic.index.unit_schema import units
+from nscma_torch.semantic.store.fact_schema import fact_namespaces
+
+_T, _S, _L, _O, _D, _N, _E = (
+    derived_texts.c,
+    derived_sources.c,
+    derived_links.c,
+    derived_omissions.c,
+    derivations.c,
+    fact_namespaces.c,
+    episodes.c,
+)
+_Rows = Callable[[Select[Any], Any], Any]
+
+
+def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
+    """The problems in the derived texts of all users, or of some, a sentence each."""
+
+    def rows(query: Select[Any], owner: Any) -> Any:
+        return connection.execute(query if users is None else query.where(owner.in_(users)))
+
+    return [*_texts(rows), *_sources(rows), *_links(rows), *_units(rows)]
+
+
+def _texts(rows: _Rows) -> Iterator[str]:
+    known = get_args(DerivedKind)
+    for row in rows(
+        select(derived_texts, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _T.namespace), _T.user_id
+    ):
+        if row.kind not in known:
+            yield f"derived text {row.id} is of an unknown kind, {row.kind!r}"
+        if row.id != text_id(Part(row.namespace, row.kind, row.part), row.number):
+            yield f"derived text {row.id} has not the id of its place"
+        if row.owner != row.user_id:
+            yield f"derived text {row.id} is of another user than its namespace"
+        if not (row.text.strip() and 0 < row.confidence <= 1 and row.since <= row.until):
+            yield f"derived text {row.id} has no text, no confidence in (0, 1], or ends before it begins"
+    for row in rows(
+        select(derivations, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _D.namespace), _D.user_id
+    ):
+        if row.owner != row.user_id or row.kind not in known:
+            yield f"a derivation of namespace {row.namespace} is of another user, or of an unknown kind, {row.kind!r}"
+
+
+def _sources(rows: _Rows) -> Iterator[str]:
+    bare = select(_T.id).where(_T.seq.not_in(select(_S.derived_seq).where(_S.cited)))
+    for (text,) in rows(bare, _T.user_id):
+        yield f"derived text {text} cites no message"
+    resting = (
+        select(_T.id, _E.id.label("message"))
+        .join(derived_sources, _S.derived_seq == _T.seq)
+        .join(episodes, _E.seq == _S.episode_seq)
+        .join(fact_namespaces, _N.id == _T.namespace)
+    )
+    other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind != "skill", _N.agent_id.is_not(None)))
+    foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, other)  # who names no agent reads all of them
+    for row in rows(resting.where(foreign), _T.user_id):
+        yield f"derived text {row.id} rests on message {row.message} of another namespace"
+    for row in rows(resting.where(_E.status == "deleted"), _T.user_id):
+        yield f"derived text {row.id} rests on message {row.message}, which is deleted"
+
+
+def _links(rows: _Rows) -> Iterator[str]:
+    """Texts below a text are older than it, so that none rests on itself, and their messages are its own."""
+    below = derived_texts.alias()
+    linked = (
+        select(_T.id, below.c.id.label("source"))
+        .join(derived_links, _L.derived_seq == _T.seq)
+        .join(below, below.c.seq == _L.source_seq)
+    )
+    foreign = or_(below.c.namespace != _T.namespace, _L.user_id != _T.user_id)
+    for row in rows(linked.where(foreign), _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source} of another namespace"
+    omitted = select(_O.part, _T.id).join(derived_texts, _T.seq == _O.source_seq)
+    foreign = or_(_O.namespace != _T.namespace, _O.user_id != _T.user_id)
+    for row in rows(omitted.where(foreign), _O.user_id):
+        yield f"part {row.part!r} left something out for text {row.id} of another namespace"
+    for row in rows(linked.where(_L.source_seq >= _L.derived_seq), _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source}, which came after it"
+    of_source, own = derived_sources.alias(), derived_sources.alias()
+    held = select(own.c.episode_seq).where(own.c.derived_seq == _T.seq, own.c.episode_seq == of_source.c.episode_seq)
+    missing = linked.join(of_source, of_source.c.derived_seq == below.c.seq).where(~held.exists()).distinct()
+    for row in rows(missing, _T.user_id):
+        yield f"derived text {row.id} rests on text {row.source}, but not on all messages behind it"
+
+
+def _units(rows: _Rows) -> Iterator[str]:
+    own = and_(units.c.stream_id == _T.id, units.c.kind == _T.kind, units.c.user_id == _T.user_id)
+    for (text,) in rows(select(_T.id).where(~select(units.c.seq).where(own).exists()), _T.user_id):
+        yield f"search cannot find derived text {text}: it has no unit"
+    kinds = units.c.kind.in_([kind for kind in get_args(DerivedKind) if kind != "skill"])  # others are the user's own
+    for (unit,) in rows(select(units.c.id).where(kinds, ~select(_T.id).where(own).exists()), units.c.user_id):
+        yield f"unit {unit} comes from no derived text"

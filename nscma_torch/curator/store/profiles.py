@@ -1,0 +1,64 @@
+"""The profile of a user: a few dated lines, each with the facts that it rests on. Sleep writes it as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+
+from sqlalchemy import Connection, delete, select
+
+from nscma_torch.core.database.json_columns import decoded
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import DerivedKind, ProfileLine, Scope
+from nscma_torch.semantic.store import namespaces
+from nscma_torch.semantic.store.fact_schema import profile
+
+DERIVED: tuple[DerivedKind, ...] = ("portrait", "insight")  # kinds of derived texts that follow the facts
+_P = profile.c
+
+
+def replace(connection: Connection, user_id: str, agent_id: str | None, lines: Sequence[ProfileLine]) -> None:
+    """Set the whole profile of a user and agent; lines are numbered in the order given.
+
+    Raises `InvalidInputError` for a line without sources.
+    """
+    namespace = namespaces.ensure(connection, user_id, agent_id)
+    connection.execute(delete(profile).where(_P.namespace == namespace))
+    bare = [line.text for line in lines if not line.fact_ids]
+    if bare:
+        raise InvalidInputError(f"every line of a profile rests on facts, this one on none: {bare[0]!r}")
+    rows = [
+        {
+            "namespace": namespace,
+            "user_id": user_id,
+            "number": number,
+            "text": line.text,
+            "day": line.day.isoformat(),
+            "sources": json.dumps(line.fact_ids),
+        }
+        for number, line in enumerate(lines)
+    ]
+    if rows:
+        connection.execute(profile.insert(), rows)
+
+
+def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
+    """The profile of a user and agent, in order; empty before the first sleep."""
+    return of_namespace(connection, namespaces.namespace_id(user_id, agent_id))
+
+
+def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
+    """The profile that a namespace holds, in order."""
+    rows = connection.execute(select(profile).where(_P.namespace == namespace).order_by(_P.number))
+    return [
+        ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(decoded(row.sources, list)))
+        for row in rows
+    ]
+
+
+def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
+    """The profiles of a scope one after another: the agent's, or all of the user's where it names none."""
+    return [
+        line for namespace in namespaces.of_scope(connection, scope) for line in of_namespace(connection, namespace)
+    ]

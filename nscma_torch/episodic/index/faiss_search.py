@@ -1,0 +1,226 @@
+"""The episodic score over one user's vectors: a faiss index proposes units, and tensors score them.
+
+Legend: n units, d embedding dimension, m rows; slot = the number under which the faiss index holds a vector.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nscma_torch.core import extras
+from nscma_torch.core.config import Index, Score
+from nscma_torch.episodic.index.faiss_store import FaissStore
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, TensorSearch, compared
+
+_SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
+_LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
+_MOST_STALE = 0.5  # of what an index holds
+_BLOCK = 16384  # vectors that are added at once
+_FARTHEST = 30.0  # lambda times days: exp of twice as much fits float32
+
+
+class FaissSearch:
+    """Searches a faiss index of d + 2 dimensions; `TensorSearch` scores what it proposes. As exp(-lambda*(now - t)) =
+    exp(-lambda*(now - t0)) * exp(lambda*(t - t0)),
+
+        score = <[a*q, b*exp(-lambda*(now - t0)), c], [a*x, b*exp(lambda*(t - t0)), c*importance]>
+
+    with a, b, c the roots of alpha, beta, gamma, so that stored vectors do not depend on `now`, and are as near to each
+    other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the index.
+
+    The faiss index follows writes when the next search comes: what is new or changed is added under a new slot (a new
+    unit changes the contextual vectors of those beside it), and what is changed or gone is removed. A search in an
+    older state of the index is done by tensors. It is built again only then, and only where
+
+    - more than half of its vectors are stale, with a type that cannot remove: till then it keeps what was erased;
+    - beta > 0, and lambda*|t - t0| exceeds 1, or 30 with Flat, t and t0 being the newest times now and when it was
+      built: large extra columns ruin an approximate index;
+    - following a write was interrupted.
+
+    `Flat` finds what `TensorSearch` finds: what faiss leaves out is proven to score less than the k-th, by a bound on
+    the error of its float32, or tensors search instead. They also search where an approximate index would find little
+    or take as long: before there are 39 vectors a list to train it on; where fewer than a tenth of its vectors pass the
+    mask; where it meets fewer than k that pass; and, with beta > 0, for a `now` more than 1/lambda before t0 (30/lambda
+    with Flat).
+
+    Raises ConfigError where faiss is not installed, or `factory` is none of those of `FaissStore`.
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        device: torch.device,
+        weights: Score,
+        factory: str,
+        *,
+        nprobe: int = Index().faiss_nprobe,
+        ef_search: int = Index().faiss_ef_search,
+    ) -> None:
+        self._faiss = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
+        self._dimension = dimension
+        self._device = device
+        self._weights = weights
+        self._lock = threading.Lock()
+        self._options = {"nprobe": nprobe, "ef_search": ef_search}
+        self._factory = factory
+        self._exactly = TensorSearch(weights)
+        self._roots = math.sqrt(weights.alpha), math.sqrt(weights.beta), math.sqrt(weights.gamma)
+        odd = torch.randint(-(2**62), 2**62, (dimension + 2,), generator=torch.Generator().manual_seed(0))
+        self._factors = 2 * odd + 1  # of the time, the vector and the importance; 0 where nothing of them is stored
+        self._factors[0] *= weights.beta > 0
+        self._factors[-1] *= weights.gamma > 0
+        self._generation: int | None = -1  # None after a write that was not followed to its end
+        self._start()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the faiss index, and of what tells which row of the user's index a vector of it is."""
+        own = (self._seqs, self._marks, self._slots)
+        return self._store.nbytes + self._rows.nbytes + sum(tensor.nbytes for tensor in own)
+
+    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        passing = mask & index.embedded
+        with self._lock:  # faiss is told one state after the other
+            self._catch_up(index)
+            proposed = self._proposed(query, now, passing, k) if self._generation == index.generation else None
+        if proposed is not None:
+            rows, bound = proposed
+            chosen = torch.zeros_like(mask)
+            chosen[rows] = True
+            scores, best = self._exactly.search(index, query, now=now, mask=chosen, k=k)
+            if float(scores[-1]) > bound:
+                return scores, best
+        return self._exactly.search(index, query, now=now, mask=passing, k=k)
+
+    def _proposed(self, query: Tensor, now: int, passing: Tensor, k: int) -> tuple[Tensor, float] | None:
+        """Rows [m], k at least if so many pass, and a score that a flat index leaves nothing above; None where faiss
+        cannot tell.
+        """
+        w, store = self._weights, self._store
+        ahead = w.decay * (self._t0 - now) / MICROSECONDS_A_DAY if w.beta else 0.0
+        count = int(passing.sum())
+        if not count or not len(store) or ahead > self._farthest:
+            return None
+        share = count / len(store)
+        if not store.exact and share < _LEAST_SHARE:
+            return None
+        a, b, c = self._roots
+        extra = query.new_tensor([b * math.exp(ahead), c])
+        allowed = np.append(passing.cpu().numpy(), False)[self._rows]  # the last, -1, is what stale slots hold
+        wanted = min(k + _SPARE if store.exact else k, count)
+        slots, least = store.search(torch.cat([a * query, extra]).float().cpu().numpy(), wanted, allowed, share)
+        if len(slots) < min(k, count):
+            return None
+        rows = torch.from_numpy(self._rows[slots]).to(passing.device)
+        if not store.exact or len(slots) == count:
+            return rows, -math.inf
+        # float32 errs by less than a part of the sum of the absolute terms, which is at most |score| + size
+        size = 2.02 * w.alpha * float(query.norm())
+        part = (len(query) + 64) * 2.0**-23
+        return rows, least + part * (abs(least) + size) + 2.0**-60 * w.beta  # of columns next to zero
+
+    def _catch_up(self, index: UserIndex) -> None:
+        """Bring the faiss index to the state of the index, unless that is older."""
+        w = self._weights
+        if self._generation is not None and self._generation >= index.generation:
+            return
+        known, self._generation = self._generation, None
+        living = index.occurred_at[index.alive]
+        newest = int(living.max()) if len(living) else 0
+        moved = abs(w.decay * (newest - self._t0) / MICROSECONDS_A_DAY) if w.beta and len(self._store) else 0.0
+        if known is None or moved > self._farthest:
+            self._start()
+        self._follow(index, newest)
+        if self._store.stale > _MOST_STALE * len(self._store):
+            self._start()
+            self._follow(index, newest)
+        self._generation = index.generation
+
+    def _start(self) -> None:
+        """Begin with an empty faiss index."""
+        self._store = FaissStore(self._faiss, self._factory, self._dimension + 2, self._device, **self._options)
+        self._followed = -1, -1  # generation and layout of the index when it was followed last
+        self._farthest = _FARTHEST if self._store.exact else 1.0
+        self._t0 = 0
+        self._seqs = torch.empty(0, dtype=torch.int64)  # [n] as last followed; so are the next two
+        self._marks = torch.empty(0, dtype=torch.int64)  # [n] hashes of what a vector is made of
+        self._slots = torch.empty(0, dtype=torch.int64)  # [n], -1 for what is not embedded
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 for what is removed
+
+    def _follow(self, index: UserIndex, newest: int) -> None:
+        """Remove and add what changed since the last time: in the rows that say so, or, in another layout, anywhere."""
+        store = self._store
+        generation, layout = self._followed
+        everything = layout != index.layout
+        if not len(store):
+            self._t0 = newest
+        if not store.trained:
+            held = torch.nonzero(index.embedded)[:, 0]
+            if len(held) < store.to_train:
+                return
+            store.train(self._augmented(index, held[torch.from_numpy(store.sample(len(held))).to(index.device)]))
+        seqs = index.seqs.cpu().clone()
+        old = _places(seqs, self._seqs) if everything else torch.arange(len(seqs))
+        old[old >= len(self._seqs)] = -1
+        slots, marks = _taken(self._slots, old), _taken(self._marks, old)
+        rows = torch.arange(len(seqs)) if everything else torch.nonzero(index.stamps > generation)[:, 0].cpu()
+        found = self._hashed(index, rows)
+        embedded = index.embedded.cpu()
+        changed = rows[(found != marks[rows]) | (old[rows] < 0) | ~embedded[rows]]
+        marks[rows], slots[changed] = found, -1
+        kept = torch.zeros(len(self._rows) + 1, dtype=torch.bool)
+        kept[slots] = True  # the last stands for -1
+        gone = self._slots[(self._slots >= 0) & ~kept[self._slots]]
+        if len(gone):
+            store.remove(gone.numpy())
+        fresh = changed[embedded[changed]]
+        # at random: in the order of time, a graph with recency loses recall (.93 for 1.00 of 100,000 vectors)
+        fresh = fresh[torch.randperm(len(fresh), generator=torch.Generator().manual_seed(0))]
+        slots[fresh] = len(self._rows) + torch.arange(len(fresh))
+        for block in torch.split(fresh, _BLOCK) if len(fresh) else ():
+            store.add(slots[block].numpy(), self._augmented(index, block.to(index.device)))
+        self._rows = np.full(len(self._rows) + len(fresh), -1, dtype=np.int64)
+        stored = torch.nonzero(slots >= 0)[:, 0]
+        self._rows[slots[stored].numpy()] = stored.numpy()
+        self._seqs, self._marks, self._slots = seqs, marks, slots
+        self._followed = index.generation, index.layout
+
+    def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
+        """The vectors stored for rows [m]: [m, d + 2]."""
+        a, b, c = self._roots
+        days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
+        recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
+        extra = torch.stack([recency.float(), c * index.importance[rows]], dim=1)
+        vectors = a * compared(index, self._weights)[rows].float()
+        stored: NDArray[np.float32] = torch.cat([vectors, extra], dim=1).cpu().numpy()
+        return stored
+
+    def _hashed(self, index: UserIndex, rows: Tensor) -> Tensor:
+        """Hashes [m] of the bits of what `_augmented` reads of rows [m]: one of 2^64, linear in them."""
+        factors = self._factors.to(index.device)
+        hashes = [torch.empty(0, dtype=torch.int64)]
+        for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():
+            read = torch.cat([compared(index, self._weights)[part].float(), index.importance[part, None]], dim=1)
+            words = read.view(torch.int32).long().mul_(factors[1:]).sum(dim=1)
+            hashes.append((words + index.occurred_at[part] * factors[0]).cpu())
+        return torch.cat(hashes)
+
+
+def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
+    """Where each of wanted [n] stands in seqs [m], which ascend; -1 for those that do not. [n]"""
+    if not len(seqs):
+        return torch.full_like(wanted, -1)
+    places = torch.searchsorted(seqs, wanted).clamp_(max=len(seqs) - 1)
+    return torch.where(seqs[places] == wanted, places, -1)
+
+
+def _taken(values: Tensor, places: Tensor) -> Tensor:
+    """The values [m] at places [n], -1 where there is none. [n]"""
+    return torch.cat([values, values.new_tensor([-1])])[places]

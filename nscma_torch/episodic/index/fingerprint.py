@@ -1,0 +1,41 @@
+"""Which embedder a store's vectors come from. Vectors of two are never mixed, whichever process writes or reads."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.database.database import get_meta, set_meta
+from nscma_torch.core.errors import EmbedderMismatchError
+
+KEY = "embedder_fingerprint"
+
+
+def stored(connection: Connection) -> str | None:
+    """Fingerprint of the embedder that the store is bound to; None before its first vector."""
+    return get_meta(connection, KEY)
+
+
+def check(connection: Connection, fingerprint: str) -> None:
+    """Raise `EmbedderMismatchError` where the store is bound to another embedder."""
+    _refuse_other(connection, stored(connection), fingerprint)
+
+
+def _refuse_other(connection: Connection, bound: str | None, fingerprint: str) -> None:
+    if bound not in (None, fingerprint):
+        raise EmbedderMismatchError(
+            f"{connection.engine.url.database} holds vectors of {bound}, the configured embedder is {fingerprint}; "
+            "use that embedder, or run `nscma reembed` to replace the vectors"
+        )
+
+
+def bind(connection: Connection, fingerprint: str) -> None:
+    """Bind the store to an embedder, in the transaction that stores vectors of it; `EmbedderMismatchError` as above."""
+    bound = stored(connection)
+    _refuse_other(connection, bound, fingerprint)
+    if bound is None:
+        rebind(connection, fingerprint)
+
+
+def rebind(connection: Connection, fingerprint: str) -> None:
+    """Bind the store to another embedder, in the transaction that has replaced all vectors."""
+    set_meta(connection, KEY, fingerprint)

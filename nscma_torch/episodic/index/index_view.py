@@ -1,0 +1,205 @@
+"""The view of an index that a search reads: columns, masks, and values computed from them.
+
+Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from nscma_torch.episodic.index.index_rows import Rows
+
+T = TypeVar("T")
+CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns of which each value has a number
+
+
+class IndexView:
+    """The rows of an index."""
+
+    device: torch.device
+    timed: bool
+    _rows: Rows
+    _codebook: dict[str, dict[str | None, int]]
+    _computed: dict[str, tuple[Any, Any]]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def seqs(self) -> Tensor:
+        """[n] int64 ascending."""
+        return self._rows["seqs"]
+
+    @property
+    def alive(self) -> Tensor:
+        """[n] bool, False for tombstones."""
+        return self._rows["alive"]
+
+    @property
+    def vectors(self) -> Tensor:
+        """[n, d] of `dtype`, unit length; zero where `embedded` is False."""
+        return self._rows["vectors"]
+
+    @property
+    def contextual(self) -> Tensor:
+        """[n, d] of `dtype`, unit length: each vector with a share of its neighbours' (`user_index`)."""
+        return self._rows["contextual"]
+
+    @property
+    def embedded(self) -> Tensor:
+        """[n] bool: has a vector, and is no tombstone."""
+        return self._rows["embedded"]
+
+    @property
+    def occurred_at(self) -> Tensor:
+        """[n] int64 microseconds."""
+        return self._rows["occurred_at"]
+
+    @property
+    def expires_at(self) -> Tensor:
+        """[n] int64 microseconds."""
+        return self._rows["expires_at"]
+
+    @property
+    def importance(self) -> Tensor:
+        """[n] float32."""
+        return self._rows["importance"]
+
+    @property
+    def lengths(self) -> Tensor:
+        """[n] float32, in lexical terms."""
+        return self._rows["lengths"]
+
+    @property
+    def previous(self) -> Tensor:
+        """[n] int64: the row before in the same stream, session and kind, by its place there; -1 for none."""
+        return self._rows["previous"]
+
+    @property
+    def following(self) -> Tensor:
+        """[n] int64: the row after, as `previous`."""
+        return self._rows["following"]
+
+    @property
+    def stamps(self) -> Tensor:
+        """[n] int64: the generation with which the row, or its contextual vector, last changed."""
+        return self._rows["stamps"]
+
+    def under(self, mask: Tensor) -> Tensor:
+        """A mask of the rows of the user's whole index, for those of this view."""
+        return mask
+
+    def whole(self, rows: Tensor) -> Tensor:
+        """Rows of this view as rows of the user's whole index."""
+        return rows
+
+    def since(self, now: int) -> Tensor:
+        """[n] int64 microseconds: what recency counts from at a time (`score.recency_since`).
+
+        When it was said; where recalls count, when it was last recalled if that is later, and no later than `now`.
+        """
+        if not self.timed:
+            return self.occurred_at
+        bound = self.recall_bound(now)
+        return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
+
+    def recall_bound(self, now: int) -> int | None:
+        """`now`, where it changes `since`; else None."""
+        if not self.timed or not len(self):
+            return None
+        newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
+        return now if newest > now else None
+
+    def shares(self, reach: float) -> Tensor:
+        """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""
+        return reach / self.lengths.clamp(min=reach)
+
+    def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:
+        """The value that `make` computes from the current rows, cached under its name for the last `key`."""
+        known = self._computed.get(name)
+        if known is None or known[0] != key:
+            known = key, make()
+            self._computed[name] = known
+        value: T = known[1]
+        return value
+
+    @property
+    def _computed_nbytes(self) -> int:
+        """Bytes of the tensors among the values that are cached."""
+        values = [value for _, value in list(self._computed.values())]
+        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        return sum(part.nbytes for part in parts if isinstance(part, Tensor))
+
+    def turns(self, hops: int) -> list[Tensor]:
+        """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""
+        return self.computed("turns", hops, lambda: self._turns(hops))
+
+    def _turns(self, hops: int) -> list[Tensor]:
+        found = []
+        for link in (self.previous, self.following):
+            step = torch.cat([link.where(link >= 0, len(self)), link.new_full((1,), len(self))])
+            at = step
+            for _ in range(hops):
+                found.append(at)
+                at = step[at]
+        return found
+
+    def where(
+        self,
+        *,
+        kinds: Sequence[str],
+        agent_id: str | None,
+        run_id: str | None,
+        at: int,
+        until: int | None = None,
+        expired: bool = False,
+    ) -> Tensor:
+        """Mask [n] of the units of these kinds and ids that are not expired at `at` (microseconds) and were said by
+        `until`, by default `at`; with `expired` also those that are.
+        """
+        mask = self.alive & (self.occurred_at <= (at if until is None else until))
+        if not expired:
+            mask &= self.expires_at > at
+        if not self._codebook["kind"].keys() <= set(kinds):
+            mask &= self._one_of("kind", kinds)
+        for column, wanted in (("agent_id", agent_id), ("run_id", run_id)):
+            if wanted is not None:
+                mask &= self._one_of(column, [wanted])
+        return mask
+
+    def _one_of(self, column: str, values: Sequence[str]) -> Tensor:
+        """Mask [n] of the units that hold one of these values in a coded column."""
+        codes, book, mask = self._rows[column], self._codebook[column], torch.zeros_like(self.alive)
+        for value in book.keys() & set(values):
+            mask |= codes == book[value]
+        return mask
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of those who spoke; documents have none."""
+        return self.computed("names", None, lambda: tuple(filter(None, self._spoken(self.alive))))
+
+    def names_in(self, role: str) -> tuple[str, ...]:
+        """Names of those who spoke in a role, "" for those without one."""
+        return self.computed("names_in", role, lambda: self._spoken(self.said_by((), (role,))))
+
+    def _spoken(self, mask: Tensor) -> tuple[str, ...]:
+        """Names, also "", under a mask [n]."""
+        codes = set(torch.unique(self._rows["name"][mask]).tolist())
+        return tuple(name or "" for name, code in self._codebook["name"].items() if code in codes)
+
+    def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> Tensor:
+        """Mask [n] of what people of these names, or in these roles, said."""
+        return self.alive & (self._one_of("name", names) | self._one_of("role", roles))
+
+    def rows_of(self, seqs: Sequence[int]) -> Tensor:
+        """Rows [m] of those of these units that the index holds."""
+        wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
+        if not len(self):
+            return wanted[:0]
+        rows = torch.searchsorted(self.seqs, wanted).clamp_(max=len(self) - 1)
+        return rows[(self.seqs[rows] == wanted) & self.alive[rows]]

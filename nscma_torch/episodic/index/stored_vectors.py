@@ -1,0 +1,186 @@
+"""Searches the vectors of a user that stay in PostgreSQL, and reads those that it finds.
+
+What the database proposes is scored by the code that scores every user's: a `Selection` holds the rows of the index
+that may be among the best, with their exact vectors. They are
+
+- the nearest by the units' own vectors, among the rows under a mask: an exact scan where these are few or where there
+  is no vector index (`vector_index`), else its HNSW, walked by an iterative scan until enough rows under the mask came;
+- the turns beside these, as a contextual vector takes in its neighbours';
+- the newest and the most important, where the score weighs that;
+- what the caller adds: the best by their words.
+
+Legend: n rows of the index, m rows of a selection, d embedding dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sqlalchemy import Connection, TextClause, text
+from torch import Tensor
+
+from nscma_torch.core.config import Score
+from nscma_torch.core.database import postgres_vectors as vector_index
+from nscma_torch.episodic.index.contextual import REACH, around, contextual
+from nscma_torch.episodic.index.index_rows import Rows
+from nscma_torch.episodic.index.index_view import IndexView
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY
+
+FEW = 16_384  # rows; among so few an exact scan takes no longer than the vector index
+_VISITED = 20_000  # vectors that a walk of the vector index may look at, those of other users and out of bounds too
+_FETCHED = 256  # row numbers that are fetched at once
+_PROPOSED = 2  # as many units as are wanted, where the turns beside count too: these lift some from further down
+_COLUMNS = ("seqs", "occurred_at", "importance", "embedded")
+_VECTORS = ("vectors", "contextual")
+
+_SETTINGS = text(
+    "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :ef, true), "
+    "set_config('hnsw.max_scan_tuples', :visited, true), set_config('hnsw.scan_mem_multiplier', '16', true), "
+    "set_config('enable_sort', 'off', true)"
+)
+_SORTED = text("SELECT set_config('enable_sort', 'on', true)")
+
+
+class Selection(IndexView):
+    """Rows of an index whose vectors are in the database, with these vectors.
+
+    Attributes:
+        rows: [m] int64 ascending: which rows of the index.
+    """
+
+    def __init__(self, index: UserIndex, rows: Tensor, vectors: Tensor, mixed: Tensor) -> None:
+        self.device, self.timed, self.rows = index.device, index.timed, rows
+        self._computed, self._codebook = {}, {}
+        own = {name: index.column(name)[rows] for name in _COLUMNS + (("since",) if index.timed else ())}
+        self._rows = Rows({name: column[:0] for name, column in own.items()} | dict.fromkeys(_VECTORS, vectors[:0]))
+        self._rows.append(own | {"vectors": vectors, "contextual": mixed})
+
+    def under(self, mask: Tensor) -> Tensor:
+        return mask[self.rows]
+
+    def whole(self, rows: Tensor) -> Tensor:
+        return self.rows[rows]
+
+
+def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: bool) -> Selection:
+    """Rows [m] with their vectors, read from the database; with `mixed` also their contextual ones."""
+    rows = torch.unique(rows)
+    links = (index.previous, index.following)
+    held = around(rows, links) if mixed else rows
+    vectors = read(connection, index, held)
+    places = torch.searchsorted(held, rows)
+    if not mixed:
+        return Selection(index, rows, vectors, torch.zeros_like(vectors))
+    beside = [_placed(link[held], held) for link in links]
+    share = index.shares(REACH)[held]
+    return Selection(index, rows, vectors[places], contextual(places, vectors, index.embedded[held], beside, share))
+
+
+def _placed(rows: Tensor, held: Tensor) -> Tensor:
+    """Where each of rows [m], -1 for none, stands in held [h], which ascends; -1 for those that do not."""
+    if not len(held):
+        return rows
+    places = torch.searchsorted(held, rows).clamp_(max=len(held) - 1)
+    return torch.where(held[places] == rows, places, -1)
+
+
+def candidates(
+    connection: Connection, index: UserIndex, query: Tensor, mask: Tensor, k: int, *, now: int, weights: Score
+) -> Tensor:
+    """Rows that may be among the k of best episodic score under a mask [n]; query [d]."""
+    passing = mask & index.embedded
+    mixed = weights.similarity == "contextual"
+    rows = nearest(connection, index, query, passing, _PROPOSED * k if mixed else k)
+    if mixed:
+        rows = around(rows, (index.previous, index.following))
+    if weights.beta or weights.gamma:
+        age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
+        other = weights.beta * torch.exp(-weights.decay * age) + weights.gamma * index.importance
+        best = other.masked_fill(~passing, -torch.inf).topk(min(k, len(other))).indices
+        rows = torch.cat([rows, best])
+    return rows[passing[rows]]
+
+
+def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
+    """Up to k rows under `passing` [n] whose own vectors have the largest inner product with query [d].
+
+    Raises StoreAccessError where there is a vector index, and pgvector cannot scan it iteratively.
+    """
+    count = int(passing.sum())
+    if count <= k:
+        return torch.nonzero(passing)[:, 0]
+    if count > FEW and vector_index.usable(connection, len(query)):
+        found = _walked(connection, index, query, passing, k)
+        if len(found) == k:
+            return found
+    return scanned(connection, index, query, passing, k)[0]
+
+
+def scanned(
+    connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int | None
+) -> tuple[Tensor, Tensor]:
+    """The k rows under `passing` of the largest inner product with query, best first, and these products: exactly.
+
+    None: all of them.
+    """
+    bound: dict[str, Any] = {"user_id": index.user_id, "query": _sent(query), "k": k}
+    among = ""
+    if not bool((passing == index.embedded).all()):
+        among, bound["seqs"] = "AND unit_seq = ANY(CAST(:seqs AS bigint[]))", index.seqs[passing].tolist()
+    found = connection.execute(_exactly(among), bound).all()
+    seqs, scores = zip(*found, strict=True) if found else ((), ())
+    return index.rows_of(seqs), query.new_tensor(scores)
+
+
+def _exactly(among: str) -> TextClause:
+    return text(
+        "SELECT unit_seq, -(vector <#> CAST(:query AS vector)) FROM vectors "
+        f"WHERE user_id = :user_id {among} ORDER BY vector <#> CAST(:query AS vector), unit_seq LIMIT :k"
+    )
+
+
+def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
+    """As `nearest`, by the vector index: fewer than k where it gave up before."""
+    connection.execute(_SETTINGS, {"ef": str(min(1000, max(40, 2 * k))), "visited": str(_VISITED)})
+    bound = {"user_id": index.user_id, "query": _sent(query)}
+    rows: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=index.device)]
+    missing = k
+    walk = vector_index.walk(len(query)).execution_options(yield_per=_FETCHED)
+    with connection.execute(walk, bound) as found:
+        for some in found.scalars().partitions(_FETCHED):
+            own = index.rows_of(some)
+            own = own[passing[own]][:missing]
+            rows.append(own)
+            missing -= len(own)
+            if not missing:
+                break
+    connection.execute(_SORTED)
+    return torch.cat(rows)
+
+
+def _sent(query: Tensor) -> str:
+    """A vector as pgvector reads it."""
+    return str(query.double().tolist())
+
+
+def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
+    """The vectors [m, d] of rows [m], in any order, zeros for those without one; float32, as they are stored."""
+    rows, places = torch.unique(rows, return_inverse=True)
+    vectors = torch.zeros(len(rows), index.dimension, device=index.device)
+    held = index.embedded[rows]
+    seqs: Sequence[int] = index.seqs[rows[held]].tolist()
+    if seqs:
+        found = connection.execute(_VALUES, {"user_id": index.user_id, "seqs": seqs}).all()
+        packed = np.frombuffer(b"".join(bytes(own[4:]) for (own,) in found), dtype=">f4").astype("<f4")
+        vectors[held] = torch.from_numpy(packed.reshape(len(seqs), -1)).to(index.device)
+    return vectors[places]
+
+
+_VALUES = text(
+    "SELECT vector_send(vector) FROM vectors WHERE user_id = :user_id AND unit_seq = ANY(CAST(:seqs AS bigint[])) "
+    "ORDER BY unit_seq"
+)

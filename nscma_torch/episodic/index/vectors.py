@@ -1,0 +1,85 @@
+"""The episodic score over one user's vectors, exactly, by tensors on the device.
+
+Score(d) = alpha*sim(q, d) + beta*exp(-lambda*(now - t_d)) + gamma*importance(d)   (NSCMA section 3.4.1)
+
+sim is the cosine of the question to the unit's vector as `score.similarity` chooses it. Times are measured in days
+here; n units, d dimension.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from nscma_kernels import Filter, scored_topk
+from nscma_torch.core.config import Score
+from nscma_torch.episodic.index.index_view import IndexView
+from nscma_torch.episodic.index.user_index import UserIndex
+
+MICROSECONDS_A_DAY = 86_400_000_000
+
+
+class VectorSearch(Protocol):
+    """Finds the units with the best episodic score, in a user's index. Several threads may search at once."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes beside the index."""
+
+    def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
+
+
+def compared(index: IndexView, weights: Score) -> Tensor:
+    """The vectors [n, d] that questions are compared with: with a share of their neighbours', or the units' own."""
+    return index.vectors if weights.similarity == "cosine" else index.contextual
+
+
+class TensorSearch:
+    """Exact search over the index's own tensors, of whatever user.
+
+    As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
+    `now` and a column that does not. t0 is `now` down to a whole multiple of 1/lambda, so that both keep float32's
+    precision and no score depends on what was asked before; units later than 2/lambda after t0 have the column of that
+    moment: `mask` leaves out what is not yet.
+    """
+
+    nbytes = 0
+
+    def __init__(self, weights: Score) -> None:
+        self._weights = weights
+
+    def search(self, index: IndexView, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        w = self._weights
+        columns = weights = None
+        if w.beta or w.gamma:
+            t0 = self._reference(now)
+            key = t0, w.decay, index.recall_bound(now)
+            columns = index.computed("columns", key, lambda: self._columns(index, t0, now))
+            recency = w.beta * math.exp(-w.decay * (now - t0) / MICROSECONDS_A_DAY)
+            weights = query.new_tensor([recency, w.gamma])
+        scores, rows = scored_topk(
+            w.alpha * query[None],
+            compared(index, w),
+            k,
+            columns=columns,
+            weights=weights,
+            rows=Filter(mask=mask & index.embedded),
+            longest=1.01,  # vectors have unit length, before they are rounded
+        )
+        found = scores[0] > -torch.inf
+        return scores[0][found], rows[0][found]
+
+    def _reference(self, now: int) -> int:
+        """t0, in microseconds."""
+        decay = self._weights.decay / MICROSECONDS_A_DAY
+        return now - now % max(1, int(1 / decay)) if decay else now
+
+    def _columns(self, index: IndexView, t0: int, now: int) -> Tensor:
+        """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
+        decay = self._weights.decay / MICROSECONDS_A_DAY
+        recency = torch.exp((decay * (index.since(now) - t0).double()).clamp_(max=2.0))
+        return torch.stack([recency.float(), index.importance]).T

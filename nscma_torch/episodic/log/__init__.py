@@ -1,0 +1,1 @@
+"""The log: messages, their streams, history and sessions."""

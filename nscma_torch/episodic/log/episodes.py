@@ -1,0 +1,383 @@
+"""The message log: every message that was ever acknowledged, with the gate's decision on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select
+
+from nscma_torch.core.database.clock import from_micros, optional_from_micros, optional_micros, utc_offset
+from nscma_torch.core.database.database import PAGE, pages
+from nscma_torch.core.database.json_columns import decoded
+from nscma_torch.core.database.schema import episodes, streams
+from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.records import Decision, Episode, Message, Scope
+from nscma_torch.episodic.index.unit_schema import unit_sources
+from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.text.files.json_messages import metadata_json
+
+# Statements of every message are made once: making one costs as much as running it.
+_INSERT = episodes.insert()
+_RECENT = (
+    select(episodes.c.position, episodes.c.text)
+    .where(episodes.c.stream_id == bindparam("stream_id"), episodes.c.status == "active")
+    .order_by(episodes.c.position.desc())
+    .execution_options(yield_per=32)
+)
+_KNOWN_TEXTS = (
+    select(episodes.c.text_hash)
+    .where(episodes.c.user_id == bindparam("user_id"), episodes.c.text_hash.in_(bindparam("hashes", expanding=True)))
+    .where(episodes.c.status == "active")
+    .distinct()
+)
+
+
+def text_hash(text: str) -> str:
+    """Key of a text that ignores case and white space, for finding restatements word for word."""
+    return derive_id("text", " ".join(text.casefold().split()))
+
+
+def id_of(stream_id: str, position: int, role: str, name: str | None, text: str) -> str:
+    """Id of a message, of its place in its stream, who spoke and the text at first."""
+    return derive_id("episode", stream_id, position, role, name, text)
+
+
+def new_row(
+    message: Message,
+    *,
+    seq: int,
+    scope: Scope,
+    stream_id: str,
+    position: int,
+    recorded_at: int,
+    expires_at: int | None,
+    decision: Decision | None,
+    observation: Mapping[str, Any] | None,
+    importance: float,
+) -> dict[str, Any]:
+    """Row of a new episode."""
+    return {
+        "seq": seq,
+        "id": id_of(stream_id, position, message.role, message.name, message.content),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "stream_id": stream_id,
+        "position": position,
+        "role": message.role,
+        "name": message.name,
+        "session": message.session,
+        "text": message.content,
+        "text_hash": text_hash(message.content),
+        "metadata": metadata_json(message.metadata),
+        "idempotency_key": message.idempotency_key,
+        "occurred_at": optional_micros(message.timestamp),
+        "utc_offset": utc_offset(message.timestamp),
+        "recorded_at": recorded_at,
+        "expires_at": expires_at,
+        "status": "active",
+        **decision_columns(decision, observation),
+        "encoded": False,
+        "importance": importance,
+        "strength": 1.0,
+        "accesses": 0,
+    }
+
+
+def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The columns that hold a gate's decision."""
+    return {
+        "write": None if decision is None else decision.write,
+        "decision": None if decision is None else json.dumps(asdict(decision), sort_keys=True),
+        "observation": None if observation is None else json.dumps(dict(observation), sort_keys=True),
+    }
+
+
+def decision_of(row: Mapping[Any, Any]) -> Decision | None:
+    """The gate's decision on a row."""
+    return None if row["decision"] is None else Decision(**decoded(row["decision"]))
+
+
+def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Append rows to the log."""
+    connection.execute(_INSERT, list(rows))
+
+
+def within(scope: Scope) -> ColumnElement[bool]:
+    """Rows of the user, narrowed by the ids that the scope names."""
+    clauses = [episodes.c.user_id == scope.user_id]
+    if scope.agent_id is not None:
+        clauses.append(episodes.c.agent_id == scope.agent_id)
+    if scope.run_id is not None:
+        clauses.append(episodes.c.run_id == scope.run_id)
+    return and_(*clauses)
+
+
+def find(connection: Connection, user_id: str, episode_id: str) -> Episode | None:
+    """The user's episode with this id, deleted ones included."""
+    return next(_read(connection, episodes.c.user_id == user_id, episodes.c.id == episode_id), None)
+
+
+def owner(connection: Connection, episode_id: str) -> str | None:
+    """The user who has the episode with this id, deleted or not; ids of two users are never the same."""
+    return connection.execute(select(episodes.c.user_id).where(episodes.c.id == episode_id)).scalar()
+
+
+def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
+    """The user's episodes with these row numbers."""
+    query = _with_source().where(episodes.c.user_id == user_id, episodes.c.seq.in_(seqs))
+    return {row["seq"]: from_row(row) for row in connection.execute(query).mappings()}
+
+
+def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
+    """The user's episodes that already hold one of these idempotency keys."""
+    found: dict[str, Episode] = {}
+    for some in pages(keys):
+        query = _with_source().where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
+        for row in connection.execute(query).mappings():
+            found[row["idempotency_key"]] = from_row(row)
+    return found
+
+
+def deleted_among(connection: Connection, user_id: str, ids: Sequence[str]) -> set[str]:
+    """Those of these messages of the user that are deleted or erased."""
+    left: set[str] = set()
+    for some in pages(ids):
+        query = select(episodes.c.id).where(
+            episodes.c.user_id == user_id, episodes.c.id.in_(some), episodes.c.status != "deleted"
+        )
+        left.update(connection.execute(query).scalars())
+    return set(ids) - left
+
+
+def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[str]:
+    """Those of these idempotency keys that the user's episodes hold already."""
+    found: set[str] = set()
+    for some in pages(keys):
+        query = select(episodes.c.idempotency_key)
+        query = query.where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
+    """Which of these text hashes the user's live memory already holds."""
+    known: set[str] = set()
+    for some in pages(hashes):
+        known.update(connection.execute(_KNOWN_TEXTS, {"user_id": user_id, "hashes": some}).scalars())
+    return frozenset(known)
+
+
+def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
+    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all.
+
+    The same as `newest` of them: of a last one that is longer, its end.
+    """
+    found: dict[int, str] = {}
+    left = limit
+    with connection.execute(_RECENT, {"stream_id": stream_id}) as rows:
+        for row in rows:
+            text = row.text if found else row.text[-limit:]
+            left -= len(text)
+            if left < 0:
+                break
+            found[row.position] = text
+    return dict(reversed(found.items()))
+
+
+def newest(backwards: Iterable[str], limit: int) -> list[str]:
+    """The first whole texts of `backwards`, newest first, that have at most `limit` characters in all; oldest first.
+
+    Of a first one that is longer, its end is left.
+    """
+    texts: list[str] = []
+    size = 0
+    for text in backwards:
+        part = text if texts else text[-limit:]
+        size += len(part)
+        if size > limit:
+            break
+        texts.append(part)
+    return texts[::-1]
+
+
+def select_all(
+    connection: Connection,
+    scope: Scope,
+    *clauses: ColumnElement[bool],
+    limit: int | None = None,
+) -> Iterator[Episode]:
+    """Episodes of a scope in the order they were recorded, with further conditions."""
+    return _read(connection, within(scope), *clauses, limit=limit)
+
+
+def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[str, Any]) -> list[int]:
+    """Row numbers of the units, ascending, whose episode's metadata holds all these keys with these values."""
+    query = (
+        select(unit_sources.c.unit_seq, episodes.c.metadata)
+        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
+        .where(episodes.c.user_id == user_id, episodes.c.metadata != "{}")
+        .order_by(unit_sources.c.unit_seq)
+    )
+    rows = connection.execute(query.execution_options(yield_per=PAGE))
+    return [seq for seq, text in rows if matches(decoded(text), wanted)]
+
+
+def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Episode], bool]) -> tuple[int, ...]:
+    """Row numbers of the units, ascending, that come from active messages of a scope for which `where` is true."""
+    query = _with_source().add_columns(unit_sources.c.unit_seq)
+    query = query.join(unit_sources, unit_sources.c.episode_seq == episodes.c.seq).where(within(scope), live())
+    rows = connection.execute(query.order_by(episodes.c.seq).execution_options(yield_per=PAGE)).mappings()
+    fitting: set[int] = set()
+    last, fits = -1, False
+    for row in rows:
+        if row["seq"] != last:
+            last, fits = row["seq"], where(from_row(row))
+        if fits:
+            fitting.add(row["unit_seq"])
+    return tuple(sorted(fitting))
+
+
+def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether metadata holds all these keys with these values; a key that it lacks is not None."""
+    return all(key in metadata and metadata[key] == value for key, value in wanted.items())
+
+
+def in_session(session: str) -> ColumnElement[bool]:
+    """Condition: it is of the session of this name."""
+    return episodes.c.session == session
+
+
+def of_sources(beginning: str) -> ColumnElement[bool]:
+    """Condition: the name of its document begins so, in capitals or small letters."""
+    return streams.c.source.startswith(beginning, autoescape=True)
+
+
+def decided(write: bool) -> ColumnElement[bool]:
+    """Condition: the gate wrote (True) or deferred (False) it."""
+    return episodes.c.write.is_(write)
+
+
+def live(now: int | None = None) -> ColumnElement[bool]:
+    """Condition: not deleted or archived, and not expired at `now` (microseconds)."""
+    active = episodes.c.status == "active"
+    return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
+
+
+def not_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> set[str]:
+    """Those of these episodes that are gone, hidden, or not read for facts since their text last changed."""
+    missing = set(episode_ids)
+    for some in pages(sorted(missing)):
+        query = select(episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+        query = query.where(episodes.c.status == "active", episodes.c.encoded)
+        missing.difference_update(connection.execute(query).scalars())
+    return missing
+
+
+def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
+    """Which of these messages (row numbers) the extract job has not read since they were added or edited."""
+    found: set[int] = set()
+    for some in pages(sorted(seqs)):
+        query = select(episodes.c.seq).where(episodes.c.seq.in_(some), ~episodes.c.encoded)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def last_seq(connection: Connection) -> int:
+    """The row number of the episode that was stored last; 0 where there is none."""
+    return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())
+
+
+def last_recorded(connection: Connection) -> datetime | None:
+    """When the episode with the largest row number was stored; None if there is none."""
+    query = select(episodes.c.recorded_at).order_by(episodes.c.seq.desc()).limit(1)
+    return optional_from_micros(connection.execute(query).scalar())
+
+
+def recalled() -> ColumnElement[bool]:
+    """Episodes that a counted search has found."""
+    return episodes.c.accesses > 0
+
+
+def set_columns(connection: Connection, seq: int, **values: Any) -> None:
+    """Change columns of one episode."""
+    connection.execute(episodes.update().where(episodes.c.seq == seq).values(**values))
+
+
+def observations(connection: Connection, stream_id: str) -> list[tuple[int, str, dict[str, Any]]]:
+    """Row number, text and gate observation of a stream's episodes that have one, in order."""
+    query = select(episodes.c.seq, episodes.c.text, episodes.c.observation).where(
+        episodes.c.stream_id == stream_id, episodes.c.observation.is_not(None)
+    )
+    rows = connection.execute(query.order_by(episodes.c.position))
+    return [(row.seq, row.text, decoded(row.observation)) for row in rows]
+
+
+def positions(connection: Connection, stream_id: str) -> dict[int, int]:
+    """Position of each episode of a stream, by row number."""
+    query = select(episodes.c.seq, episodes.c.position).where(episodes.c.stream_id == stream_id)
+    return {row.seq: row.position for row in connection.execute(query)}
+
+
+def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence[str]) -> bool:
+    """Whether the user's live memory held all of these text hashes before an episode."""
+    query = select(episodes.c.text_hash).where(
+        episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.seq < seq, live()
+    )
+    return bool(hashes) and set(hashes) <= set(connection.execute(query).scalars())
+
+
+def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
+    """One row of the log."""
+    return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()
+
+
+def require(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
+    """Row number and record of the user's episode with this id; `NotFoundError` where there is none."""
+    query = _with_source().where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise NotFoundError(f"user {user_id!r} has no memory with id {episode_id!r}; `nscma log` lists the ids")
+    return row["seq"], from_row(row)
+
+
+def _with_source() -> Select[Any]:
+    return select(episodes, streams.c.source).join(streams, streams.c.id == episodes.c.stream_id)
+
+
+def _read(connection: Connection, *clauses: ColumnElement[bool], limit: int | None = None) -> Iterator[Episode]:
+    query = _with_source().where(*clauses).order_by(episodes.c.seq).limit(limit)
+    with connection.execute(query.execution_options(yield_per=PAGE)) as rows:
+        for row in rows.mappings():
+            yield from_row(row)
+
+
+def from_row(row: Mapping[Any, Any]) -> Episode:
+    """The record of a row joined with its stream's source."""
+    return Episode(
+        id=row["id"],
+        scope=Scope(row["user_id"], row["agent_id"], row["run_id"]),
+        stream_id=row["stream_id"],
+        position=row["position"],
+        role=row["role"],
+        text=row["text"],
+        recorded_at=from_micros(row["recorded_at"]),
+        occurred_at=from_micros(
+            row["recorded_at"] if row["occurred_at"] is None else row["occurred_at"], row["utc_offset"]
+        ),
+        name=row["name"],
+        session=row["session"],
+        source=row["source"],
+        metadata=decoded(row["metadata"]),
+        decision=decision_of(row),
+        encoded=row["encoded"],
+        importance=row["importance"],
+        strength=row["strength"],
+        accesses=row["accesses"],
+        expires_at=None if row["expires_at"] is None else from_micros(row["expires_at"]),
+        status=row["status"],
+    )

@@ -1,0 +1,129 @@
+"""The log of changes to each message after it was added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, ScalarSelect, func, select
+
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.database.database import next_seq
+from nscma_torch.core.database.schema import episodes, history
+from nscma_torch.core.records import HistoryEvent, Scope
+from nscma_torch.episodic.index.unit_schema import unit_sources, units
+from nscma_torch.episodic.log.episodes import live
+
+RECALL = "RECALL"
+FEEDBACK = "FEEDBACK"
+HELPFUL, NOT_HELPFUL = "helpful", "not helpful"  # reasons of feedback
+WITHDRAWN = {HELPFUL: "helpful, withdrawn", NOT_HELPFUL: "not helpful, withdrawn"}
+
+
+def note(
+    connection: Connection,
+    *,
+    user_id: str,
+    episode_seq: int,
+    event: str,
+    at: int,
+    old_text: str | None = None,
+    new_text: str | None = None,
+    reason: str | None = None,
+) -> None:
+    """Record one change, in the transaction that makes it."""
+    connection.execute(
+        history.insert().values(
+            seq=next_seq(connection, "history"),
+            user_id=user_id,
+            episode_seq=episode_seq,
+            event=event,
+            at=at,
+            old_text=old_text,
+            new_text=new_text,
+            reason=reason,
+        )
+    )
+
+
+def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, int]) -> None:
+    """Record when messages, by row number, were last recalled (microseconds), in place of an earlier time."""
+    for episode_seq, at in sorted(recalled.items()):
+        own = (history.c.episode_seq == episode_seq, history.c.event == RECALL)
+        before = connection.execute(select(history.c.at).where(*own)).scalar()
+        if before is not None and before >= at:
+            continue
+        connection.execute(history.delete().where(*own))
+        note(connection, user_id=user_id, episode_seq=episode_seq, event=RECALL, at=at)
+
+
+def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
+    """When each of the user's messages was last recalled, by id; those whose recalls were not recorded are left out."""
+    query = select(episodes.c.id, history.c.at).join(episodes, episodes.c.seq == history.c.episode_seq)
+    query = query.where(history.c.user_id == user_id, history.c.event == RECALL)
+    return {row.id: from_micros(row.at) for row in connection.execute(query)}
+
+
+def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
+    """When each of the user's messages that were ever updated last was, by id."""
+    query = select(episodes.c.id, func.max(history.c.at).label("at"))
+    query = query.join(episodes, episodes.c.seq == history.c.episode_seq).group_by(episodes.c.id)
+    rows = connection.execute(query.where(history.c.user_id == user_id, history.c.event == "UPDATE"))
+    return {row.id: from_micros(row.at) for row in rows}
+
+
+def last_recall_of_unit() -> ScalarSelect[int]:
+    """When the message behind a row of `units` was last recalled (microseconds), or NULL: a column of a query."""
+    told = unit_sources.join(history, history.c.episode_seq == unit_sources.c.episode_seq)
+    last = select(func.max(history.c.at)).select_from(told)
+    return last.where(unit_sources.c.unit_seq == units.c.seq, history.c.event == RECALL).scalar_subquery()
+
+
+def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[dict[int, int], int]:
+    """The recalls of a user that were recorded after entry `seq` of the log, and the number of its last entry.
+
+    By row number of each unit that was made of a message alone, the time (microseconds).
+    """
+    told = history.join(unit_sources, unit_sources.c.episode_seq == history.c.episode_seq)
+    query = select(unit_sources.c.unit_seq, history.c.at).select_from(told)
+    query = query.where(history.c.seq > seq, history.c.user_id == user_id, history.c.event == RECALL)
+    found = {row.unit_seq: row.at for row in connection.execute(query)}
+    return found, connection.execute(select(func.max(history.c.seq))).scalar() or 0
+
+
+def helpful_replies(connection: Connection, scope: Scope, now: int) -> list[int]:
+    """Row numbers of the live replies of a scope whose last feedback that stands calls them helpful, as they came."""
+    query = (
+        select(history.c.episode_seq, history.c.reason)
+        .join(episodes, episodes.c.seq == history.c.episode_seq)
+        .where(history.c.user_id == scope.user_id, history.c.event == FEEDBACK)
+        .where(episodes.c.role == "assistant", live(now))
+        .order_by(history.c.seq)
+    )
+    if scope.agent_id is not None:
+        query = query.where(episodes.c.agent_id == scope.agent_id)
+    standing: dict[int, list[str]] = {}
+    ended = {withdrawn: reason for reason, withdrawn in WITHDRAWN.items()}
+    for row in connection.execute(query):
+        given = standing.setdefault(row.episode_seq, [])
+        if row.reason not in ended:
+            given.append(row.reason)
+        elif ended[row.reason] in given:
+            del given[len(given) - 1 - given[::-1].index(ended[row.reason])]
+    return sorted(seq for seq, given in standing.items() if given[-1:] == [HELPFUL])
+
+
+def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:
+    """All events of the user's episode, oldest first; the first is its ADD. Empty where there is no such episode."""
+    query = select(episodes.c.seq, episodes.c.text, episodes.c.recorded_at).where(
+        episodes.c.user_id == user_id, episodes.c.id == episode_id
+    )
+    episode = connection.execute(query).first()
+    if episode is None:
+        return []
+    rows = connection.execute(select(history).where(history.c.episode_seq == episode.seq).order_by(history.c.seq)).all()
+    first_text = next((row.old_text for row in rows if row.event == "UPDATE"), episode.text)
+    return [
+        HistoryEvent(episode_id, "ADD", from_micros(episode.recorded_at), new_text=first_text),
+        *(HistoryEvent(episode_id, r.event, from_micros(r.at), r.old_text, r.new_text, r.reason) for r in rows),
+    ]

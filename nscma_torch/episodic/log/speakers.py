@@ -1,0 +1,98 @@
+"""Resolves "you" in a message and "I" in a question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.text.names import name_key
+from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON
+
+_ANYBODY = FIRST_PERSON | SECOND_PERSON | {"user", "default", "assistant", "system"}
+_TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names, before anybody answered
+
+
+def listener_of(connection: Connection, episode_seq: int) -> str:
+    """The name that an episode's "you" means: the last other speaker, else the other role; "" if it has a name."""
+    own = connection.execute(
+        select(episodes.c.stream_id, episodes.c.position, episodes.c.role, episodes.c.name).where(
+            episodes.c.seq == episode_seq
+        )
+    ).one()
+    speaker = func.coalesce(episodes.c.name, episodes.c.role)
+    query = (
+        select(speaker)
+        .where(
+            episodes.c.stream_id == own.stream_id,
+            episodes.c.position < own.position,
+            speaker != (own.name or own.role),
+            episodes.c.role.in_(_TO_WHOM),
+        )
+        .order_by(episodes.c.position.desc())
+        .limit(1)
+    )
+    found = connection.execute(query).scalar()
+    return str(found) if found is not None else "" if own.name else _TO_WHOM.get(own.role, "")
+
+
+def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
+    """The row numbers of the episodes whose "you" means the speaker of one of these by name: see `listener_of`."""
+    speaker = func.coalesce(episodes.c.name, episodes.c.role).label("speaker")
+    columns = (episodes.c.seq, episodes.c.stream_id, episodes.c.position, episodes.c.role, speaker)
+    found: set[int] = set()
+    named = (episodes.c.seq.in_(list(seqs)), episodes.c.name.is_not(None), episodes.c.role.in_(_TO_WHOM))
+    for own in connection.execute(select(*columns).where(*named)).all():
+        later = select(*columns).where(episodes.c.stream_id == own.stream_id, episodes.c.position > own.position)
+        between: set[str] = set()
+        for row in connection.execute(later.order_by(episodes.c.position)):
+            if row.speaker != own.speaker and between <= {row.speaker}:
+                found.add(row.seq)
+            if row.role in _TO_WHOM:
+                between.add(row.speaker)
+            if own.speaker in between or len(between) > 1:
+                break
+    return sorted(found - set(seqs))
+
+
+class Asker(NamedTuple):
+    """The user of a memory, who asks it. The memory is theirs; other people may speak in it under names.
+
+    `name` is that of the entity that "I" means: "user", who speaks without a name, or the one name that all of the
+    user's own messages carry. `named` is the user's name where messages carry it, "" where none is known to be theirs.
+    `by_id` is the user's id, where it is a word: a name only if nothing else names the user, and nobody else is known
+    by it.
+    """
+
+    name: str
+    named: str
+    by_id: str
+
+
+def asker_of(connection: Connection, user_id: str) -> Asker:
+    """The asker of a user's questions, whom "I" means."""
+    query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user")
+    return asker_among(connection.execute(query).scalars(), user_id)
+
+
+def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
+    """The asker among those who spoke in the role of the user, by their names; None or "" is one without a name.
+
+    A name is the user's own if all messages carry it, or if it is the user's id. Beside messages without a name, any
+    other is that of another speaker; that the user bears it is for a fact to tell ("my name is Ana").
+    """
+    spoken = set(names)
+    unnamed = not spoken.isdisjoint({None, ""})
+    by_key = {name_key(name): name for name in sorted(filter(None, spoken), reverse=True)}
+    word = word_of_id(user_id)
+    own = by_key.get(name_key(word), "") if word else ""
+    if not own and not unnamed and len(by_key) == 1:
+        (own,) = by_key.values()
+    return Asker("user" if unnamed or not own else own, own, "" if own else word)
+
+
+def word_of_id(user_id: str) -> str:
+    """A user's id as a name, "" where it is no word: "ana", but not "user-17", nor a word for anybody."""
+    return user_id if user_id.isalpha() and user_id.casefold() not in _ANYBODY else ""

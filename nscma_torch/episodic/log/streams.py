@@ -1,0 +1,125 @@
+"""Streams: the next position, and the state that the proxy and the gate carry from message to message."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, select
+
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.schema import streams, users
+from nscma_torch.core.jobs import leases
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.index import unit_changes
+
+# Statements of every message are made once: making one costs as much as running it.
+_BY_ID = select(streams).where(streams.c.id == bindparam("stream_id"))
+_VERSION = select(streams.c.version).where(streams.c.id == bindparam("stream_id"))
+_UPDATE = streams.update().where(streams.c.id == bindparam("stream_id"))
+_TOUCH = (
+    users.update()
+    .where(users.c.user_id == bindparam("touched"))
+    .values(generation=users.c.generation + 1)
+    .returning(users.c.generation, users.c.epoch)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as it was read. `version` is 0 for one that is not stored yet."""
+
+    id: str
+    scope: Scope
+    source: str | None
+    next_position: int = 0
+    version: int = 0
+    proxy_fingerprint: str | None = None
+    proxy_state: bytes | None = None
+    gate_state: str | None = None
+
+
+def derive_id(*parts: object) -> str:
+    """Id derived from its parts: the same input gives the same store. 32 hex digits of SHA-256."""
+    text = "\x1f".join("\x00" if part is None else str(part) for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def stream_id_of(scope: Scope, source: str | None = None) -> str:
+    """Id of the stream of this scope and document (None: the conversation), stored or not."""
+    return derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
+
+
+def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
+    """The stream of this scope and document (None: the conversation), stored or new."""
+    stream_id = stream_id_of(scope, source)
+    row = connection.execute(_BY_ID, {"stream_id": stream_id}).mappings().first()
+    if row is None:
+        return Stream(stream_id, scope, source)
+    return _from_row(row)
+
+
+def of_user(connection: Connection, user_id: str) -> list[Stream]:
+    """All streams of a user, by id."""
+    rows = connection.execute(select(streams).where(streams.c.user_id == user_id).order_by(streams.c.id)).mappings()
+    return [_from_row(row) for row in rows]
+
+
+def _from_row(row: object) -> Stream:
+    fields = dict(row)  # type: ignore[call-overload]
+    scope = Scope(fields.pop("user_id"), fields.pop("agent_id"), fields.pop("run_id"))
+    return Stream(scope=scope, **fields)
+
+
+def is_stored(connection: Connection, stream_id: str) -> bool:
+    """Whether there is a stream of this id."""
+    return connection.execute(_VERSION, {"stream_id": stream_id}).first() is not None
+
+
+def unmoved(connection: Connection, stream: Stream) -> bool:
+    """Whether the stream is still as it was read: the compare of compare-and-set, inside a write transaction."""
+    current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
+    return (current or 0) == stream.version
+
+
+def save(
+    connection: Connection,
+    stream: Stream,
+    *,
+    next_position: int,
+    proxy_fingerprint: str | None,
+    proxy_state: bytes | None,
+    gate_state: str | None,
+) -> None:
+    """Set what a stream carries. Call `touch_user` first: streams refer to users."""
+    values = {
+        "next_position": next_position,
+        "version": stream.version + 1 if stream.version else user_versions.first_version(connection)["generation"],
+        "proxy_fingerprint": proxy_fingerprint,
+        "proxy_state": proxy_state,
+        "gate_state": gate_state,
+    }
+    if stream.version:
+        connection.execute(_UPDATE, {"stream_id": stream.id, **values})
+        return
+    scope = stream.scope
+    owner = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    connection.execute(streams.insert().values(id=stream.id, source=stream.source, **owner, **values))
+
+
+def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> tuple[int, int]:
+    """Note that something of a user was written; with `changed`, that existing messages were changed or hidden.
+
+    Returns the user's `version` once this transaction is committed, if it touches the user no more.
+
+    Which units changed is logged by what changes them; see `unit_changes`.
+    """
+    epoch = {"epoch": user_versions.new_epoch(connection)} if changed else {}
+    touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()
+    if touched is None:
+        connection.execute(users.insert().values(user_id=user_id, **user_versions.first_version(connection)))
+        leases.begin(connection, [user_id])
+        begun = user_versions.version(connection, user_id)
+        unit_changes.begin(connection, user_id, begun[0])
+        return begun
+    return touched.generation, touched.epoch

@@ -1,0 +1,1 @@
+"""The extract job: statements, triples and notes from messages."""

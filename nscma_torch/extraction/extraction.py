@@ -1,0 +1,311 @@
+"""The extract job: what is made of messages that the gate wrote, or deferred and somebody recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection
+from torch import Tensor
+
+from nscma_torch.core.database.database import ALL_USERS, Database
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import Extraction, Statement, Unit
+from nscma_torch.episodic.index import fingerprint, packed_vectors, units
+from nscma_torch.episodic.log import episodes, speakers, streams, summary_context, turns
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.extraction.conversation_summary import ConversationSummaries, Place, places
+from nscma_torch.extraction.made_texts import MadeText, atomic_facts, origins_of, spans_of, store
+from nscma_torch.extraction.namesakes import told_apart
+from nscma_torch.extraction.open_triples import opened
+from nscma_torch.extraction.ratings import importances
+from nscma_torch.extraction.read_ahead import Given, ReadAhead, ReadMany
+from nscma_torch.extraction.symmetric_statements import with_symmetric
+from nscma_torch.features.records import memory_records
+from nscma_torch.features.records.describing import Describer
+from nscma_torch.features.records.memory_records import NewRecord
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.ingest.indexer import Indexer
+from nscma_torch.reading.relations import Schema
+from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.semantic.notes import note
+from nscma_torch.semantic.store import statements
+from nscma_torch.semantic.triples import sentence
+from nscma_torch.text.names import name_key
+
+_MOST_AHEAD = 8192  # messages that are read together, each with the turns before it in memory
+
+
+class _Context(NamedTuple):
+    """What a message is read with: whom its "you" means, the turns before it, and its place in the conversation."""
+
+    listener: str
+    before: tuple[Unit, ...]
+    place: Place | None = None
+
+
+class _Messages(NamedTuple):
+    """The messages of jobs: row numbers of the chunks of each episode, and those chunks."""
+
+    chunks_of: dict[int, list[int]]
+    found: Mapping[int, Unit]
+
+    @property
+    def ids(self) -> dict[int, str]:
+        """Ids of the episodes that have chunks, by row number."""
+        return {seq: self.found[own[0]].episode_ids[0] for seq, own in self.chunks_of.items() if own}
+
+    @property
+    def chunks(self) -> list[tuple[int, Unit]]:
+        """Each chunk with the row number of its episode."""
+        return [(seq, self.found[chunk]) for seq, own in self.chunks_of.items() for chunk in own]
+
+
+class Extractor:
+    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the statements that the
+    curator makes facts of. Runs the same twice without harm.
+
+    Args:
+        schema: the relations that a statement may have.
+        made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
+        rate: rates units that are read for the first time from 1 to 10; None where importance is not rated.
+        describer: makes structured records; None where there are none.
+        integrate: whether what was extracted is queued for its hierarchy.
+        notes: whether each atomic fact is a statement of its own (`encode.notes`), beside the others or in their place.
+        predicates: "open" makes every statement one of the open relation.
+        conversation: m, messages before it that a message is read with, beside the running summary of those before
+            them; 0 for the turns before it alone.
+        read_many: reads the messages of many users together for `gather`; None where it is not called.
+        batch_size: jobs of a batch, as the worker cuts them.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        indexer: Indexer,
+        tasks: LanguageTasks,
+        schema: Schema,
+        *,
+        made: Collection[str],
+        integrate: bool,
+        notes: Literal["none", "beside", "alone"] = "none",
+        predicates: Literal["schema", "open"],
+        rate: Callable[[Sequence[Unit]], list[int]] | None = None,
+        describer: Describer | None = None,
+        conversation: int = 0,
+        read_many: ReadMany | None = None,
+        batch_size: int = 1,
+    ) -> None:
+        self._database = database
+        self._schema = schema
+        self._indexer = indexer
+        self._tasks = tasks
+        self._made = frozenset(made)
+        self._integrate = integrate
+        self._notes = notes
+        self._open = predicates == "open"
+        self._rate = rate
+        self._describer = describer
+        self._conversation = conversation
+        self._conversations = ConversationSummaries(database, tasks)
+        self._batch_size = batch_size
+        self._ahead = None if read_many is None else ReadAhead(read_many)
+
+    def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:  # noqa: ARG002
+        """Have the messages of the batches that come next, of all users, read together, so that `run` finds it done.
+
+        Nothing is done where the batch at hand was read, or where a summary of its conversation is read beside a
+        message, which is written only in its turn.
+        """
+        if self._ahead is None or self._conversation or batch[0].attempts:
+            return
+        given = self._given(batch)
+        if not given or self._ahead.holds(one.unit.id for one in given):
+            return
+        with self._database.read(ALL_USERS) as connection:
+            batches = jobs.batches_ahead(connection, EXTRACT, self._batch_size, most=_MOST_AHEAD)
+        self._ahead.begin([one for own in batches for one in self._given(own)])
+
+    def _given(self, batch: Sequence[Job]) -> list[Given]:
+        """What a batch of jobs of one user reads."""
+        with self._database.read(batch[0].user_id) as connection:
+            found = self._messages(connection, batch)
+            contexts = self._contexts(connection, batch[0].user_id, found.ids)
+        return [Given(unit, contexts[seq].listener, contexts[seq].before) for seq, unit in found.chunks]
+
+    def _messages(self, connection: Connection, batch: Sequence[Job]) -> _Messages:
+        seqs = [job.episode_seq for job in batch if job.episode_seq is not None]
+        chunks_of = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in seqs}
+        numbers = [chunk for chunks in chunks_of.values() for chunk in chunks]
+        found = units.load(connection, batch[0].user_id, numbers)
+        return _Messages(chunks_of, found)
+
+    def _extract(self, given: Sequence[Given]) -> list[Extraction]:
+        """What each unit states: what was read ahead, and the rest read now."""
+        known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
+        left = [one for one, own in zip(given, known, strict=True) if own is None]
+        if not left:  # and the models of the tasks are not loaded for nothing
+            return [own for own in known if own is not None]
+        extracted = self._tasks.extract(
+            [one.unit for one in left],
+            listeners=[one.listener for one in left],
+            before=[one.before for one in left],
+        )
+        if len(extracted) != len(left):
+            raise JobError(f"extract was given {len(left)} texts and returned {len(extracted)} results; correct it")
+        rest = iter(extracted)
+        return [next(rest) if own is None else own for own in known]
+
+    def run(self, batch: Sequence[Job]) -> None:
+        """Work on one batch of jobs of one user: language first, then one transaction for its results."""
+        user_id = batch[0].user_id
+        wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
+        with self._database.read(user_id) as connection:
+            messages = self._messages(connection, batch)
+            chunks_of, found, ids, chunks = messages.chunks_of, messages.found, messages.ids, messages.chunks
+            embedded = packed_vectors.vectors_of(connection, list(found))
+            contexts = self._contexts(connection, user_id, ids)
+            new = set() if self._rate is None else episodes.never_encoded(connection, ids)
+        before = {seq: context.before for seq, context in contexts.items()}
+        before |= self._conversations.before(user_id, {n: own.place for n, own in contexts.items() if own.place})
+        extracted = self._extract([Given(unit, contexts[seq].listener, tuple(before[seq])) for seq, unit in chunks])
+        rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
+        records = self._records(chunks, extracted, contexts)
+        said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
+        texts: list[MadeText] = []
+        stated = self._told_apart(user_id, chunks, extracted)
+        for (seq, unit), own, named in zip(chunks, extracted, stated, strict=True):
+            said[seq] += with_symmetric(named, self._schema)
+            if self._notes != "none":
+                noted = self._noted(unit, own)
+                said[seq] += noted
+                texts += [MadeText(seq, "atomic_fact", one.object, (one,)) for one in noted]
+            elif "atomic_fact" in self._made:
+                texts += atomic_facts(seq, unit, own, named)
+            if "triple" in self._made:
+                texts += [MadeText(seq, "triple", sentence(s, self._schema), (s,)) for s in named if s.object]
+        if "summary" in self._made:
+            texts += self._summaries(chunks)
+        indexed = self._indexer.index([each.text for each in texts], [True] * len(texts))
+        vectors = self._vectors({chunk: unit.text for chunk, unit in found.items() if chunk not in embedded})
+        with self._database.write(user_id) as connection:
+            fingerprint.bind(connection, self._indexer.fingerprint)
+            current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
+            same = {seq: ids[seq] for seq in ids if current[seq] == chunks_of[seq]}
+            contexts_now = self._contexts(connection, user_id, same)
+            # an episode that was edited meanwhile, or whose context was, keeps its job; that of an erased one is done
+            rows = {seq: episodes.row_of(connection, seq) for seq in same if contexts_now[seq] == contexts[seq]}
+            old = [
+                unit
+                for seq in rows
+                for kind in units.MADE_OF_MESSAGES
+                for unit in units.seqs_of_episode(connection, seq, kind)
+            ]
+            units.remove(connection, old)
+            new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
+            packed_vectors.add_vectors(connection, user_id, new_vectors)
+            recorded = memory_records.present(connection, rows)  # also where records are off now
+            numbers: dict[tuple[int, Statement], int] = {}
+            for seq, row in rows.items():
+                stored = statements.replace(connection, row, said[seq])
+                if self._notes != "none" and row["encoded"]:  # units of merged texts went with the others
+                    statements.mark(connection, [seq])
+                numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
+                episodes.set_columns(connection, seq, encoded=True)
+                if seq in records or seq in recorded:
+                    memory_records.replace(connection, row, records.get(seq))
+                if seq in rated:
+                    rows[seq] = {**row, "importance": rated[seq]}
+                    episodes.set_columns(connection, seq, importance=rated[seq])
+                    units.set_importance(connection, units.seqs_of_episode(connection, seq), rated[seq])
+            made = [(text, item) for text, own in zip(texts, indexed, strict=True) if text.seq in rows for item in own]
+            store(connection, user_id, made, origins_of(connection, rows), numbers)
+            if self._integrate:
+                hierarchies.enqueue(connection, rows.values())
+            jobs.finish(connection, [job for seq, job in wanted.items() if seq in rows or not current[seq]])
+            if rows:
+                if self._conversation:
+                    summary_context.note(connection)
+                streams.touch_user(connection, user_id)
+
+    def _contexts(self, connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
+        """What messages, given their ids by row number, are read with."""
+        listeners = {seq: speakers.listener_of(connection, seq) for seq in ids}
+        found: Mapping[int, Place] = {}
+        if self._conversation:
+            streams_of = {seq: episodes.row_of(connection, seq)["stream_id"] for seq in ids}
+            found = places(connection, streams_of, self._conversation)
+        before = turns.said_before(connection, user_id, sorted(ids.values()), TURNS_BEFORE)
+        turned = {seq: tuple(units.unit_of(turn) for turn in before.get(own, ())) for seq, own in ids.items()}
+        return {seq: _Context(listeners[seq], turned[seq], found.get(seq)) for seq in ids}
+
+    def _records(
+        self, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction], contexts: Mapping[int, _Context]
+    ) -> dict[int, NewRecord]:
+        if self._describer is None or not chunks:
+            return {}
+        listeners = {seq: context.listener for seq, context in contexts.items()}
+        return self._describer.records(
+            chunks, extracted, listeners, {seq: context.before for seq, context in contexts.items()}
+        )
+
+    def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[MadeText]:
+        """A summary of each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
+        groups: dict[int, list[Unit]] = {}
+        for seq, unit in chunks:
+            groups.setdefault(seq, []).append(unit)
+        texts = self._tasks.summarize(list(groups.values())) if groups else []
+        if len(texts) != len(groups) or not all(text.strip() for text in texts):
+            empty = sum(not text.strip() for text in texts)
+            raise JobError(
+                f"summarize was given {len(groups)} messages and returned {len(texts)} texts, {empty} of them empty; "
+                "correct it"
+            )
+        return [MadeText(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
+
+    def _noted(self, unit: Unit, own: Extraction) -> list[Statement]:
+        """The sentences of an extraction as statements, each once, with offsets in the episode's text."""
+        spans = spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
+        placed = dict(zip(own.sentences, spans, strict=True))
+        return [
+            note(text, unit, unit.start + start, unit.start + end, self._schema)
+            for text, (start, end) in placed.items()
+        ]
+
+    def _told_apart(
+        self, user_id: str, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction]
+    ) -> list[list[Statement]]:
+        """The statements of each chunk, of people who share a name each under their own."""
+        placed = [
+            [self._placed(one, unit) for one in own.statements if name_key(one.subject) and self._notes != "alone"]
+            for (_, unit), own in zip(chunks, extracted, strict=True)
+        ]
+        with self._database.read(user_id) as connection:
+            return told_apart(connection, user_id, chunks, placed, self._schema)
+
+    def _placed(self, statement: Statement, unit: Unit) -> Statement:
+        """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""
+        if statement.relation not in self._schema:
+            raise JobError(
+                f"extract returned the relation {statement.relation!r}, which is not in the relation file; add it there"
+            )
+        placed = replace(statement, start=unit.start + statement.start, end=unit.start + statement.end)
+        return opened(placed, self._schema) if self._open else placed
+
+    def _rated(self, chunks: Sequence[tuple[int, Unit]]) -> dict[int, float]:
+        """The importance of messages, in [0, 1]: that of the most important chunk of each."""
+        if self._rate is None or not chunks:
+            return {}
+        importance: dict[int, float] = {}
+        for (seq, _), own in zip(chunks, importances(self._rate, [unit for _, unit in chunks]), strict=True):
+            importance[seq] = max(own, importance.get(seq, 0.0))
+        return importance
+
+    def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
+        """Vectors of chunks that were stored without one."""
+        indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
+        return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}

@@ -1,0 +1,20 @@
+"""Ratings of importance by the language tasks, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nscma_torch.core.errors import JobError
+from nscma_torch.core.protocols import MOST_IMPORTANT
+from nscma_torch.core.records import Unit
+
+
+def importances(rate: Callable[[Sequence[Unit]], list[int]], texts: Sequence[Unit]) -> list[float]:
+    """The importance of each text, in [0, 1]. Raises `JobError` for ratings that do not fit."""
+    found = rate(texts)
+    if len(found) != len(texts) or any(not isinstance(r, int) or not 1 <= r <= MOST_IMPORTANT for r in found):
+        raise JobError(
+            f"rate was given {len(texts)} texts and did not return as many whole numbers from 1 to "
+            f"{MOST_IMPORTANT}; correct it"
+        )
+    return [(rating - 1) / (MOST_IMPORTANT - 1) for rating in found]

@@ -1,0 +1,48 @@
+"""The restate job: a message that repeats an earlier one says something new where what that one said no longer holds.
+
+The gate defers repetitions, and "I live in Rome" repeats the same sentence of last year also after "I moved to Oslo".
+The facts that were made of the earlier message tell the difference without a second reading. These jobs come after all
+others, one by one in the order of saying, so that the facts are up to date when one is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.episodic.log import backlog
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.semantic.store import facts, statements
+
+
+class RepeatRecheck:
+    """Queues a repetition for extraction, unless all that its speaker said in these words before still holds."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def run(self, batch: Sequence[Job]) -> None:
+        """Work on jobs of deferred messages whose text the user's memory held before."""
+        with self._database.write(batch[0].user_id) as connection:
+            for job in batch:
+                assert job.episode_seq is not None, "a message repeats, not a stream"
+                if _renews(connection, job.user_id, job.episode_seq):
+                    jobs.enqueue(connection, job.user_id, EXTRACT, [(job.lane, job.episode_seq)])
+            jobs.finish(connection, batch)
+
+
+def _renews(connection: Connection, user_id: str, seq: int) -> bool:
+    if jobs.failed(connection, user_id, EXTRACT, before=seq):  # who knows what that would have changed
+        return True
+    earlier = backlog.same_said(connection, seq)
+    if not earlier:
+        return True
+    read = [one for one, encoded in earlier if encoded]
+    if not read:  # the gate found nothing in these words, the first time and every time
+        return False
+    said = statements.of_episodes(connection, [read[-1]]).get(read[-1], [])
+    return not set(said) <= facts.holding(connection, said)

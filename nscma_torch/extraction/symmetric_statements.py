@@ -1,0 +1,28 @@
+"""What a statement of a symmetric relation says of its other side: "I married Ana" is about Ana too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from nscma_torch.core.records import Statement
+from nscma_torch.reading.relations import Schema
+
+
+def with_symmetric(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
+    """The statements, each of a symmetric one-valued relation followed by what it says of its object.
+
+    So the conflicts of either side are seen: whoever marries ends the marriage before, whichever way round it was told.
+    Where many objects hold, the fact graph goes back along the edge instead.
+    """
+    found: list[Statement] = []
+    for statement in statements:
+        found.append(statement)
+        if not schema[statement.relation].exclusive:
+            continue
+        if statement.object:
+            found.append(replace(statement, subject=statement.object, object=statement.subject, replaces=""))
+        if statement.replaces:
+            left = replace(statement, subject=statement.replaces, object=statement.subject, replaces="", negated=True)
+            found.append(replace(left, correction=False))
+    return found

@@ -1,0 +1,1 @@
+"""Capabilities that can be removed: structured records, skills, bulk loading."""

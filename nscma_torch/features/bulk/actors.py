@@ -1,0 +1,179 @@
+"""Work spread over the actors of Ray Data, each with models of its own.
+
+Without a cluster a Ray of this machine is started, which listens on the loopback alone and reports to nobody, and ends
+with the work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType, TracebackType
+from typing import Any, Self, TypeVar
+
+from nscma_torch.core.errors import ConfigError, NscmaError
+from nscma_torch.core.extras import require
+
+T = TypeVar("T")
+R = TypeVar("R")
+Work = Callable[[T], Iterator[R]]
+
+_BLOCK = 1 << 20  # bytes of results that an actor collects before it hands them on
+_ENDED = "ended"
+
+
+class RayActors:
+    """Actors of Ray Data.
+
+    Args:
+        address: of a Ray that runs ("auto", or host:port); None for RAY_ADDRESS, or one that is started here.
+        actors: how many work at once; None for one on each processor, or as many as the GPUs have room for.
+        gpus: share of a GPU that one takes; 0: it computes on a processor.
+
+    Raises MissingDependencyError without the extra `ray`, ConfigError where no Ray answers at the address, or its
+    machines have less than one actor takes.
+    """
+
+    def __init__(self, *, address: str | None = None, actors: int | None = None, gpus: float = 0.0) -> None:
+        if (actors is not None and actors < 1) or gpus < 0:
+            raise ConfigError(
+                f"actors is {actors} and gpus {gpus:g}; there is at least one, with no less than 0 of one"
+            )
+        for name, value in _QUIET.items():  # before it is imported
+            os.environ.setdefault(name, value)
+        self._ray = require("ray", extra="ray", purpose="bulk add over actors")
+        self._started = not self._ray.is_initialized()
+        if self._started:
+            _start(self._ray, address or os.environ.get("RAY_ADDRESS"))
+        require("ray.data", extra="ray", purpose="bulk add over actors")
+        there = self._ray.cluster_resources()
+        room = int(there.get("GPU", 0) / gpus) if gpus else int(there.get("CPU", 0))
+        self._gpus, self._size = gpus, actors or room
+        if room < self._size or not room:
+            self.close()
+            raise ConfigError(
+                f"Ray has {there.get('CPU', 0):g} processors and {there.get('GPU', 0):g} GPUs, which is no room for "
+                f"{self._size or 'one'} actors with {gpus:g} GPUs each; ask for fewer, or for less of one"
+            )
+
+    def each(self, make: Callable[[], Work[T, R]], items: Sequence[T]) -> Iterator[R]:
+        """What each item comes to, by the work that `make` gives in every actor.
+
+        The results of one item come in order, those of different items as they are done. An error of the library's in
+        an actor is raised here.
+        """
+        if not items:
+            return
+        data = importlib.import_module("ray.data")
+        _be_quiet(data)
+        rows = [{"number": number, "item": pickle.dumps(item)} for number, item in enumerate(items)]
+        results = data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            _Actor,
+            fn_constructor_args=(make,),
+            batch_size=1,
+            batch_format="numpy",
+            compute=data.ActorPoolStrategy(size=min(self._size, len(rows))),
+            num_cpus=0 if self._gpus else 1,
+            num_gpus=self._gpus,
+        )
+        yield from _in_order(results.iter_rows(), len(items))
+
+    def close(self) -> None:
+        """End the Ray that was started here."""
+        if self._started:
+            self._started = False
+            self._ray.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # Ray Data warns of its own actors; what fails is raised
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it warns of: an actor without a GPU sees none, as it did
+}
+_OF_THIS_MACHINE = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the switch by which Ray on one machine listens on 127.0.0.1 alone
+    # actors are no less urgent than this process
+    "RAY_worker_niceness": os.environ.get("RAY_worker_niceness", "0"),  # noqa: SIM112 - its name
+}
+
+
+def _start(ray: ModuleType, address: str | None) -> None:
+    settings = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address is not None:
+        try:
+            ray.init(address=address, **settings)
+        except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+            raise ConfigError(f"no Ray answers at {address}: {error}") from error
+        return
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    constants.ENABLE_RAY_CLUSTER = False
+    os.environ.update(_OF_THIS_MACHINE)  # for the processes that it starts
+    ray.init(address="local", include_dashboard=False, **settings)
+
+
+def _be_quiet(data: Any) -> None:
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.target_max_block_size = _BLOCK
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+class _Actor:
+    """What Ray Data makes one of in each actor; rows go in and come out, items and results in them pickled."""
+
+    def __init__(self, make: Callable[[], Work[Any, Any]]) -> None:
+        self._work = make()
+
+    def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for number, packed in zip(batch["number"], batch["item"], strict=True):
+            part = 0
+            try:
+                for part, result in enumerate(self._work(pickle.loads(packed)), start=1):
+                    yield _row(number, part - 1, result)
+            except NscmaError as error:
+                yield _row(number, part, _Failed(error))
+                return
+            yield _row(number, part, _ENDED)
+
+
+class _Failed:
+    """An error that an actor met."""
+
+    def __init__(self, error: NscmaError) -> None:
+        self.error = error
+
+
+def _row(number: int, part: int, result: object) -> dict[str, Any]:
+    return {"number": [int(number)], "part": [part], "result": [pickle.dumps(result)]}
+
+
+def _in_order(rows: Iterator[dict[str, Any]], items: int) -> Iterator[Any]:
+    """Results, those of each item by their parts: one that comes twice, or too early, is passed over or waits."""
+    due, early, left = [0] * items, dict[tuple[int, int], Any](), items
+    for row in rows:
+        number, part = int(row["number"]), int(row["part"])
+        if part >= due[number]:
+            early[number, part] = row["result"]
+        while (packed := early.pop((number, due[number]), None)) is not None:
+            due[number] += 1
+            result = pickle.loads(packed)
+            if isinstance(result, _Failed):
+                raise result.error
+            if result == _ENDED and isinstance(result, str):
+                left -= 1
+            else:
+                yield result
+    assert not left, "Ray gives all that was computed, or raises"

@@ -1,0 +1,186 @@
+"""Adds the messages of many users: rows are computed by packs and stored by `Memory.add`, in the order of each user.
+
+An `add` of each row one after the other gives an equal digest, whoever computes. A run that was interrupted is begun
+again with the same files: what is on disk is passed over by its key, before anything is computed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nscma_torch.api.memory import Memory
+from nscma_torch.api.validation import checked_count, clock
+from nscma_torch.core.config import Config, load_config
+from nscma_torch.core.database.store_path import is_of, is_postgres
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import Extraction
+from nscma_torch.extraction.read_ahead import Given
+from nscma_torch.features.bulk import reading
+from nscma_torch.features.bulk.committing import Committed, Committer, WeigherAndCommitter
+from nscma_torch.features.bulk.packs import Pack, new_rows, packs, windows
+from nscma_torch.features.bulk.rows import Checked, Row, check_file, files_of, read_rows
+from nscma_torch.features.bulk.weighing import Models, Weigher
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+
+if TYPE_CHECKING:
+    from nscma_torch.features.bulk.actors import RayActors
+
+WINDOW = 65_536  # rows that are planned together, and by Ray computed in one run
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReport:
+    """What a bulk add did.
+
+    `rows` are those of the files, of `users`; `added` of them are new, and `known` were there already, or stand twice.
+    `asked` counts what had to be asked of embedder and proxy in a commit. `jobs` were run; of all that wait in the
+    store, `jobs_queued` are left and `jobs_failed` have failed. `seconds` are of the whole.
+    """
+
+    rows: int
+    users: int
+    added: int
+    written: int
+    deferred: int
+    known: int
+    asked: int
+    jobs: int
+    jobs_queued: int
+    jobs_failed: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Who hears how far a bulk add has come: rows that are checked, and stored of all; jobs that have been run."""
+
+    checked: Callable[[int], None] = lambda _: None
+    stored: Callable[[int, int], None] = lambda _, __: None
+    read: Callable[[int, int], None] = lambda _, __: None
+
+
+def bulk_add(
+    store: str | Path,
+    paths: Sequence[str],
+    *,
+    config: Config | str | Path | Mapping[str, Any] | None = None,
+    user_id: str | None = None,
+    infer: bool = True,
+    read: bool = True,
+    actors: RayActors | None = None,
+    window: int = WINDOW,
+    now: datetime | None = None,
+    progress: Progress | None = None,
+) -> BulkReport:
+    """Add all rows of JSON lines and Parquet files to a store, and have them read.
+
+    Args:
+        paths: files, folders and patterns; see `rows` for what a row is.
+        user_id: whose the rows are that name nobody.
+        infer: whether messages that pass the gate are queued for extraction.
+        read: whether the background jobs of the store are run afterwards; else a worker finds them.
+        actors: compute; None: this process does. In PostgreSQL they store, too.
+        window: rows that are planned, and computed by one run of the actors.
+        now: stands for the clock.
+
+    Raises InvalidInputError where a row of any file cannot be stored; nothing is stored then.
+    """
+    began, told = time.monotonic(), progress or Progress()
+    settings = config if isinstance(config, Config) else load_config(config)
+    checked_count(window, "window")
+    files = _checked(store, paths, settings, clock(now), user_id, told)
+    total = sum(file.rows for file in files)
+    models = Models.load(settings)
+    with Memory(store, config=settings, embedder=models.embedder, proxy=models.proxy) as memory:
+        job = _Adding(memory, models, str(store), actors, infer=infer, now=now)
+        done, users, at = Committed(), set[str](), 0
+        for rows in windows(_rows(files, settings, clock(now), user_id), window):
+            users.update(row.scope.user_id for row in rows)
+            new = new_rows(memory, rows)
+            known = len(rows) - sum(map(len, new.values()))
+            done, at = done + Committed(known=known), at + known
+            told.stored(at, total)
+            for committed in job.run(packs(memory, new)):
+                done, at = done + committed, at + committed.added + committed.known
+                told.stored(at, total)
+        jobs = _read(memory, settings, actors, told) if read else 0
+        stats = memory.stats()
+    counts = (done.added, done.written, done.deferred, done.known, done.asked)
+    left = (jobs, stats.jobs_queued, stats.jobs_failed)
+    return BulkReport(total, len(users), *counts, *left, round(time.monotonic() - began, 3))
+
+
+class _Adding:
+    """Computes and stores packs: here, or where the actors are."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        models: Models,
+        store: str,
+        actors: RayActors | None,
+        *,
+        infer: bool,
+        now: datetime | None,
+    ) -> None:
+        self._actors = actors
+        self._committer = Committer(memory, models, infer=infer, now=now)
+        self._here = WeigherAndCommitter(Weigher(memory.config, models), self._committer)
+        self._there = partial(Weigher.load, memory.config)
+        self._all_there = partial(WeigherAndCommitter.load, store, memory.config, infer=infer, now=now)
+        self._shared = is_postgres(store)
+
+    def run(self, work: Sequence[Pack]) -> Iterator[Committed]:
+        """What is on disk, bit by bit."""
+        if self._actors is None:
+            for pack in work:
+                yield from self._here(pack)
+        elif self._shared:
+            yield from self._actors.each(self._all_there, work)
+        else:  # a file has one writer
+            for weighed in self._actors.each(self._there, work):
+                yield self._committer(weighed)
+
+
+def _checked(
+    store: str | Path, paths: Sequence[str], config: Config, now: datetime, user_id: str | None, told: Progress
+) -> list[Checked]:
+    files: list[Checked] = []
+    for path in files_of(paths):
+        if is_of(str(store), path):
+            raise InvalidInputError(f"{path} is a file of the store itself; name the files that are to go into it")
+        files.append(check_file(path, config.limits, now, user_id=user_id))
+        told.checked(sum(file.rows for file in files))
+    return files
+
+
+def _rows(files: Sequence[Checked], config: Config, now: datetime, user_id: str | None) -> Iterator[Row]:
+    for file in files:
+        yield from read_rows(file.path, config.limits, now, user_id=user_id)
+
+
+def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progress) -> int:
+    """Run the jobs of the store; a language engine is asked, and actors read, about many users at once."""
+
+    def here(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
+        reader = reading.Reader(memory.components.tasks)
+        for pack in reading.in_packs(given, reading.ASKED):
+            for made in reader(pack):
+                yield from made
+
+    def there(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
+        assert actors is not None
+        for made in actors.each(partial(reading.Reader.load, config), reading.in_packs(given, reading.PACK)):
+            yield from made
+
+    if not isinstance(memory.components.tasks, EmbeddedTasks):
+        memory.components.read_many = here
+    elif actors is not None:
+        memory.components.read_many = there
+    return memory.flush(progress=lambda ran: told.read(ran, ran + memory.stats().jobs_queued))

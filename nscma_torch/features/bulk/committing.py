@@ -1,0 +1,108 @@
+"""Stores what was computed, by the write path of `Memory.add`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import Config
+from nscma_torch.features.bulk.packs import Pack
+from nscma_torch.features.bulk.weighing import Models, Weighed, Weigher
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Messages that are on disk: new ones by the gate's decision, and those that were there already.
+
+    `asked` is what the commit had to ask of a model itself, because others wrote into the stream meanwhile.
+    """
+
+    added: int = 0
+    written: int = 0
+    deferred: int = 0
+    known: int = 0
+    asked: int = 0
+
+    def __add__(self, other: Committed) -> Committed:
+        return Committed(
+            self.added + other.added,
+            self.written + other.written,
+            self.deferred + other.deferred,
+            self.known + other.known,
+            self.asked + other.asked,
+        )
+
+
+class Committer:
+    """Stores batches in order.
+
+    Args:
+        models: those that the memory was opened with.
+        infer: whether messages that pass the gate are queued for extraction.
+        now: when it is stored; None for the clock.
+    """
+
+    def __init__(self, memory: Memory, models: Models, *, infer: bool, now: datetime | None) -> None:
+        self._memory = memory
+        self._models = models
+        self._infer = infer
+        self._now = now
+
+    def __call__(self, weighed: Weighed) -> Committed:
+        """Store them; each batch is on disk when the next begins."""
+        embedder, proxy = self._models.embedder, self._models.proxy
+        before = self._asked
+        embedder.known = dict(zip(weighed.texts, weighed.vectors, strict=True))
+        if proxy is not None:
+            proxy.known = dict(weighed.scores)
+        try:
+            done = Committed()
+            for batch in weighed.batches:
+                scope = batch.scope
+                added = self._memory.add(
+                    batch.messages,
+                    user_id=scope.user_id,
+                    agent_id=scope.agent_id,
+                    run_id=scope.run_id,
+                    infer=self._infer,
+                    now=self._now,
+                )
+                new = [one.decision for one in added if one.event == "ADD"]
+                written = sum(decision is not None and decision.write for decision in new)
+                deferred = sum(decision is not None and not decision.write for decision in new)
+                done += Committed(len(new), written, deferred, len(added) - len(new))
+            return done + Committed(asked=self._asked - before)
+        finally:
+            embedder.known = {}
+            if proxy is not None:
+                proxy.known = {}
+
+    @property
+    def _asked(self) -> int:
+        proxy = self._models.proxy
+        return self._models.embedder.computed + (0 if proxy is None else proxy.computed)
+
+
+class WeigherAndCommitter:
+    """Computes packs and stores them: what an actor does where several may write to a store at once."""
+
+    def __init__(self, weigher: Weigher, committer: Committer) -> None:
+        self._weigher = weigher
+        self._committer = committer
+
+    @classmethod
+    def load(cls, store: str, config: Config, *, infer: bool, now: datetime | None) -> Self:
+        """With models and a connection of its own."""
+        models = Models.load(config)
+        memory = Memory(store, config=config, embedder=models.embedder, proxy=models.proxy)
+        made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
+        weakref.finalize(made, memory.close)  # an actor is not told when it ends
+        return made
+
+    def __call__(self, pack: Pack) -> Iterator[Committed]:
+        for weighed in self._weigher(pack):
+            yield self._committer(weighed)

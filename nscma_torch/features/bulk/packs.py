@@ -1,0 +1,101 @@
+"""Rows as work: the messages that are new, in batches that are stored at once, in packs that are computed by one actor.
+
+A window is as many rows as are planned together. Of each user they stay in the order of the file; users do not depend
+on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.episodic.log import episodes
+from nscma_torch.episodic.log.streams import stream_id_of
+from nscma_torch.features.bulk.rows import Row
+
+_PACK = 256  # messages from which on a pack takes no more users
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive messages of a user in one stream, stored in one transaction."""
+
+    scope: Scope
+    messages: tuple[Message, ...]
+
+    @property
+    def stream_id(self) -> str:
+        """The stream they go into."""
+        return stream_id_of(self.scope, self.messages[0].source)
+
+    @property
+    def texts(self) -> list[str]:
+        """What they say."""
+        return [message.content for message in self.messages]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """All new messages of some users in a window, in order, and the proxy's states of their streams before them."""
+
+    batches: tuple[Batch, ...]
+    states: Mapping[str, bytes | None]
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has."""
+        return sum(len(batch.messages) for batch in self.batches)
+
+
+def windows(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    """The rows in runs of `size`."""
+    rest = iter(rows)
+    while window := list(islice(rest, size)):
+        yield window
+
+
+def new_rows(memory: Memory, window: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows of each user that the store does not hold, in order, without those whose id stands twice."""
+    of_user: dict[str, dict[str, Row]] = {}
+    for row in window:
+        assert row.message.idempotency_key is not None, "every row has a key"
+        of_user.setdefault(row.scope.user_id, {}).setdefault(row.message.idempotency_key, row)
+    new = {}
+    for user_id, rows in of_user.items():
+        with memory.components.database.read(user_id) as connection:
+            held = episodes.held_keys(connection, user_id, list(rows))
+        left = [row for key, row in rows.items() if key not in held]
+        if left:
+            new[user_id] = left
+    return new
+
+
+def packs(memory: Memory, rows: Mapping[str, Sequence[Row]]) -> list[Pack]:
+    """The rows of users as packs, the largest first, so that none is left for one actor in the end."""
+    made: list[Pack] = []
+    own: list[Batch] = []
+    for of_user in rows.values():
+        own += _batches(of_user, memory.config.limits.max_batch)
+        if sum(len(batch.messages) for batch in own) >= _PACK:
+            made.append(_pack(memory, own))
+            own = []
+    if own:
+        made.append(_pack(memory, own))
+    return sorted(made, key=lambda pack: -pack.messages)
+
+
+def _pack(memory: Memory, batches: Sequence[Batch]) -> Pack:
+    first = {batch.stream_id: batch for batch in reversed(batches)}
+    writer = memory.components.writer
+    states = {key: writer.proxy_state(batch.scope, batch.messages[0].source) for key, batch in first.items()}
+    return Pack(tuple(batches), states)
+
+
+def _batches(rows: Sequence[Row], size: int) -> Iterator[Batch]:
+    for scope, source in groupby(rows, key=lambda row: (row.scope, row.message.source)):
+        rest = iter(source)
+        while some := tuple(islice(rest, size)):
+            yield Batch(scope[0], tuple(row.message for row in some))

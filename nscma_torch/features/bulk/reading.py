@@ -1,0 +1,53 @@
+"""Reads the messages of many users together, before the jobs that wait for what they state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from nscma_torch.core.config import Config
+from nscma_torch.core.device import torch_device
+from nscma_torch.core.errors import NscmaError
+from nscma_torch.core.protocols import LanguageTasks
+from nscma_torch.core.records import Extraction
+from nscma_torch.extraction.read_ahead import Given
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+from nscma_torch.reading.read_statements import configured_facts
+from nscma_torch.reading.relations import load_relations
+
+PACK = 32  # messages that an actor reads before it hands on what they state
+ASKED = 256  # messages that a language engine is asked about at once
+
+Read = list[tuple[Given, Extraction]]
+
+
+class Reader:
+    """Reads packs of messages by language tasks."""
+
+    def __init__(self, tasks: LanguageTasks) -> None:
+        self._tasks = tasks
+
+    @classmethod
+    def load(cls, config: Config) -> Self:
+        """By the configured tasks without a language model: that one is asked by whoever has its engine."""
+        bundled = config.facts.relations == "bundled"
+        relations = load_relations(None if bundled else config.facts.relations)
+        facts = configured_facts(config.reading, relations, torch_device(config.device))
+        return cls(EmbeddedTasks(relations=relations, read_facts=facts))
+
+    def __call__(self, pack: Sequence[Given]) -> Iterator[Read]:
+        """What the messages of a pack state; nothing where the tasks fail, so that each fails in its own job."""
+        try:
+            made = self._tasks.extract(
+                [one.unit for one in pack],
+                listeners=[one.listener for one in pack],
+                before=[one.before for one in pack],
+            )
+        except NscmaError:
+            return
+        yield list(zip(pack, made, strict=True))
+
+
+def in_packs(given: Sequence[Given], size: int) -> list[Sequence[Given]]:
+    """The messages in runs of `size`."""
+    return [given[at : at + size] for at in range(0, len(given), size)]

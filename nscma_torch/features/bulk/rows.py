@@ -1,0 +1,161 @@
+"""Messages of many users out of JSON lines and Parquet.
+
+A row is `{"user_id", "role", "content", "agent_id"?, "run_id"?, "id"?, "session"?, "source"?, "name"?, "timestamp"?,
+"metadata"?}`. `id` is the message's idempotency key, which is its user's own; without one it is made as
+`text.file_keys` makes it, so that a file can grow. All other keys are kept as metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nscma_torch.api.validation import checked_message
+from nscma_torch.core.config import Limits
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError
+from nscma_torch.core.extras import require
+from nscma_torch.core.records import Message, Scope
+from nscma_torch.text.files.file_keys import FileKeys, place_of
+from nscma_torch.text.files.json_messages import json_line_values, label, parse_message
+
+LINES = (".jsonl", ".ndjson")
+PARQUET = ".parquet"
+_EXAMPLE = '{"user_id": "ana", "role": "user", "content": "…"}'
+_ROWS = 1024  # of a Parquet file that are decoded at once
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message, and whose it is."""
+
+    scope: Scope
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A file every row of which can be stored, and how many rows it has."""
+
+    path: Path
+    rows: int
+
+
+def files_of(paths: Sequence[str]) -> list[Path]:
+    """The files that are named, each once: folders are gone through for JSON lines and Parquet, patterns are matched.
+
+    Raises InvalidInputError where a name stands for none, or for a file of another kind.
+    """
+    found: dict[Path, None] = {}
+    for name in paths:
+        path = Path(name)
+        if path.is_dir():
+            own = sorted(one for one in path.rglob("*") if one.suffix.lower() in (*LINES, PARQUET) and one.is_file())
+        elif path.is_file():
+            own = [path]
+        else:
+            own = sorted(one for one in _matching(path) if one.is_file())
+        if not own:
+            raise InvalidInputError(f"there is no file {name}; name files or folders of {', '.join((*LINES, PARQUET))}")
+        found.update(dict.fromkeys(own))
+    for path in found:
+        if path.suffix.lower() not in (*LINES, PARQUET):
+            raise InvalidInputError(
+                f"{path}: only {', '.join((*LINES, PARQUET))} hold rows of many users; `nscma add` reads other files"
+            )
+    return list(found)
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """The files of a pattern such as logs/*.jsonl."""
+    inside = pattern.relative_to(pattern.anchor) if pattern.anchor else pattern
+    try:
+        return Path(pattern.anchor or ".").glob(str(inside))
+    except (ValueError, OSError) as error:
+        raise InvalidInputError(f"{pattern} is neither a file nor a pattern: {error}") from error
+
+
+def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Checked:
+    """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
+    rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
+    if not rows:
+        raise EmptyTextError(f"{path} is empty: there is no message in it")
+    return Checked(path, rows)
+
+
+def read_rows(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
+    """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
+    lines = path.suffix.lower() in LINES
+    unit = "line" if lines else "row"
+    keys: dict[str, FileKeys] = {}  # by user
+    place = place_of(path)
+    try:
+        for number, value in _line_values(path, limits) if lines else _parquet_values(path):
+            try:
+                row = _row(value, user_id)
+                checked_message(row.message, limits, now)
+            except InvalidInputError as error:
+                raise type(error)(f"{unit} {number}: {error}") from error
+            if row.message.idempotency_key is None:
+                own = keys.setdefault(row.scope.user_id, FileKeys(place))
+                row = replace(row, message=replace(row.message, idempotency_key=own.key(row.message)))
+            yield row
+    except InvalidInputError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _row(value: object, user_id: str | None) -> Row:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"a row must be an object such as {_EXAMPLE}")
+    fields = dict(value)
+    user, agent, run, source, own = (
+        label(name, fields.pop(name, None)) for name in ("user_id", "agent_id", "run_id", "source", "id")
+    )
+    if user is None and user_id is None:
+        raise InvalidInputError(f'no "user_id"; a row looks like {_EXAMPLE}, or name whose the rows are (--user)')
+    if isinstance(fields.get("metadata"), str):  # of a Parquet file
+        fields["metadata"] = _parsed(fields["metadata"])
+    message = parse_message(fields)
+    key = own or message.idempotency_key
+    return Row(Scope(user or user_id or "", agent, run), replace(message, source=source, idempotency_key=key))
+
+
+def _line_values(path: Path, limits: Limits) -> Iterator[tuple[int, Any]]:
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read it: {error.strerror}") from error
+    with stream:
+        yield from json_line_values(stream, limits.max_message_bytes)
+
+
+def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Number, from 1, and values of each row of a Parquet file, without those that are null."""
+    arrow = require("pyarrow", extra="ray", purpose="reading Parquet")
+    parquet = require("pyarrow.parquet", extra="ray", purpose="reading Parquet")
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_ROWS):
+                for values in batch.to_pylist(maps_as_pydicts="strict"):
+                    number += 1
+                    yield number, _without_nulls(values)
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidInputError(f"not a Parquet file that can be read: {error}") from error
+
+
+def _without_nulls(value: Any) -> Any:
+    """A row, or the struct inside it, as JSON lines would hold it."""
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return value
+
+
+def _parsed(metadata: str) -> Any:
+    try:
+        return json.loads(metadata)
+    except ValueError as error:
+        raise InvalidInputError(f"metadata is a text, and not the JSON of an object: {error}") from error

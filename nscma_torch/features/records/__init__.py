@@ -1,0 +1,1 @@
+"""Structured records of messages: type, entities, sentiment, resolution."""

@@ -1,0 +1,67 @@
+"""Integrity checks of structured records: known values, and rows that belong to the user's own messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, get_args
+
+from sqlalchemy import Connection, Select, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.records import RESOLVABLE, MemoryType, Resolution, Sentiment
+from nscma_torch.features.records.record_schema import (
+    RECORD_TABLES,
+    memory_records,
+    record_entities,
+    record_resolutions,
+)
+from nscma_torch.text.names import name_key
+
+_M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, episodes.c
+_Rows = Callable[[Select[Any], Any], Any]
+
+
+def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
+    """The problems in the records of all users, or of some, a sentence each."""
+
+    def rows(query: Select[Any], owner: Any) -> Any:
+        return connection.execute(query if users is None else query.where(owner.in_(users)))
+
+    return [*_owners(rows), *_values(rows), *_entities(rows), *_resolutions(rows)]
+
+
+def _owners(rows: _Rows) -> Iterator[str]:
+    for table in RECORD_TABLES:
+        for name in ("episode_seq", "by_seq"):
+            if name in table.c:
+                foreign = select(_E.id).join(table, table.c[name] == _E.seq).where(_E.user_id != table.c.user_id)
+                for (message,) in rows(foreign, table.c.user_id):
+                    yield f"a row of {table.name} is of another user than its message {message}"
+
+
+def _values(rows: _Rows) -> Iterator[str]:
+    for row in rows(select(memory_records, _E.id).join(episodes, _E.seq == _M.episode_seq), _M.user_id):
+        known = (
+            row.type in get_args(MemoryType)
+            and row.sentiment in (*get_args(Sentiment), None)
+            and row.resolution in get_args(Resolution)
+        )
+        if not known:
+            yield f"the record of message {row.id} holds an unknown type, sentiment or resolution"
+        elif (row.resolution == "none") == (row.type in RESOLVABLE):
+            yield f"the record of message {row.id} is a {row.type} with the resolution {row.resolution!r}"
+
+
+def _entities(rows: _Rows) -> Iterator[str]:
+    bare = _N.episode_seq.not_in(select(_M.episode_seq))
+    for (message,) in rows(select(_E.id).join(record_entities, _N.episode_seq == _E.seq).where(bare), _N.user_id):
+        yield f"message {message} has entities of a record, and no record"
+    for key, name in rows(select(_N.key, _N.name), _N.user_id):
+        if key != name_key(name) or not key:
+            yield f"the entity {name!r} of a record has the key {key!r}"
+
+
+def _resolutions(rows: _Rows) -> Iterator[str]:
+    early = select(_E.id).join(record_resolutions, _R.by_seq == _E.seq).where(_R.by_seq <= _R.episode_seq)
+    for (message,) in rows(early, _R.user_id):
+        yield f"message {message} settles one that is not before it"

@@ -1,0 +1,1 @@
+"""Procedural memory: named skills found by their trigger."""

@@ -1,0 +1,1 @@
+"""Rows of hierarchies: nodes, summaries and links."""

@@ -1,0 +1,94 @@
+"""Integrity checks of hierarchies: every network's rows fit together, and every node has its units."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+
+from sqlalchemy import Connection, func, or_, select
+
+from nscma_torch.episodic.index.unit_schema import unit_sources, units
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.hierarchy.store.hierarchies import LevelRows
+from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies as hierarchies_table
+from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, nodes, personas
+
+
+def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
+    """The problems in the hierarchies of all users, or of some, a sentence each."""
+    found = list(_said(connection, users))
+    query = select(hierarchies_table).order_by(hierarchies_table.c.id)
+    for row in connection.execute(query if users is None else query.where(hierarchies_table.c.user_id.in_(users))):
+        name = f"hierarchy {row.id}"
+        if row.id != hierarchies.hierarchy_id(row.user_id, row.agent_id):
+            found.append(f"{name} has not the id of its user and agent")
+            continue
+        try:
+            next_ids = json.loads(row.next_ids)
+        except ValueError:
+            next_ids = None
+        if not isinstance(next_ids, list) or not all(isinstance(next_id, int) for next_id in next_ids):
+            found.append(f"{name} does not know its levels")
+            continue
+        for table in (nodes, node_units, personas, links):
+            strange = or_(table.c.level >= len(next_ids), table.c.user_id != row.user_id)
+            query = select(func.count()).select_from(table).where(table.c.hierarchy_id == row.id, strange)
+            n = connection.execute(query).scalar_one()
+            if n:
+                found.append(f"{name} has {n} {table.name} of another user or of a level that is not there")
+        stored = hierarchies.load(connection, row.user_id, row.agent_id)
+        for level, rows in enumerate(stored.levels):
+            found += [f"level {level} of {name}: {problem}" for problem in _network(rows)]
+            if level:
+                labels = {label for _, _, label in stored.levels[level - 1].personas}
+                empty = rows.nodes - labels
+                found += [f"level {level} of {name}: node {number} has no members" for number in sorted(empty)]
+    return found
+
+
+def _network(rows: LevelRows) -> Iterator[str]:
+    owner = {persona: node for persona, node, _ in rows.personas}
+    strangers = sorted(set(owner.values()) - rows.nodes)
+    if strangers:
+        yield f"personas of nodes that are not there: {strangers[:3]}"
+    bare = sorted(rows.nodes - set(owner.values()))
+    if bare:
+        yield f"nodes without a persona: {bare[:3]}"
+    if owner and max(owner) >= rows.next_id:
+        yield f"persona {max(owner)} has an id that is still to be given out"
+    for a, b, weight, persona_a, persona_b, _ in sorted(rows.links):
+        if not (a < b and {a, b} <= rows.nodes and weight > 0):
+            yield f"the link {a}-{b} of weight {weight} is none"
+        elif (owner.get(persona_a), owner.get(persona_b)) != (a, b):
+            yield f"the link {a}-{b} does not join personas of its nodes"
+
+
+def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str]:
+    """Nodes have one active chunk on level 0, a summary above; no summary is without its node."""
+    query = (
+        select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
+        .join(units, units.c.seq == node_units.c.unit_seq)
+        .outerjoin(
+            nodes,
+            (nodes.c.hierarchy_id == node_units.c.hierarchy_id)
+            & (nodes.c.level == node_units.c.level)
+            & (nodes.c.number == node_units.c.number)
+            & (nodes.c.user_id == units.c.user_id),
+        )
+    )
+    if users is not None:
+        query = query.where(units.c.user_id.in_(users))
+    for level, number, unit_id, kind, status, user_id in connection.execute(query):
+        if user_id is None:
+            yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
+        if kind != ("summary" if level else "chunk") or status not in ("active", "archived"):
+            yield f"node {number} of level {level} holds the {status} {kind} {unit_id}"
+    loose = select(units.c.id).where(
+        units.c.kind == "summary",
+        units.c.seq.not_in(select(node_units.c.unit_seq)),
+        units.c.seq.not_in(select(unit_sources.c.unit_seq)),  # of one message by itself
+    )
+    if users is not None:
+        loose = loose.where(units.c.user_id.in_(users))
+    for unit_id in connection.execute(loose).scalars():
+        yield f"summary {unit_id} belongs to no node and no message"

@@ -1,0 +1,1 @@
+"""The write path: weigh a message, index it and commit it."""

@@ -1,0 +1,122 @@
+"""What the proxy and the gate make of consecutive messages of one stream; the same however they are cut into calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+
+from torch import Tensor
+
+from nscma_torch.core.errors import StateMismatchError
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Decision
+from nscma_torch.episodic.log import episodes
+from nscma_torch.ingest.novelty import Novelty, followed
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.reading.cues import salience
+from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.gradient_surprise import gradient_surprise
+from nscma_torch.surprise.observation import Observation, observe
+from nscma_torch.surprise.quoting import unquoted
+
+OPTIMISTIC_ATTEMPTS = 3  # to weigh without the write lock, before weighing while holding it
+SERVED_ATTEMPTS = 12  # the same for a proxy that is asked over a network, before giving up
+HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a stream carries before its next message; without arguments, that of a fresh one.
+
+    `history` is its last `HISTORY` characters in whole messages, or the end of a last one that is longer, oldest first,
+    and `vectors` [n, d] are theirs, zeros for those that have none; `said` holds the hashes, among `content_hashes` the
+    texts to be weighed, that the user's memory already has.
+    """
+
+    proxy_state: bytes | None = None
+    gate_state: GateState = field(default_factory=GateState)
+    history: Sequence[str] = ()
+    said: frozenset[str] = frozenset()
+    vectors: Tensor | None = None
+
+    def after(self, texts: Sequence[str], weighed: Gated, vectors: Tensor | None) -> Past:
+        """What the stream carries after these messages, whose vectors [m, d] these are, and from this past."""
+        history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
+        if vectors is not None:
+            before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors
+            vectors = followed(before, vectors)[len(self.history) + len(texts) - len(history) :]
+        said = self.said.union(map(episodes.text_hash, texts))
+        return Past(weighed.proxy_state, weighed.gate_state, history, said, vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A decision and an observation per message, and the state after the last one (None: there was nothing yet)."""
+
+    decisions: list[Decision]
+    observations: list[Observation]
+    proxy_state: bytes | None
+    gate_state: GateState
+
+
+def content_hashes(text: str) -> list[str]:
+    """Hashes of a text and, where it quotes, of each statement that it quotes."""
+    return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
+
+
+def state_after(history: Sequence[str], proxy: Proxy) -> bytes | None:
+    """A stream's state, made anew by reading its recent messages; None where there are none."""
+    return proxy.score([history], [None])[0].state if history else None
+
+
+def gate_messages(
+    texts: Sequence[str],
+    past: Past,
+    proxy: Proxy,
+    gate: MessageGate,
+    stages: Stages,
+    vectors: Callable[[], Tensor] | None = None,
+) -> Gated:
+    """Ask the proxy and the gate about the next messages of a stream, in order.
+
+    `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
+    beside it. Without it nothing is known of what was said in other words: `nearest`, `news`, `learned` and `gradient`
+    are None. A state that the proxy cannot read is made anew from the history.
+    """
+    if not texts:
+        return Gated([], [], past.proxy_state, past.gate_state)
+    with stages.stage("proxy"):
+        try:
+            score = proxy.score([texts], [past.proxy_state])[0]
+        except StateMismatchError:  # damaged; the log has what it was made of
+            score = proxy.score([texts], [state_after(past.history, proxy)])[0]
+    novelty, learned, gradients = None, list[float | None]([None] * len(texts)), list[float | None]([None] * len(texts))
+    state = past.gate_state
+    if vectors is not None:
+        own = vectors()
+        before = own.new_zeros(len(past.history), own.shape[1]) if past.vectors is None else past.vectors
+        novelty = Novelty(before, own)
+        if gate.head is not None:
+            learned = [*gate.head.log_odds(own)]
+        if gate.config.rule == "gradient":
+            norms, memory = gradient_surprise(own, state.memory)
+            gradients, state = [*norms], replace(state, memory=memory)
+    history, said = list(past.history), set(past.said)
+    decisions, observations = [], []
+    ends_of = score.ends or repeat(None, len(texts))
+    with stages.stage("gate"):
+        for text, nll, ends, odds, gradient in zip(texts, score.nll, ends_of, learned, gradients, strict=True):
+            nearest, news = (None, None) if novelty is None else novelty.score(text, history)
+            seen = "\n".join(history)
+            own_of = {"nearest": nearest, "news": news, "learned": odds, "gradient": gradient}
+            observation = observe(text, nll, seen, salience(text), ends=ends, **own_of)
+            whole, *quoted = content_hashes(text)
+            if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
+                observation = replace(observation, repeat=True)
+            decision, state = gate.decide(observation, state)
+            observations.append(observation)
+            decisions.append(decision)
+            history = episodes.newest([text, *reversed(history)], HISTORY)
+            said.add(whole)
+    return Gated(decisions, observations, score.state, state)

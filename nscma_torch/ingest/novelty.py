@@ -1,0 +1,105 @@
+"""How near a message is to what its stream said before, and what it says that the near ones do not.
+
+d is the embedder's dimension. A message is compared with those of the window that repetition is looked up in; one of
+several chunks has the mean of their vectors, of unit length again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from sqlalchemy import Connection
+from torch import Tensor
+
+from nscma_torch.core.erasable_cache import erasable_cache
+from nscma_torch.episodic.index import packed_vectors
+from nscma_torch.reading.restatement import Wording, joined, news, unheard, wording
+from nscma_torch.text.sentences import split_sentences
+
+NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
+COMPARED = 8  # most earlier messages whose words are compared, nearest first
+MUCH = 10.0  # news that is not counted further
+DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
+
+
+def message_vectors(owners: Sequence[int], chunks: Tensor, n: int) -> Tensor:
+    """Unit vectors [n, d] of messages: `owners` [m] names the message of each chunk [m, d]; zeros without any."""
+    sums = chunks.new_zeros(n, chunks.shape[1]).index_add(0, torch.tensor(owners, dtype=torch.long), chunks)
+    return torch.nn.functional.normalize(sums, dim=1)
+
+
+def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[int]) -> Tensor:
+    """The vectors [n, d] of the messages at these positions of a stream, ascending; zeros for those that have none.
+
+    d is 1 where none has any.
+    """
+    places = {position: row for row, position in enumerate(positions)}
+    stored = packed_vectors.vectors_from(connection, stream_id, positions[0]) if positions else []
+    owners = [places[position] for position, _ in stored if position in places]
+    if not owners:
+        return torch.zeros(len(positions), 1)
+    read = bytearray(b"".join(vector for position, vector in stored if position in places))
+    chunks = torch.frombuffer(read, dtype=torch.float32).reshape(len(owners), -1)
+    return message_vectors(owners, chunks, len(positions))
+
+
+def followed(past: Tensor, new: Tensor) -> Tensor:
+    """Vectors [n + m, d]: past ones [n, d], or zeros of any width, and new ones [m, d]."""
+    return torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
+
+
+class Novelty:
+    """The vectors of a stream's recent messages, to which those of a call are added one after the other.
+
+    Args:
+        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, where there is none.
+        new: of the messages of the call, in order, [m, d].
+    """
+
+    def __init__(self, past: Tensor, new: Tensor) -> None:
+        self._vectors = followed(past, new)
+        self._next = len(past)
+
+    def score(self, text: str, history: Sequence[str]) -> tuple[float, float | None]:
+        """Compare the next message with `history`, the last messages before it, oldest first.
+
+        Returns:
+            The cosine to the nearest of them, 0 without any, and the least news to any near ones (`news` of
+            reading/restatement.py, sentence by sentence), at most `MUCH`; None where none is near.
+        """
+        at, self._next = self._next, self._next + 1
+        if not history:
+            return 0.0, None
+        cosines = self._vectors[at - len(history) : at] @ self._vectors[at]
+        best, places = cosines.topk(min(COMPARED, len(history)))
+        near = [history[place] for place, cosine in zip(places.tolist(), best.tolist(), strict=True) if cosine >= NEAR]
+        return round(float(best[0]), DECIMALS), _least_news(text, near) if near else None
+
+
+def _least_news(text: str, near: Sequence[str]) -> float:
+    """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
+
+    Sentences, because the words of a long message taken together would make up facts that it never stated. What even
+    all near messages together do not hold is counted first: a long message mostly has that much news.
+    """
+    together = joined([wording(other) for other in near])
+    sentences = wordings(text)[0]
+    if sum(unheard(sentence, together) for sentence in sentences) >= MUCH:
+        return MUCH
+    known = [part for other in near for part in wordings(other)[1]]
+    total = 0.0
+    for sentence in sentences:
+        total += min(news(sentence, old) for old in known)
+        if total >= MUCH:
+            return MUCH
+    return total
+
+
+@erasable_cache(1 << 10)  # a message is near to many later ones
+def wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
+    """The wording of each sentence of a text; and of those and of each two on end."""
+    sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
+    alone = [wording(sentence) for sentence in sentences]
+    return alone, [*alone, *(wording(f"{first} {second}") for first, second in pairwise(sentences))]

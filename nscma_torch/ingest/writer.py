@@ -1,0 +1,336 @@
+"""The write path: weigh each message, index it, and commit log, units and the stream's new state in one transaction.
+
+The proxy and the embedder run outside the transaction, on the stream as it was read. If another writer moved the
+stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
+the write lock, so that it always gets through. A served proxy may take minutes, so that it is never asked inside a
+transaction: it gets more attempts, and the last loss is the caller's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache, partial
+from itertools import groupby
+from typing import Any
+
+import torch
+from sqlalchemy import Connection
+from torch import Tensor
+
+from nscma_torch.core.database import user_versions
+from nscma_torch.core.database.clock import optional_micros, to_micros
+from nscma_torch.core.database.database import Database, next_seqs
+from nscma_torch.core.database.turn_queue import TurnQueues
+from nscma_torch.core.errors import StoreBusyError
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Added, Message, Scope
+from nscma_torch.episodic.index import fingerprint, units
+from nscma_torch.episodic.index.packed_vectors import refuse_infinite
+from nscma_torch.episodic.log import backlog, episodes, streams
+from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
+from nscma_torch.episodic.log.streams import Stream
+from nscma_torch.ingest.gate_states import gate_state_of
+from nscma_torch.ingest.gating import (
+    HISTORY,
+    OPTIMISTIC_ATTEMPTS,
+    SERVED_ATTEMPTS,
+    Gated,
+    Past,
+    content_hashes,
+    gate_messages,
+    state_after,
+)
+from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
+from nscma_torch.ingest.novelty import message_vectors, stored_vectors
+from nscma_torch.ingest.recent_messages import Window, Windows
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.rules import OF_THE_PROXY
+
+_BESIDE = 1024  # characters from which on embedding gets a thread of its own: below, starting one costs more time
+
+
+class Writer:
+    """Adds messages to the store.
+
+    Args:
+        embed_deferred: whether messages that the gate defers are embedded too.
+        served: whether the proxy is asked over a network.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        indexer: Indexer,
+        proxy: Proxy,
+        gate: MessageGate,
+        stages: Stages,
+        *,
+        embed_deferred: bool,
+        served: bool,
+    ) -> None:
+        self._database = database
+        self._indexer = indexer
+        self._proxy = proxy
+        self._gate = gate
+        self._stages = stages
+        self._embed_deferred = embed_deferred
+        self._served = served
+        self._windows = Windows()
+        self._turns = TurnQueues()  # by stream: threads of this process would only weigh its messages again
+
+    def add(
+        self,
+        messages: Sequence[Message],
+        scope: Scope,
+        *,
+        recorded_at: datetime,
+        expires_at: datetime | None = None,
+        infer: bool = True,
+        check: Callable[[Connection], None] = lambda _: None,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> list[Added]:
+        """Store messages of one scope in order; when this returns they are on disk and can be found.
+
+        Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
+        what that raises leaves out its run and those after it, and what runs before it stored stays. With `infer=False`
+        no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
+        `progress` hears how many more of the messages' UTF-8 bytes are indexed, maybe from another thread.
+
+        Raises `StoreBusyError` where a served proxy was too slow for what others add to the stream; that run and those
+        after it are not stored.
+        """
+        added: list[Added] = []
+        for source, group in groupby(messages, key=lambda message: message.source):
+            run = list(group)
+            heard = _Heard(progress, sum(len(message.content.encode()) for message in run))
+            batch = _Batch(run, scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check, heard)
+            with self._turns.of((scope, source)):
+                added += self._add_batch(batch)
+            heard(1.0)
+        return added
+
+    def _add_batch(self, batch: _Batch) -> list[Added]:
+        indexed: dict[int, list[IndexedChunk]] = {}
+        for _ in range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS):
+            erasures = self._windows.erasures
+            with self._stages.stage("sql"), self._database.read(batch.scope.user_id) as connection:
+                known = batch.known(connection)
+                new = batch.new(known)
+                if not new:
+                    return batch.results(known, {})
+                stream, past = self._past(connection, batch, new)
+            weighed, after = self._prepare(batch, new, stream, past, indexed)
+            with self._stages.stage("sql"), self._database.write(batch.scope.user_id) as connection:
+                unchanged = batch.known(connection).keys() == known.keys()
+                stored = self._commit(connection, batch, new, stream, weighed, indexed) if unchanged else None
+            if stored is not None:
+                self._windows.put(stream.id, stored.version, Window(after.history, after.vectors), erasures=erasures)
+                return batch.results(known, stored.rows)
+        if self._served:
+            raise StoreBusyError(
+                f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what comes "
+                "next; nothing of it was stored; add it again"
+            )
+        with self._database.write(batch.scope.user_id) as connection:
+            known = batch.known(connection)
+            new = batch.new(known)
+            if not new:
+                return batch.results(known, {})
+            stream, past = self._past(connection, batch, new)
+            weighed, _ = self._prepare(batch, new, stream, past, indexed)
+            stored = self._commit(connection, batch, new, stream, weighed, indexed)
+            assert stored is not None, "nobody else can move a stream while this holds the write lock"
+            return batch.results(known, stored.rows)
+
+    def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
+        """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
+        fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
+        stream = streams.load(connection, batch.scope, batch.source)
+        hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
+        window = self._windows.get(stream.id, user_versions.version(connection, batch.scope.user_id))
+        if window is None:
+            recent = episodes.recent(connection, stream.id, HISTORY)
+            vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
+            window = Window(list(recent.values()), vectors)
+        said = episodes.known_texts(connection, batch.scope.user_id, hashes)
+        return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
+
+    def proxy_state(self, scope: Scope, source: str | None) -> bytes | None:
+        """What the proxy carries into the next message of a stream."""
+        with self._database.read(scope.user_id) as connection:
+            stream = streams.load(connection, scope, source)
+            anew = stream.proxy_fingerprint != self._proxy.fingerprint
+            history = list(episodes.recent(connection, stream.id, HISTORY).values()) if stream.version and anew else []
+        return self._proxy_state(stream, history)
+
+    def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
+        """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
+        if stream.proxy_fingerprint == self._proxy.fingerprint:
+            return stream.proxy_state
+        return state_after(history, self._proxy)
+
+    def _gate_state(self, stream: Stream) -> GateState:
+        """The stream's statistics; without those that another proxy's nats went into."""
+        state = gate_state_of(stream)
+        return state if stream.proxy_fingerprint == self._proxy.fingerprint else state.without(*OF_THE_PROXY)
+
+    def _prepare(
+        self,
+        batch: _Batch,
+        new: Sequence[int],
+        stream: Stream,
+        past: Past,
+        indexed: dict[int, list[IndexedChunk]],
+    ) -> tuple[Gated, Past]:
+        """Weigh and index the new messages: side by side, unless the gate must say first what is embedded.
+
+        Returns what was made of them, and what the stream carries after them.
+        """
+        past = replace(past, proxy_state=self._proxy_state(stream, past.history))
+        texts = [batch.messages[i].content for i in new]
+        if not self._embed_deferred:
+            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages)
+            self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
+            return weighed, past.after(texts, weighed, None)
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            index = partial(self._index, batch, dict.fromkeys(new, True), indexed)
+            indexing = beside.submit(index).result if sum(map(len, texts)) > _BESIDE else index
+
+            @cache
+            def vectors() -> Tensor:
+                indexing()
+                owned = [(row, chunk.vector) for row, i in enumerate(new) for chunk in indexed[i]]
+                chunks = torch.stack([vector for _, vector in owned if vector is not None]).float()
+                refuse_infinite(chunks)
+                return message_vectors([row for row, _ in owned], chunks, len(new))
+
+            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages, vectors)
+            return weighed, past.after(texts, weighed, vectors())
+
+    def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
+        """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
+        missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
+        texts = [batch.messages[i].content for i in missing]
+        indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing], batch.heard), strict=True))
+
+    def _commit(
+        self,
+        connection: Connection,
+        batch: _Batch,
+        new: Sequence[int],
+        stream: Stream,
+        weighed: Gated,
+        indexed: dict[int, list[IndexedChunk]],
+    ) -> _Stored | None:
+        """Write everything of the batch; None, with nothing written, where the stream has moved."""
+        user_id = batch.scope.user_id
+        if not streams.unmoved(connection, stream):
+            return None
+        batch.check(connection)
+        fingerprint.bind(connection, self._indexer.fingerprint)
+        version = streams.touch_user(connection, user_id)
+        streams.save(
+            connection,
+            stream,
+            next_position=stream.next_position + len(new),
+            proxy_fingerprint=self._proxy.fingerprint,
+            proxy_state=weighed.proxy_state,
+            gate_state=weighed.gate_state.to_bytes().decode(),
+        )
+        seqs = next_seqs(connection, "episodes", len(new))
+        rows = [
+            episodes.new_row(
+                batch.messages[i],
+                seq=seqs[n],
+                scope=batch.scope,
+                stream_id=stream.id,
+                position=stream.next_position + n,
+                recorded_at=batch.recorded_at,
+                expires_at=batch.expires_at,
+                decision=weighed.decisions[n] if batch.infer else None,
+                observation=weighed.observations[n].to_dict(),
+                importance=weighed.observations[n].salience,
+            )
+            for n, i in enumerate(new)
+        ]
+        episodes.insert(connection, rows)
+        units.insert(connection, [u for row, i in zip(rows, new, strict=True) for u in chunk_units(row, indexed[i])])
+        if batch.infer:
+            jobs.enqueue_new(connection, user_id, EXTRACT, [(stream.id, row["seq"]) for row in rows if row["write"]])
+            deferred = zip(rows, weighed.observations, strict=True)
+            repeated = [row for row, seen in deferred if seen.repeat and not row["write"]]
+            backlog.queue_repeated(connection, RESTATE, repeated)
+        return _Stored(dict(zip(new, rows, strict=True)), version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Rows of the new episodes by their place in the batch, and the user's version with them."""
+
+    rows: dict[int, dict[str, Any]]
+    version: tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Heard:
+    """Told the share of `size` bytes that is done, tells how many more that are than the last time."""
+
+    progress: Callable[[int], None]
+    size: int
+    told: int = 0
+
+    def __call__(self, share: float) -> None:
+        done = int(share * self.size)
+        if done > self.told:
+            self.progress(done - self.told)
+            self.told = done
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Messages of one stream that are stored together."""
+
+    messages: list[Message]
+    scope: Scope
+    source: str | None
+    recorded_at: int
+    expires_at: int | None
+    infer: bool
+    check: Callable[[Connection], None]
+    heard: Callable[[float], None]
+
+    def known(self, connection: Connection) -> dict[str, Any]:
+        """Episodes that already hold one of the batch's idempotency keys."""
+        keys = [message.idempotency_key for message in self.messages if message.idempotency_key is not None]
+        return episodes.known_keys(connection, self.scope.user_id, keys) if keys else {}
+
+    def new(self, known: dict[str, Any]) -> list[int]:
+        """Places of the messages to store: all but retries and keys that stand twice in the batch."""
+        seen = set(known)
+        places = []
+        for i, message in enumerate(self.messages):
+            key = message.idempotency_key
+            if key is None or key not in seen:
+                places.append(i)
+                seen.update(() if key is None else (key,))
+        return places
+
+    def results(self, known: dict[str, Any], stored: dict[int, dict[str, Any]]) -> list[Added]:
+        """What became of each message, in order."""
+        by_key = {row["idempotency_key"]: row["id"] for row in stored.values() if row["idempotency_key"] is not None}
+        added = []
+        for i, message in enumerate(self.messages):
+            if i in stored:
+                row = stored[i]
+                added.append(Added(row["id"], "ADD", message.content, episodes.decision_of(row)))
+            else:
+                key = message.idempotency_key
+                assert key is not None, "only a message with a key can be a retry"
+                earlier = known.get(key)
+                added.append(Added(by_key[key] if earlier is None else earlier.id, "NOOP", message.content, None))
+        return added

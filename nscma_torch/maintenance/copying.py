@@ -1,0 +1,44 @@
+"""Copies a store, or one user of it, into another of either kind, and proves that the copy is equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+from sqlalchemy import select
+
+from nscma_torch.core.database.database import ALL_USERS, Database, user_or_all
+from nscma_torch.core.database.schema import users
+from nscma_torch.core.errors import StoreFormatError
+from nscma_torch.maintenance import transfer
+from nscma_torch.maintenance.digest import digest
+
+
+def copy(
+    source: Database, target: Database, *, user_id: str | None = None, progress: Callable[[int], None] | None = None
+) -> tuple[int, int]:
+    """Write what the source holds now into the target, all of it or nothing; returns the numbers of users and rows.
+
+    The source stays as it is, and others may write to it meanwhile: the copy is of one instant. The target may hold
+    other users. Row numbers are given anew; `digest` of each user is compared before anything is kept.
+
+    Raises:
+        NotFoundError: the source has no such user.
+        InvalidInputError: the target already holds one of the users.
+        EmbedderMismatchError: the target's vectors come from another embedder.
+        StoreFormatError: a user came out different; the target is as it was.
+    """
+    with (
+        source.read(user_or_all(user_id)) as taken,
+        target.write(ALL_USERS) as given,
+        closing(transfer.export(taken, user_id)) as lines,  # before the snapshot that it reads ends
+    ):
+        rows = transfer.import_(given, lines, user_id=user_id, progress=progress)
+        copied = [user_id] if user_id is not None else list(taken.execute(select(users.c.user_id)).scalars())
+        for user in copied:
+            if digest(taken, user) != digest(given, user):
+                raise StoreFormatError(
+                    f"user {user!r} came out different in {target.name}, so that nothing was copied; "
+                    f"check {source.name} with `nscma doctor`"
+                )
+    return len(copied), rows

@@ -1,0 +1,159 @@
+"""Changes to what is stored: update, delete and restore, each with its line in the history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.database.clock import optional_micros, to_micros
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.jobs import jobs
+from nscma_torch.core.records import KEEP, Episode, Keep
+from nscma_torch.curator.store import derived_texts
+from nscma_torch.episodic.index import fingerprint, units
+from nscma_torch.episodic.log import episodes, history, streams, turns
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.features.records import memory_records
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
+from nscma_torch.maintenance.rereading import read_again_after
+from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.semantic.store import fact_units, statements
+from nscma_torch.text.files.json_messages import metadata_json
+
+
+class Editor:
+    """Edits single episodes of one user; an id that the user does not have is a `NotFoundError`.
+
+    Args:
+        integrate: whether what comes back goes into its hierarchy again.
+        reach: messages before one that it is read with, as configured; the store may know of more.
+    """
+
+    def __init__(self, database: Database, indexer: Indexer, *, integrate: bool, reach: int = TURNS_BEFORE) -> None:
+        self._database = database
+        self._indexer = indexer
+        self._integrate = integrate
+        self._reach = reach
+
+    def update(
+        self,
+        user_id: str,
+        episode_id: str,
+        text: str | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | Keep | None = KEEP,
+        at: datetime,
+    ) -> Episode:
+        """Change an episode's text, keys of its metadata, or when it expires; what is not given stays.
+
+        What was before stays in its history. With the text or the expiry its units and statements are made anew: what
+        is to expire gets no facts. The gate's decision stays: it says what was known when the message came.
+        """
+        anew = text is not None or expires_at is not KEEP
+        with self._database.read(user_id) as connection:
+            known = episodes.require(connection, user_id, episode_id)[1].text if text is None else text
+        indexed = self._indexer.index([known], [True])[0] if anew else []
+        with self._database.write(user_id) as connection:
+            seq, old = episodes.require(connection, user_id, episode_id)
+            new_text = old.text if text is None else text
+            changed: dict[str, Any] = {}
+            if metadata is not None:
+                changed["metadata"] = metadata_json({**old.metadata, **metadata})
+            if expires_at is not KEEP:
+                changed["expires_at"] = optional_micros(expires_at)
+            if changed:
+                episodes.set_columns(connection, seq, **changed)
+            if anew:
+                if new_text != known:  # somebody else changed it meanwhile
+                    indexed = self._indexer.index([new_text], [True])[0]
+                self._make_anew(connection, user_id, seq, old, new_text, indexed)
+            streams.touch_user(connection, user_id, changed=True)
+            history.note(
+                connection,
+                user_id=user_id,
+                episode_seq=seq,
+                event="UPDATE",
+                at=to_micros(at),
+                old_text=old.text,
+                new_text=new_text,
+                reason=_before(old, changed),
+            )
+            return episodes.require(connection, user_id, episode_id)[1]
+
+    def _make_anew(
+        self,
+        connection: Connection,
+        user_id: str,
+        seq: int,
+        old: Episode,
+        text: str,
+        indexed: Sequence[IndexedChunk],
+    ) -> None:
+        """Replace the units and statements of an episode by those of its text."""
+        fingerprint.bind(connection, self._indexer.fingerprint)
+        earlier = units.seqs_of_episode(connection, seq)
+        hierarchies.retire(connection, earlier)
+        derived_texts.retire(connection, [seq])
+        memory_records.remove(connection, [seq])
+        units.remove(connection, earlier)
+        episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
+        row = episodes.row_of(connection, seq)
+        units.insert(connection, chunk_units(row, indexed))
+        statements.replace(connection, row, [])
+        if old.encoded:
+            jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])
+        read_again_after(connection, user_id, [seq], self._reach)
+
+    def delete(self, user_id: str, episode_ids: list[str], *, at: datetime, reason: str | None = None) -> int:
+        """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
+
+        Replies that may repeat them are hidden too. All or none: an unknown id changes nothing.
+        """
+        return self._set_status(user_id, episode_ids, "deleted", "DELETE", at, reason)
+
+    def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
+        """Bring deleted episodes back, with the replies that rest on nothing hidden. Returns how many were deleted."""
+        return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
+
+    def _set_status(
+        self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime, reason: str | None = None
+    ) -> int:
+        with self._database.write(user_id) as connection:
+            asked = [episodes.require(connection, user_id, episode_id) for episode_id in episode_ids]
+            replies = turns.quoting(connection, user_id, episode_ids)
+            if status == "active":
+                replies = turns.quoting_none_hidden(connection, user_id, replies, besides=episode_ids)
+            found = asked + [episodes.require(connection, user_id, reply) for reply in replies]
+            changing = {seq: episode for seq, episode in found if episode.status != status}
+            own = [unit for seq in changing for unit in units.seqs_of_episode(connection, seq)]
+            if status != "active":
+                hierarchies.retire(connection, own)
+            elif self._integrate:
+                back = [seq for seq, episode in changing.items() if episode.encoded]
+                hierarchies.enqueue(connection, [episodes.row_of(connection, seq) for seq in back])
+            derived_texts.retire(connection, changing.keys())
+            units.set_status(connection, own, status)
+            read_again_after(connection, user_id, changing.keys(), self._reach)
+            for seq in changing:
+                episodes.set_columns(connection, seq, status=status)
+                history.note(connection, user_id=user_id, episode_seq=seq, event=event, at=to_micros(at), reason=reason)
+            statements.mark(connection, changing)
+            said = statements.of_episodes(connection, changing)
+            fact_units.follow(connection, [one for own in said.values() for one in own])
+            if changing:
+                streams.touch_user(connection, user_id, changed=True)
+        return len({seq for seq, _ in asked} & changing.keys())
+
+
+def _before(old: Episode, changed: Mapping[str, Any]) -> str | None:
+    """What metadata and expiry were before a change of them, as JSON; None where neither changed."""
+    if not changed:
+        return None
+    was = {"metadata": dict(old.metadata), "expires_at": None if old.expires_at is None else old.expires_at.isoformat()}
+    return json.dumps({key: was[key] for key in changed}, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,245 @@
+"""Erasure across everything that saw a text: rows, indexes, and the state that streams carry; ends with a receipt."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from sqlalchemy import Connection
+from torch import Tensor
+
+from nscma_torch.core.database.database import NO_USER, Database
+from nscma_torch.core.erasable_cache import erase_caches
+from nscma_torch.core.errors import NotFoundError, StoreBusyError
+from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.records import Episode, EraseReceipt
+from nscma_torch.curator import statistics
+from nscma_torch.episodic.index import unit_changes
+from nscma_torch.episodic.log import episodes, streams, turns
+from nscma_torch.episodic.log.streams import Stream
+from nscma_torch.features.skills import rows as skills
+from nscma_torch.ingest.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, content_hashes, gate_messages
+from nscma_torch.ingest.novelty import stored_vectors
+from nscma_torch.ingest.stages import Stages
+from nscma_torch.maintenance import erase
+from nscma_torch.maintenance.erase import Erased
+from nscma_torch.maintenance.rereading import read_again_after
+from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.surprise.gate import MessageGate
+from nscma_torch.surprise.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class _Remaining:
+    """What remains of a stream: row number, text and observation of each message, and their vectors [n, d]."""
+
+    stream: Stream
+    first: int  # row number of the first message that goes
+    rows: list[tuple[int, str, dict[str, Any]]]
+    vectors: Tensor | None  # None where the gate saw none
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far the remaining messages of a stream have been weighed: another try goes on from there."""
+
+    said: list[tuple[int, str]]  # row number and text
+    vectors: Tensor | None
+    observations: list[Observation]
+    past: Past  # after them
+
+    def leads_to(self, remaining: _Remaining) -> bool:
+        """Whether what was weighed is how the remaining messages begin."""
+        count = len(self.said)
+        if self.said != [(seq, text) for seq, text, _ in remaining.rows[:count]]:
+            return False
+        if self.vectors is None or remaining.vectors is None:
+            return self.vectors is remaining.vectors
+        return torch.equal(self.vectors, remaining.vectors[:count])
+
+    def covers(self, remaining: _Remaining) -> bool:
+        """Whether it is all that remains."""
+        return len(self.said) == len(remaining.rows) and self.leads_to(remaining)
+
+
+class Eraser:
+    """Deletes a user, one episode or one skill for real, and checks the files afterwards.
+
+    Args:
+        served: whether the proxy is asked over a network, and so never inside a transaction.
+        reach: messages before one that it is read with, as configured; the store may know of more.
+    """
+
+    def __init__(
+        self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool, reach: int = TURNS_BEFORE
+    ) -> None:
+        self._served = served
+        self._reach = reach
+        self._database = database
+        self._proxy = proxy
+        self._gate = gate
+
+    def user(self, user_id: str) -> EraseReceipt:
+        """Erase everything of a user. Raises `NotFoundError` for a user without memory."""
+        rows: dict[str, int] = {}
+        with self._database.write(user_id) as connection:
+            texts = erase.texts_of_user(connection, user_id)
+            if user_id in statistics.users_of(connection):
+                rows = erase.delete_user(connection, user_id)
+                erase.promise_rewrite(connection)
+            elif not erase.rewrite_due(connection):
+                raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
+        return self._receipt(user_id, None, rows, (), texts, ())
+
+    def skill(self, user_id: str, skill_id: str) -> EraseReceipt:
+        """Erase one skill. Raises `NotFoundError` for an unknown id."""
+        with self._database.write(user_id) as connection:
+            if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
+                erased = Erased({}, [], [], [])
+            else:
+                erased = erase.delete_skill(connection, user_id, skill_id)
+                erase.delete_empty_scopes(connection, user_id)
+                erase.promise_rewrite(connection)
+                unit_changes.void(connection, user_id)
+                streams.touch_user(connection, user_id, changed=True)
+        return self._receipt(user_id, skill_id, erased.rows, (), erased.texts, erased.ids)
+
+    def finish(self) -> None:
+        """Rewrite the files where an erasure deleted rows and could not."""
+        with self._database.read(NO_USER) as connection:
+            due = erase.rewrite_due(connection)
+        if due:
+            erase.rewrite(self._database)
+
+    def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
+        """Erase one episode with all that came of it, and recompute the state of its stream without it.
+
+        Replies of a controller that were written from it go too, in the same transaction. The states are computed
+        outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after
+        a few tries while holding the user's write lock. Where the proxy is served, `StoreBusyError` is raised instead,
+        after more of them, and nothing is erased.
+        """
+        with self._database.read(user_id) as connection:
+            ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
+        if ends:
+            return self._receipt(user_id, episode_id, {}, (), (), ())
+        done: dict[str, _Progress] = {}  # by stream
+        for left in reversed(range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS)):
+            with self._database.read(user_id) as connection:
+                remaining = self._without(connection, self._going(connection, user_id, episode_id))
+            done = self._weighed(remaining, done)
+            with self._database.write(user_id) as connection:
+                gone = self._going(connection, user_id, episode_id)
+                remaining = self._without(connection, gone)
+                complete = all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining)
+                if left and not complete:
+                    continue
+                if self._served and not complete:
+                    raise StoreBusyError(
+                        f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what "
+                        "remains; nothing was erased; erase it again"
+                    )
+                erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
+            break
+        rows = Counter[str]()
+        for each in erased:
+            rows.update(each.rows)
+        rebuilt = dict.fromkeys(key for each in erased for key in each.rebuilt)
+        texts = [text for each in erased for text in each.texts]
+        ids = [one for each in erased for one in each.ids]
+        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts, ids)
+
+    def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
+        """Row number and record of the replies that go, and of the episode."""
+        replies = turns.quoting(connection, user_id, [episode_id])
+        return [episodes.require(connection, user_id, one) for one in (*replies, episode_id)]
+
+    def _without(self, connection: Connection, gone: Sequence[tuple[int, Episode]]) -> list[_Remaining]:
+        """What will remain of each stream that loses something."""
+        going: dict[str, list[int]] = {}
+        for seq, episode in gone:
+            going.setdefault(episode.stream_id, []).append(seq)
+        scopes = {episode.stream_id: (episode.scope, episode.source) for _, episode in gone}
+        found = []
+        for stream_id, seqs in going.items():
+            rows = [row for row in episodes.observations(connection, stream_id) if row[0] not in seqs]
+            vectors = None
+            if any(observation.get("nearest") is not None for _, _, observation in rows):
+                positions = episodes.positions(connection, stream_id)
+                vectors = stored_vectors(connection, stream_id, [positions[own] for own, _, _ in rows])
+            found.append(_Remaining(streams.load(connection, *scopes[stream_id]), min(seqs), rows, vectors))
+        return found
+
+    def _weighed(self, remaining: Sequence[_Remaining], done: Mapping[str, _Progress]) -> dict[str, _Progress]:
+        """The remaining messages weighed, from where `done` left off."""
+        return {one.stream.id: self._carried_on(one, done.get(one.stream.id)) for one in remaining}
+
+    def _carried_on(self, remaining: _Remaining, done: _Progress | None) -> _Progress:
+        if done is None or not done.leads_to(remaining):
+            done = _Progress([], None if remaining.vectors is None else remaining.vectors[:0], [], Past())
+        count, vectors = len(done.said), remaining.vectors
+        said = [(seq, text) for seq, text, _ in remaining.rows]
+        new, own = [text for _, text in said[count:]], None if vectors is None else vectors[count:]
+        weighed = gate_messages(new, done.past, self._proxy, self._gate, Stages(), None if own is None else own.clone)
+        return _Progress(said, vectors, done.observations + weighed.observations, done.past.after(new, weighed, own))
+
+    def _commit(
+        self,
+        connection: Connection,
+        user_id: str,
+        gone: Sequence[tuple[int, Episode]],
+        remaining: Sequence[_Remaining],
+        weighed: Mapping[str, _Progress],
+    ) -> list[Erased]:
+        """Delete the rows of what goes, and set the streams' states and what the gate saw of later messages.
+
+        Decisions stay: they say what was known when the message came. `replay` decides again.
+        """
+        read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
+        erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
+        erase.promise_rewrite(connection)
+        unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
+        streams.touch_user(connection, user_id, changed=True)
+        emptied = erase.delete_empty_scopes(connection, user_id)
+        left = [stream for stream in remaining if streams.is_stored(connection, stream.stream.id)]
+        for stream in left:
+            done = weighed[stream.stream.id]
+            for (seq, text, stored), seen in zip(stream.rows, done.observations, strict=True):
+                if seq > stream.first:
+                    repeat = seen.repeat or (stored["repeat"] and _said(connection, user_id, seq, text))
+                    seen = replace(seen, repeat=repeat, learned=stored.get("learned"))  # the head sees no other message
+                    observation = json.dumps(seen.to_dict(), sort_keys=True)
+                    episodes.set_columns(connection, seq, observation=observation)
+            streams.save(
+                connection,
+                stream.stream,
+                next_position=stream.stream.next_position,
+                proxy_fingerprint=self._proxy.fingerprint,
+                proxy_state=done.past.proxy_state,
+                gate_state=done.past.gate_state.to_bytes().decode(),
+            )
+        return [Erased(emptied, [], [], [one.stream.id for one in left]), *erased]
+
+    def _receipt(
+        self,
+        user_id: str,
+        item_id: str | None,
+        rows: dict[str, int],
+        rebuilt: tuple[str, ...],
+        texts: Sequence[str],
+        ids: Sequence[str],
+    ) -> EraseReceipt:
+        erase_caches()
+        erase.rewrite(self._database)
+        files, found = erase.remaining(self._database, texts, ids)
+        return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)
+
+
+def _said(connection: Connection, user_id: str, seq: int, text: str) -> bool:
+    """Whether the user's memory held a text, or all that it quotes, before the episode that says it."""
+    whole, *quoted = content_hashes(text)
+    return any(episodes.said_before(connection, user_id, seq, hashes) for hashes in ([whole], quoted))

@@ -1,0 +1,33 @@
+"""Look-up of ids by prefix."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy import Connection, Table, func, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.semantic.store.fact_schema import decisions, skills
+
+Named = Literal["message", "decision", "skill"]
+_TABLES: dict[Named, Table] = {"message": episodes, "decision": decisions, "skill": skills}
+_MOST = 8
+
+
+def beginning_with(connection: Connection, what: Named, user_id: str, prefix: str) -> list[str]:
+    """The ids of a user's messages, decisions or skills that begin with some hex digits, in order; at most 8."""
+    table = _TABLES[what]
+    query = select(table.c.id).where(table.c.user_id == user_id, table.c.id.startswith(prefix, autoescape=True))
+    return list(connection.execute(query.order_by(table.c.id).limit(_MOST)).scalars())
+
+
+def alike(connection: Connection, what: Named, user_id: str, digits: int) -> list[str]:
+    """The ids of a user's messages, decisions or skills that share their first digits with another of these, in order.
+
+    There are hardly any: of 100,000 ids in hex, one pair shares its first 8 digits.
+    """
+    table = _TABLES[what]
+    beginning = func.substr(table.c.id, 1, digits)
+    shared = select(beginning).where(table.c.user_id == user_id).group_by(beginning).having(func.count() > 1)
+    query = select(table.c.id).where(table.c.user_id == user_id, beginning.in_(shared))
+    return list(connection.execute(query.order_by(table.c.id)).scalars())

@@ -1,0 +1,45 @@
+"""Reads messages again after a change of the turns before them, which say what their words mean."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.jobs import jobs
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes, speakers, summary_context, turns
+from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.features.records import memory_records
+from nscma_torch.hierarchy.store import hierarchies
+from nscma_torch.maintenance import erase_facts
+from nscma_torch.semantic.store import statements
+
+
+def read_again_after(
+    connection: Connection, user_id: str, changed: Collection[int], reach: int, *, forget: bool = False
+) -> None:
+    """Queue the messages that were read with these, as one of the `reach` messages before them, to be read again.
+
+    Where messages of the store were ever read beside a summary of their conversation, these are all that came later.
+    With `forget`, before an erasure, all that was ever read of them is erased at once, superseded statements too, also
+    those of a message that was edited and waits to be read; and so it is with the messages that address the speakers
+    of these. Call it while the changed messages are still there.
+    """
+    reach = sys.maxsize if summary_context.was_used(connection) else reach
+    concerned = set(turns.after(connection, changed, reach))
+    if forget:
+        concerned.update(speakers.addressed_to(connection, changed))
+    for seq in sorted(concerned):
+        row = episodes.row_of(connection, seq)
+        if not (row["encoded"] or (forget and statements.any_superseded(connection, seq))):
+            continue
+        if forget:
+            made = [unit for kind in units.MADE_OF_MESSAGES for unit in units.seqs_of_episode(connection, seq, kind)]
+            hierarchies.retire(connection, made)
+            units.remove(connection, made)
+            erase_facts.delete_episode(connection, seq)
+            memory_records.remove(connection, [seq])
+            episodes.set_columns(connection, seq, encoded=False)
+        jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])

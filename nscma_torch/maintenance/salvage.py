@@ -1,0 +1,116 @@
+"""Read the log of a damaged SQLite store, as far as it can be read: users, streams, messages and their history.
+
+What follows from messages (units, vectors, facts) is not read: an import makes it anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnClause, Connection, Table, exc, literal_column, select
+
+from nscma_torch.core.database.json_columns import decoded
+from nscma_torch.core.database.schema import episodes, history, streams, users
+from nscma_torch.core.errors import StoreFormatError
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.log.episodes import text_hash
+from nscma_torch.episodic.log.streams import stream_id_of
+
+LOG: tuple[Table, ...] = (users, streams, episodes, history)
+JSON_COLUMNS = ("metadata", "decision", "observation")
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+Row = dict[str, Any]
+
+
+def is_damage(error: exc.DBAPIError) -> bool:
+    """True if the database file itself is broken."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF in _CORRUPT
+
+
+def log_rows(connection: Connection, user_id: str | None, report: Callable[[str], None]) -> list[tuple[Table, Row]]:
+    """The rows of the log that can be read, of all users or one, in the order in which an import needs them.
+
+    `report` is called with a sentence about each loss. Streams and users whose rows are lost are made of the messages.
+    """
+    found: dict[str, list[Row]] = {}
+    for table in LOG:
+        rows, whole = _scanned(connection, table)
+        found[table.name] = [row for row in rows if user_id in (None, row["user_id"])]
+        if not whole:
+            report(f"table {table.name} is damaged: {len(found[table.name]):,} of its rows can be read")
+    said = found[episodes.name]
+    for row in said:
+        empty_damaged_json(row, report)
+        if row["text_hash"] != text_hash(row["text"]):
+            row["text_hash"] = text_hash(row["text"])
+            report(f"the text of message {row['id']} is damaged: it is not the text that was stored")
+    known = {row["seq"] for row in said}
+    told = [row for row in found[history.name] if row["episode_seq"] in known]
+    if len(told) < len(found[history.name]):
+        report(f"{len(found[history.name]) - len(told):,} entries of the history belong to messages that are lost")
+    of_streams = _streams(found[streams.name], said)
+    owners = {row["user_id"] for row in (*found[users.name], *of_streams)}
+    of_users = [{"user_id": owner, "generation": 0, "epoch": 0} for owner in sorted(owners)]
+    tables = ((users, of_users), (streams, of_streams), (episodes, said), (history, told))
+    return [(table, row) for table, rows in tables for row in rows]
+
+
+def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
+    """Empty the JSON columns of a message that cannot be read, and `report` each."""
+    for column in damaged_json(row):
+        row[column] = "{}" if column == "metadata" else None
+        report(f"{column} of message {row['id']} is damaged, and left out")
+
+
+def damaged_json(row: Mapping[Any, Any]) -> list[str]:
+    """The JSON columns of a message that cannot be read."""
+    found = []
+    for column in JSON_COLUMNS:
+        try:
+            if row[column] is not None:
+                decoded(row[column])
+        except StoreFormatError:
+            found.append(column)
+    return found
+
+
+def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
+    """The rows of a table from both ends up to the damage, without any index; and whether these are all."""
+    place: ColumnClause[int] = literal_column("rowid")
+    found: dict[int, Row] = {}
+    for order in (place.asc(), place.desc()):
+        query = select(place.label("place"), *table.c).select_from(table).order_by(order)
+        try:
+            with connection.execute(query.execution_options(yield_per=1)) as rows:
+                for row in rows.mappings():
+                    found[row["place"]] = {column.name: row[column.name] for column in table.c}
+        except exc.DBAPIError as error:
+            if not is_damage(error):
+                raise
+        else:
+            return list(found.values()), True
+    return [found[key] for key in sorted(found)], False
+
+
+def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
+    """The streams of all messages; one whose row is lost begins anew, and its document gets a name from its id."""
+    by_id = {row["id"]: dict(row) for row in known}
+    for row in said:
+        stream = by_id.setdefault(
+            row["stream_id"],
+            {**dict.fromkeys(column.name for column in streams.c), **_named(row), "next_position": 0, "version": 1},
+        )
+        row["stream_id"] = stream["id"]
+        stream["next_position"] = max(stream["next_position"], row["position"] + 1)
+    return sorted(by_id.values(), key=lambda stream: str(stream["id"]))
+
+
+def _named(said: Row) -> Row:
+    """The id, scope and source of a stream whose row is lost: of the conversation, or of a document without a name."""
+    own = {name: said[name] for name in ("user_id", "agent_id", "run_id")}
+    scope, key = Scope(**own), said["stream_id"]
+    source = None if key == stream_id_of(scope) else f"lost document {key[:8]}"
+    return {**own, "id": stream_id_of(scope, source), "source": source}

@@ -1,0 +1,342 @@
+"""Export and import as JSON lines: a header, then one row of the store a line, each table in the order that
+references need. The header says how many rows follow, so that a part of an export is not taken for one.
+
+Importing into an empty store gives an equal `digest()`. Row numbers are given anew, so several exports can go into
+one store.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import struct
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Column, Connection, Select, Table, exc, select, true
+
+from nscma_torch.core.database.clock import from_micros
+from nscma_torch.core.database.database import next_seqs, pages
+from nscma_torch.core.database.schema import SCHEMA_VERSION, episodes, history, jobs, streams, users
+from nscma_torch.core.database.user_versions import first_version
+from nscma_torch.core.errors import (
+    EmbedderMismatchError,
+    ForbiddenError,
+    InvalidInputError,
+    MalformedInputError,
+    NotFoundError,
+    ScopeError,
+)
+from nscma_torch.core.jobs import leases
+from nscma_torch.core.records import Decision, Scope
+from nscma_torch.curator.store.derived_schema import DERIVED_TABLES
+from nscma_torch.episodic.index import fingerprint, unit_changes
+from nscma_torch.episodic.index.unit_schema import postings, unit_sources, units, vectors
+from nscma_torch.episodic.log import summary_context
+from nscma_torch.features.records.record_schema import RECORD_TABLES
+from nscma_torch.hierarchy.store.hierarchies import new_version
+from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies, links, node_units, nodes, personas
+from nscma_torch.maintenance import check, check_ids, salvage
+from nscma_torch.semantic.store.fact_schema import TABLES
+from nscma_torch.text.files.json_messages import metadata_json
+
+FORMAT = "nscma-export"
+_DAMAGED = "damaged"  # key of the header: what could not be read
+_ORDER: tuple[Table, ...] = (
+    *(users, streams, episodes, units, unit_sources, vectors, postings, history, jobs),
+    *(hierarchies, nodes, personas, links, node_units),
+    *TABLES,
+    *DERIVED_TABLES,
+    *RECORD_TABLES,
+)
+_BY_NAME = {table.name: table for table in _ORDER}
+_JSON = frozenset(  # columns whose text is JSON
+    {"metadata", "decision", "observation", "next_ids", "fact_ids", "before", "steps", "sources"}
+)
+_REFERENCES = {
+    "episode_seq": "episodes",
+    "unit_seq": "units",
+    "statement_seq": "statements",
+    "fact_seq": "facts",
+    "derived_seq": "derived_texts",
+    "source_seq": "derived_texts",
+    "by_seq": "episodes",
+}  # columns that hold row numbers of another table
+_TIMES = frozenset(  # columns that hold microseconds
+    {"occurred_at", "recorded_at", "expires_at", "at", "valid_from", "valid_to", "said_at", "retired_at", "updated_at"}
+    | {"since", "until", "made_at", "begun_by"}
+)
+_DECIDED = {field.name for field in fields(Decision)} - {"parts"}
+_INTEGERS = 1 << 63  # integers of both dialects end before it
+_DAY = 86_400  # seconds
+_BATCH = 1024
+
+
+def export(
+    connection: Connection, user_id: str | None = None, report: Callable[[str], None] = lambda _: None
+) -> Generator[str, None, None]:
+    """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there.
+
+    Of a store whose file is damaged the messages and their history are exported, as far as they can be read; the header
+    says so, and `report` is called with a sentence about each loss.
+    """
+    try:
+        known = select(users.c.user_id).where(users.c.user_id == user_id)
+        if user_id is not None and connection.execute(known).first() is None:
+            raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
+        queries = {table: _of_table(table, user_id) for table in _ORDER}
+        rows = sum(_count(connection, query) for query in queries.values())  # as they are read below: damage shows
+        own = fingerprint.stored(connection)
+        store = {fingerprint.KEY: own, summary_context.KEY: summary_context.was_used(connection)}
+    except exc.DBAPIError as error:
+        if not salvage.is_damage(error):
+            raise
+        yield from _of_damaged(connection, user_id, report)
+        return
+    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **store, "rows": rows})
+    for table, query in queries.items():
+        with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
+            for row in map(dict, found.mappings()):
+                if table is episodes:
+                    salvage.empty_damaged_json(row, report)
+                yield _line(table, row)
+
+
+def _of_table(table: Table, user_id: str | None) -> Select[Any]:
+    bound = true() if user_id is None else table.c.user_id == user_id
+    return select(table).where(bound).order_by(*table.primary_key.columns)
+
+
+def _count(connection: Connection, query: Select[Any]) -> int:
+    with connection.execute(query.execution_options(yield_per=_BATCH)) as found:
+        return sum(map(len, found.partitions()))
+
+
+def _of_damaged(
+    connection: Connection, user_id: str | None, report: Callable[[str], None]
+) -> Generator[str, None, None]:
+    lost: list[str] = []
+    rows = salvage.log_rows(connection, user_id, lost.append)
+    lost.append("what follows from messages (units, vectors, facts, hierarchies) is left out; an import makes it anew")
+    for told in lost:
+        report(told)
+    header = {fingerprint.KEY: None, summary_context.KEY: False, "rows": len(rows), _DAMAGED: lost}
+    yield json.dumps({"format": FORMAT, "schema": SCHEMA_VERSION, **header}, ensure_ascii=False)
+    for table, row in rows:
+        yield _line(table, row)
+
+
+def _line(table: Table, row: Mapping[str, Any]) -> str:
+    values = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+    return json.dumps({"table": table.name, **values}, ensure_ascii=False)
+
+
+def import_(
+    connection: Connection,
+    lines: Iterable[str],
+    *,
+    user_id: str | None = None,
+    single: Collection[str] = (),
+    rebuild: Callable[[Connection, str], None] = lambda _, __: None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Read an export inside a write transaction; returns the number of rows.
+
+    Rows are of users whom the export itself declares, who must be new to the store, and refer to rows of the same user
+    alone. What `check.problems` would find is refused.
+
+    Args:
+        user_id: the one user that the export may hold; None for any.
+        single: the relations that hold one object at a time.
+        rebuild: makes the units of a user's messages anew, where the export is of a damaged store.
+
+    Raises:
+        ForbiddenError: the export holds another user than `user_id`.
+        MalformedInputError: a line does not parse, or does not fit the lines before it; names the line. Or there are
+            fewer rows, or more, than the export says.
+        EmbedderMismatchError: the export's vectors come from another embedder than this store's.
+        InvalidInputError: the store already holds one of the users.
+    """
+    numbered = enumerate(lines, start=1)
+    announced, damaged = _announced(connection, next(numbered, (1, ""))[1])
+    shift: dict[tuple[str, int], int] = {}
+    waiting: list[tuple[int, dict[str, Any]]] = []  # with their line numbers
+    current: Table | None = None
+    total = 0
+    declared: set[str] = set()
+
+    def write() -> None:
+        if current is not None and waiting:
+            _insert(connection, current, waiting, shift)
+            waiting.clear()
+
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        table, row = _parse(line, number)
+        if table is not current or len(waiting) == _BATCH:
+            write()
+            current = table
+        if table is users:
+            if user_id not in (None, row["user_id"]):
+                raise ForbiddenError(f"the export holds user {row['user_id']!r}, and only {user_id!r} may be imported")
+            declared.add(row["user_id"])
+        elif row["user_id"] not in declared:
+            raise MalformedInputError(
+                f"a row of user {row['user_id']!r}, whom the export does not declare before it", line=number
+            )
+        waiting.append((number, row))
+        total += 1
+        if progress is not None:
+            progress(total)
+    write()
+    if total != announced:
+        raise MalformedInputError(
+            f"the export has {total} of its {announced} rows: it was cut, or put together of several; export it anew, "
+            "or import several one by one"
+        )
+    for user in sorted(declared) if damaged else ():
+        check_ids.mend_messages(connection, user)
+        rebuild(connection, user)
+    for some in pages(sorted(declared)):
+        broken = check.problems(connection, some, single=single)
+        if broken:
+            raise MalformedInputError(f"the export contradicts itself: {broken[0]}; nothing was imported")
+    return total
+
+
+def _announced(connection: Connection, line: str) -> tuple[int, bool]:
+    """The number of rows that a header announces, once it fits this store; and whether it is of a damaged one."""
+    try:
+        header = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise MalformedInputError("not an export of nscma: the header is missing", line=1)
+    if header.get("schema") != SCHEMA_VERSION:
+        raise MalformedInputError(
+            f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export it anew",
+            line=1,
+        )
+    theirs, ours = header.get(fingerprint.KEY), fingerprint.stored(connection)
+    if ours is None and theirs is not None:
+        fingerprint.rebind(connection, str(theirs))
+    elif theirs is not None and theirs != ours:
+        raise EmbedderMismatchError(
+            f"the export's vectors come from {theirs}, this store's from {ours}; run `nscma reembed` on one of them"
+        )
+    summaries = header.get(summary_context.KEY)
+    if not isinstance(summaries, bool):
+        raise MalformedInputError(f"{summary_context.KEY} in the header is not true or false; export it anew", line=1)
+    if summaries:
+        summary_context.note(connection)
+    rows = header.get("rows")
+    if not isinstance(rows, int) or rows < 0:
+        raise MalformedInputError("the header does not say how many rows follow; export it anew", line=1)
+    return rows, bool(header.get(_DAMAGED))
+
+
+def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise MalformedInputError(f"not JSON ({error})", line=number) from error
+    table = _BY_NAME.get(str(row.pop("table", ""))) if isinstance(row, dict) else None
+    if table is None or set(row) != {column.name for column in table.columns}:
+        raise MalformedInputError("not a row of an export", line=number)
+    for column in table.columns:
+        try:
+            row[column.name] = _value(column, row[column.name])
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise MalformedInputError(f"{table.name}.{column.name} {error}", line=number) from error
+    try:
+        Scope(row["user_id"], row.get("agent_id"), row.get("run_id"))
+    except ScopeError as error:
+        raise MalformedInputError(str(error), line=number) from error
+    return table, row
+
+
+def _value(column: Column[Any], value: Any) -> Any:
+    """The value for a column; ValueError for anything that does not fit it."""
+    if value is None:
+        if column.nullable:
+            return None
+        raise ValueError("is missing")
+    kind = column.type.python_type
+    known: dict[type, tuple[type, ...]] = {bytes: (str,), float: (int, float)}
+    if not isinstance(value, known.get(kind, (kind,))) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"holds a {type(value).__name__}, not a {kind.__name__}")
+    if kind is float and not math.isfinite(value):
+        raise ValueError(f"is {value}")
+    if kind is int and not -_INTEGERS <= value < _INTEGERS:
+        raise ValueError("does not fit into 64 bits")
+    if column.name in _TIMES:
+        from_micros(value)
+    if column.name == "utc_offset" and abs(value) >= _DAY:
+        raise ValueError("is a day or more")
+    if column.name in _JSON:
+        _check_json(column.name, json.loads(value))
+    if kind is not bytes:
+        return value
+    data = base64.b64decode(value, validate=True)
+    if column.name == "vector" and not _is_vector(data):
+        raise ValueError("is not a vector of finite numbers")
+    return data
+
+
+def _check_json(name: str, value: Any) -> None:
+    """Raise ValueError for JSON of a message that could not be read back."""
+    if name in ("metadata", "decision") and not isinstance(value, dict):
+        raise ValueError("is not an object")
+    if name == "metadata":
+        metadata_json(value)
+    if name == "decision" and not {field.name for field in fields(Decision)} >= value.keys() >= _DECIDED:
+        raise ValueError("is not a decision of the gate")
+
+
+def _is_vector(data: bytes) -> bool:
+    """Whether bytes are finite numbers, little-endian float32."""
+    return len(data) % 4 == 0 and all(map(math.isfinite, struct.unpack(f"<{len(data) // 4}f", data)))
+
+
+def _insert(
+    connection: Connection, table: Table, numbered: list[tuple[int, dict[str, Any]]], shift: dict[tuple[str, int], int]
+) -> None:
+    rows = [row for _, row in numbered]
+    if table is users:
+        known = set(connection.execute(select(users.c.user_id)).scalars())
+        clash = sorted(known & {row["user_id"] for row in rows})
+        if clash:
+            raise InvalidInputError(
+                f"the store already holds user {clash[0]!r}; import into an empty store, or erase that user"
+            )
+        for row in rows:
+            row |= first_version(connection)
+            unit_changes.begin(connection, row["user_id"], row["generation"])
+        leases.begin(connection, (row["user_id"] for row in rows))
+    if table is hierarchies:
+        for row in rows:
+            row["version"] = new_version(connection)
+    if "seq" in table.c:
+        seqs = next_seqs(connection, table.name, len(rows))
+        for seq, row in zip(seqs, rows, strict=True):
+            shift[table.name, row["seq"]] = seq
+            row["seq"] = seq
+    for column, target in _REFERENCES.items():
+        if column in table.c:
+            for number, row in numbered:
+                if row[column] is None:
+                    continue
+                if (target, row[column]) not in shift:
+                    raise MalformedInputError(
+                        f"refers to row {row[column]} of {target}, which is not there", line=number
+                    )
+                row[column] = shift[target, row[column]]
+    try:
+        connection.execute(table.insert(), rows)
+    except exc.IntegrityError as error:
+        raise MalformedInputError(
+            f"a row of {table.name} up to here contradicts another one: {error.orig}", line=numbered[-1][0]
+        ) from error

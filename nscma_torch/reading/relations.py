@@ -1,0 +1,195 @@
+"""The relation schema of facts, and the wordings that state and ask them: `configs/relations.toml`.
+
+A new relation is a new table in the file, not code.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nscma_torch.core.errors import ConfigError
+
+Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "trait", "title", "deed", "any"]
+
+
+class Kind(BaseModel):
+    """What a slot takes: a shape; of Chinese words, with `words` only those, and never those of `refuses`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    like: Shape
+    words: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+class Wordings(BaseModel):
+    """How one language asks a relation and shows a fact of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    asks: tuple[str, ...] = Field((), description="Plain questions for its object: 'Where does Ana live?'.")
+    template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
+
+
+class ChineseWordings(Wordings):
+    """Chinese, which the networks do not read.
+
+    Its questions are in the notation of `reading.chinese_question_forms`, its statements in that of
+    `reading.chinese_forms`.
+    """
+
+    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
+    states: tuple[str, ...] = Field((), description="It holds.")
+    begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
+    ends: tuple[str, ...] = Field((), description="It holds no longer.")
+
+
+class Relation(BaseModel):
+    """One relation. `one` object at a time for a subject (and topic), or `many`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    meaning: str
+    cardinality: Literal["one", "many"] = "many"
+    subject: str = Field("person", description="Kind of the subject.")
+    object: str = Field("any", description="Kind of the object.")
+    symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
+    inverse: str = Field("", description="Relation in which the object stands to the subject.")
+    shared_home: str = Field(
+        "", description="Relation by which those stand in this one who have one and the same home as its object."
+    )
+    opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
+    locates: bool = Field(False, description="The subject is where its object is.")
+    open: bool = Field(
+        False, description="For what no other relation tells: its topic is a predicate in the words of a message."
+    )
+    lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
+    particular: bool = Field(
+        False, description="Its objects are single things: 'I sold the Fiat' ends the one Fiat that is known."
+    )
+    named: bool = Field(
+        False, description="An object without a name takes no name's place: who lives in Ghent may live in a flat."
+    )
+    nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
+    exclusive_roles: tuple[tuple[str, ...], ...] = Field(
+        (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."
+    )
+    en: Wordings = Wordings()
+    zh: ChineseWordings = ChineseWordings()
+
+    def alike(self, noun: str) -> tuple[str, ...]:
+        """The nouns of `exclusive_roles` that mean the same as this one, in the singular; or empty."""
+        return next((alike for alike in self.exclusive_roles if noun.casefold() in alike), ())
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether it holds both ways, and for each side with one other at a time."""
+        return self.symmetric and self.cardinality == "one"
+
+
+class Schema(BaseModel):
+    """All relations by name. A schema equals itself alone: what is compiled from it is kept with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    relations: Mapping[str, Relation]
+    kinds: Mapping[str, Kind]
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        for relation in self.relations.values():
+            for other in (relation.subject, relation.object):
+                if other not in self.kinds:
+                    raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
+            for other in (relation.inverse, relation.opposite, relation.shared_home):
+                if other and other not in self.relations:
+                    raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
+        return self
+
+    def __getitem__(self, name: str) -> Relation:
+        return self.relations[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.relations
+
+    def shape(self, relation: str) -> Shape:
+        """What the objects of a relation are like."""
+        return self.kinds[self[relation].object].like
+
+    @cached_property
+    def locating(self) -> frozenset[str]:
+        """Relations whose subject is where its object is."""
+        return frozenset(name for name, relation in self.relations.items() if relation.locates)
+
+
+def family(name: str, schema: Schema) -> tuple[str, ...]:
+    """A relation with those that end where it begins. One that the schema does not know stands alone."""
+    if name not in schema or schema[name].cardinality == "one":
+        return (name,)
+    opposite = schema[name].opposite
+    others = {other.name for other in schema.relations.values() if other.opposite == name} | {opposite} - {""}
+    return tuple(sorted({name, *(other for other in others if schema[other].cardinality == "many")}))
+
+
+def open_relation(schema: Schema) -> Relation:
+    """The relation whose topic is the predicate. Raises `ConfigError` where the schema has none."""
+    found = next((relation for relation in schema.relations.values() if relation.open), None)
+    if found is None:
+        raise ConfigError(
+            "facts.predicates = 'open' and atomic facts under curator.rule = 'model' need a relation with open = true; "
+            "add one to the relation file"
+        )
+    return found
+
+
+def open_schema(schema: Schema) -> Schema:
+    """The schema of the open relation alone. Raises `ConfigError` where there is none."""
+    relation = open_relation(schema)
+    return Schema(relations={relation.name: relation}, kinds=schema.kinds)
+
+
+def load_relations(path: str | Path | None = None) -> Schema:
+    """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
+    if path is None:
+        return _bundled()
+    return _read(Path(path))
+
+
+@cache
+def _bundled() -> Schema:
+    return _read(resources.files("nscma_torch.configs").joinpath("relations.toml"))
+
+
+def _read(source: Traversable) -> Schema:
+    try:
+        tables: dict[str, Any] = tomllib.loads(source.read_text(encoding="utf-8"))
+        return _schema(tables)
+    except OSError as error:
+        raise ConfigError(f"cannot read {source}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise ConfigError(f"{source} is not TOML of relations: {error}") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        said = "no such key; delete it" if problem["type"] == "extra_forbidden" else problem["msg"]
+        raise ConfigError(f"{source}: {where}: {said}") from error
+
+
+def _schema(tables: dict[str, Any]) -> Schema:
+    shapes = {shape: {"name": shape, "like": shape} for shape in get_args(Shape)}
+    kinds: dict[str, Any] = shapes | {name: {"name": name, **table} for name, table in tables.pop("kinds", {}).items()}
+    return Schema.model_validate(
+        {"kinds": kinds, "relations": {name: {"name": name, **table} for name, table in tables.items()}}
+    )

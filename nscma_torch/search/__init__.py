@@ -1,0 +1,1 @@
+"""The read path: lanes that score units, their fusion, and the retrieval strategies built on them."""

@@ -1,0 +1,59 @@
+"""Estimates whether the memory holds an answer: how much of a question one message covers, and how near it is.
+
+    answerability = C_in / 2 + min(1, I_in / 16) / 2 + cos_in - max(0, C_out - C_in)
+
+C is the largest share of the question's IDF mass that one unit's own text holds, I the same in nats: a chatty
+question has much mass that no answer repeats. `in` are the units of the speakers whom the question names, `out` all
+others; where it names nobody, all are `in`. A topic that only somebody else spoke of counts against an answer. On
+LoCoMo, odd conversations, answerable questions against those of other conversations AUC .93, against adversarial ones
+.75.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from nscma_torch.episodic.index.index_postings import Posting
+from nscma_torch.episodic.index.index_view import IndexView
+from nscma_torch.episodic.index.user_index import UserIndex
+from nscma_torch.search.lexical import idf
+from nscma_torch.search.query import Query
+
+Answerability = Callable[[], float]  # computed at the first call: it takes a pass over all vectors, and few ask for it
+
+_ENOUGH = 16.0  # nats of IDF: two or three rare words
+
+
+def answerability(
+    index: UserIndex,
+    view: IndexView,
+    postings: Mapping[str, Posting],
+    query: Query,
+    meaning: Tensor,  # [d]
+    mask: Tensor,  # [n] bool
+    author: Tensor,  # [n] bool, units of the speakers whom the question names
+) -> float:
+    """Support in [-1, 2] for an answer among the units under `mask`; `view` has the vectors that may be the nearest."""
+    inside = mask & author if query.speakers else mask
+    covered = torch.zeros(len(index), device=index.device)
+    mass = 0.0
+    units = int(mask.sum())
+    for term in dict.fromkeys(query.terms):
+        posting = postings.get(term)
+        weight = idf(units, 0 if posting is None else int(mask.index_select(0, posting.rows).sum()))
+        mass += weight
+        if posting is not None:  # rows out of bounds too: none of them is looked at
+            covered.index_add_(0, posting.rows, torch.ones_like(posting.tf), alpha=weight)
+    known = _largest(covered, inside)
+    share, elsewhere = (known / mass, _largest(covered, mask & ~inside) / mass) if mass else (0.0, 0.0)
+    cosines = view.vectors @ meaning.to(view.vectors.dtype)
+    nearest = _largest(cosines.float(), view.under(inside & index.embedded))
+    return share / 2 + min(1.0, known / _ENOUGH) / 2 + nearest - max(0.0, elsewhere - share)
+
+
+def _largest(values: Tensor, mask: Tensor) -> float:
+    largest = float(torch.where(mask, values, -torch.inf).amax()) if len(values) else 0.0
+    return largest if largest > -torch.inf else 0.0

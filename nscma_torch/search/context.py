@@ -1,0 +1,134 @@
+"""The view of a memory that retrieval strategies get: within the bounds of one question."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
+from typing import TypeVar
+
+from torch import Tensor
+
+from nscma_torch.core.config import Retrieval
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.errors import ConfigError, EngineError
+from nscma_torch.core.protocols import LanguageTasks, RetrievalTasks
+from nscma_torch.core.records import Hit, Unit, UnitKind
+from nscma_torch.hierarchy.store import hierarchy_walks
+from nscma_torch.search.ranking import Ranking
+from nscma_torch.search.search import Searcher
+from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.semantic.graph.fact_graph import FactGraph
+from nscma_torch.semantic.graph.fact_graphs import FactGraphs
+
+_Judged = TypeVar("_Judged", float, bool)
+Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each hit answers a question, in [0, 1]
+
+
+class RetrievalContext:
+    """The operations that strategies are made of. Each reads the store in a transaction of its own."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        database: Database,
+        graphs: Callable[[], FactGraphs],
+        tasks: Callable[[], LanguageTasks],
+        bounds: Bounds,
+        *,
+        settings: Retrieval | None = None,
+        reranker: Reranker | None = None,
+        explain: bool = False,
+    ) -> None:
+        self._searcher = searcher
+        self._database = database
+        self._graphs = graphs
+        self._units: dict[int, Unit] = {}
+        self._tasks = tasks
+        self._reranker = reranker
+        self._explain = explain
+        self.bounds = bounds
+        self.settings = Retrieval() if settings is None else settings
+
+    @property
+    def tasks(self) -> RetrievalTasks:
+        """The language tasks that judge hits. Raises `ConfigError` where those configured cannot."""
+        tasks = self._tasks()
+        if not isinstance(tasks, RetrievalTasks):
+            raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
+        return tasks
+
+    def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:
+        """The best units by hybrid search; of the bounds' kinds, or of these."""
+        bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
+        return self._searcher.rank(text, bounds, top_k, explain=self._explain)
+
+    def nearest(self, text: str) -> Ranking:
+        """The cosine of every unit within bounds with a text; of no more than its meaning."""
+        return self._searcher.nearest(text, self.bounds)
+
+    def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
+        """The best nodes of the hierarchy, `retrieval.nodes` telling how they are scored; None for all.
+
+        Nodes are the units of the bounds' kinds and the summaries of every level.
+        """
+        kinds = tuple(dict.fromkeys((*self.bounds.kinds, "summary")))
+        if self.settings.nodes == "hybrid":
+            return self.rank(question, sys.maxsize if top_k is None else top_k, kinds=kinds)
+        return self._searcher.nearest(question, replace(self.bounds, kinds=kinds), top_k)
+
+    def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
+        """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
+        return self._searcher.linked(texts, self.bounds)
+
+    def cosines(self, seqs: Sequence[int]) -> Tensor:
+        """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector."""
+        return self._searcher.cosines(seqs, self.bounds)
+
+    def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
+        """The units with these row numbers, in this order, but for those that were erased since they were ranked."""
+        seqs = list(seqs)
+        new = [seq for seq in seqs if seq not in self._units]
+        if new:
+            self._units |= self._searcher.load(new, self.bounds.scope.user_id)
+        return {seq: self._units[seq] for seq in seqs if seq in self._units}
+
+    def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
+        """These units as hits, by their row numbers."""
+        return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
+
+    def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
+        """How far each hit answers the question, in [0, 1]: by the configured reranker, or the language tasks."""
+        if self._reranker is not None:
+            return self._reranker(question, hits, self.bounds)
+        return fitting("rerank", self.tasks.rerank(question, hits), hits)
+
+    def roots(self) -> list[int]:
+        """Units of the hierarchy that no summary holds."""
+        with self._database.read(self.bounds.scope.user_id) as connection:
+            return hierarchy_walks.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
+
+    def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units right below each of these that is a summary."""
+        with self._database.read(self.bounds.scope.user_id) as connection:
+            return hierarchy_walks.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
+        """The units that each of these is linked to on its level of the hierarchy."""
+        with self._database.read(self.bounds.scope.user_id) as connection:
+            return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def facts(self) -> FactGraph:
+        """The facts of the scope, as they hold at the bounds' time."""
+        with self._database.read(self.bounds.scope.user_id) as connection:
+            return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
+
+
+Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and how many units are wanted
+
+
+def fitting(task: str, found: list[_Judged], hits: Sized) -> list[_Judged]:
+    """What the language tasks returned for these hits, one each. Raises `EngineError` for fewer, or more."""
+    if len(found) != len(hits):
+        raise EngineError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
+    return found

@@ -1,0 +1,34 @@
+"""Searches with passages that might answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496).
+
+The vector searched with is the mean of those of N hypothetical passages and of the question. Stored vectors have unit
+length, so the inner product with it is the mean of the cosines with each, which is how it is computed.
+"""
+
+from __future__ import annotations
+
+from nscma_torch.core.errors import ConfigError, TextTooLongError
+from nscma_torch.core.protocols import QueryTasks
+from nscma_torch.search.context import RetrievalContext
+from nscma_torch.search.ranking import Ranking, best_first
+
+_SHOWN = 3  # hits of a first search that the embedded tasks make passages of
+
+
+def hyde(context: RetrievalContext, question: str, top_k: int) -> Ranking:
+    """The units whose vectors are nearest to the mean of the question and the passages imagined for it."""
+    tasks = context.tasks
+    if not isinstance(tasks, QueryTasks):
+        raise ConfigError("hyde needs language tasks with imagine and divide; take single-step")
+    found = context.nearest(question)
+    hits = context.hits(dict(list(found.scores.items())[:_SHOWN]))
+    rankings, trace = [found], []
+    for passage in tasks.imagine(question, list(hits.values())):
+        try:
+            rankings.append(context.nearest(passage))
+        except TextTooLongError:
+            trace.append("a passage was too long for the embedder, and left out")
+            continue
+        trace.append(f"imagined {passage!r}")
+    mean = {seq: sum(one.scores[seq] for one in rankings if seq in one.scores) / len(rankings) for seq in found.scores}
+    kept = best_first(mean, top_k)
+    return Ranking(kept, found.answerability, {seq: found.parts.get(seq, {}) for seq in kept}, tuple(trace))

@@ -1,0 +1,37 @@
+"""From the top of the hierarchy down, level by level (CAM section 4.2, hierarchical traversal; RAPTOR).
+
+The question is compared with the nodes of one level at a time, and only below the best of them with the next. What is
+returned are chunks, and the summaries that were opened on the way where summaries are asked for.
+"""
+
+from __future__ import annotations
+
+from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.search.context import RetrievalContext
+from nscma_torch.search.ranking import Ranking, best_first
+
+
+def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
+    """The best nodes on the way down; where there is no hierarchy, nothing.
+
+    `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` says how nodes are scored.
+    Raises `InvalidInputError` where neither chunks nor summaries are asked for: nothing else is in a hierarchy.
+    """
+    kinds = context.bounds.kinds
+    if not {"chunk", "summary"}.intersection(kinds):
+        raise InvalidInputError("traversal finds chunks and summaries; ask for one of them, or take another strategy")
+    ranked = context.rank_nodes(question)
+    level, steps = context.roots(), 0
+    passed: dict[int, float] = {}
+    while level:
+        scored = {seq: ranked.scores[seq] for seq in level if seq in ranked.scores}
+        best = best_first(scored, len(scored))
+        below = context.children(list(best))
+        opened = [seq for seq in best if seq in below][: context.settings.traversal.width]
+        passed |= {seq: score for seq, score in best.items() if seq in opened or seq not in below}
+        level = list(dict.fromkeys(child for seq in opened for child in below[seq]))
+        steps += 1
+    wanted = {seq: passed[seq] for seq, unit in context.units(passed).items() if unit.kind in kinds}
+    kept = best_first(wanted, top_k)
+    parts = {seq: ranked.parts.get(seq, {}) for seq in kept}
+    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(passed)} nodes on the way",))

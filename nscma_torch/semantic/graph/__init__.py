@@ -1,0 +1,1 @@
+"""Facts as a graph, for questions and for PyTorch Geometric."""

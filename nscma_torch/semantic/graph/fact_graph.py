@@ -1,0 +1,362 @@
+"""The facts of one memory as a graph: entities are nodes, facts are edges that hold for a time.
+
+Legend: n entities, E edges, q queries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from nscma_torch.core.records import Fact
+from nscma_torch.episodic.log.speakers import Asker
+from nscma_torch.reading.homes import names_one_home
+from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
+from nscma_torch.reading.relations import Relation, Schema, Shape
+from nscma_torch.reading.resolved_dates import with_day
+from nscma_torch.reading.role_mentions import called
+from nscma_torch.reading.statement_times import names_unknown_time
+from nscma_torch.text.calendar.dates import find_dates
+from nscma_torch.text.names import name_key
+from nscma_torch.text.spelling_variants import american
+from nscma_torch.text.terms import terms
+
+if TYPE_CHECKING:
+    import torch
+    from torch_geometric.data import HeteroData
+
+    from nscma_torch.semantic.graph.fact_network import FactNetwork
+
+Messages = Callable[[Fact], Sequence[tuple[str, datetime]]]  # the texts behind a fact and their times, the newest first
+
+_POSSESSIVE = re.compile(r"(?P<owner>.+)(?:'s|(?<=s)')\s+(?P<noun>[^']+)")
+_WRITTEN_OUT: frozenset[Shape] = frozenset({"person", "place", "group"})
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity at the end of a walk: its name, and the facts that lead there, in the order of the walk."""
+
+    name: str
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Key of the entity."""
+        return name_key(self.name)
+
+
+class _Edge(NamedTuple):
+    source: str  # key
+    relation: str
+    target: str  # name
+    fact: int
+
+
+class FactGraph:
+    """Facts of one (user, agent), with what the schema lets follow from them: inverse and symmetric relations.
+
+    Args:
+        facts: any facts, archived ones too; those that were corrected never held and are left out.
+        schema: their relations; facts of unknown relations are left out.
+        now: what "now" means where no `as_of` is given; None leaves it to the facts' status.
+        device: gives the device of the tensors, called when the first one is made: questions that walk along edges
+            need none, and no torch.
+    """
+
+    def __init__(
+        self,
+        facts: Sequence[Fact],
+        schema: Schema,
+        *,
+        now: datetime | None = None,
+        device: Callable[[], torch.device | str] = lambda: "cpu",
+    ) -> None:
+        self.schema = schema
+        self.now = now
+        self.facts = tuple(sorted((f for f in facts if f.relation in schema and not corrected(f)), key=order))
+        self._device = device
+        self._messages: Messages | None = None
+        self._asker: tuple[str, ...] = ()
+        self._names: dict[str, str] = {}
+        self._out: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
+        self._edges = self._edges_of_facts()
+        for edge in self._edges:
+            self._out[edge.source, edge.relation].append(edge)
+            self._names.setdefault(name_key(edge.target), edge.target)
+        self._nouns = relations_by_noun(schema)
+        self._naming = [
+            relation.name for relation in schema.relations.values() if self.schema.shape(relation.name) == "name"
+        ]
+        self._named = self._bearers_of_names()
+        self._namesakes: dict[str, list[str]] = defaultdict(list)
+        for key in self._names:
+            name, told_apart, _ = key.partition(" (")
+            if told_apart:
+                self._namesakes[name].append(key)
+        self.places = {key: i for i, key in enumerate(self._names)}  # of the n nodes, by their keys
+        self._network = cache(self._made_network)  # views share it
+
+    def _edges_of_facts(self) -> list[_Edge]:
+        """One edge for each fact, and one back where the schema says what the object is to the subject."""
+        found = []
+        for i, fact in enumerate(self.facts):
+            relation = self.schema[fact.relation]
+            subject = name_key(fact.subject)
+            self._names.setdefault(subject, fact.subject)
+            found.append(_Edge(subject, relation.name, fact.object, i))
+            many = relation.cardinality == "many"  # of those that hold one object, both sides are facts
+            back = relation.name if relation.symmetric and many else relation.inverse
+            if back:
+                found.append(_Edge(name_key(fact.object), back, fact.subject, i))
+        return found
+
+    def at(self, now: datetime | None, messages: Messages | None = None, asker: Asker | None = None) -> FactGraph:
+        """The same graph with another "now", and an `asker` whose names all mean them.
+
+        With `messages`, a noun that tells objects apart ("brother") must occur in the messages behind a fact; without
+        them, any noun of a relation means all of its objects.
+        """
+        view = copy(self)  # shares what was computed of the facts
+        view.now = now
+        view._messages = messages
+        view._asker = () if asker is None else view._names_of(asker)
+        return view
+
+    def without(self, episode_ids: Collection[str]) -> FactGraph:
+        """The same graph without the facts that rest on one of these messages; with no "now" of its own."""
+        left = [fact for fact in self.facts if not set(episode_ids).intersection(fact.episode_ids)]
+        return FactGraph(left, self.schema, device=self._device)
+
+    def _names_of(self, asker: Asker) -> tuple[str, ...]:
+        """Keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""
+        own = dict.fromkeys(map(name_key, filter(None, (asker.name, asker.named))))
+        told = any(key != name_key(asker.name) for key, _ in self._aliases(name_key(asker.name), None))
+        by_id = name_key(asker.by_id) if asker.by_id else ""
+        return (*own, *([by_id] if by_id and not told and by_id not in self._names else []))
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Names of the n nodes, as first written."""
+        return tuple(self._names.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name_key(name) in self._names
+
+    def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
+        """Whether a fact holds at a time in the world, or now.
+
+        What went to the archive without an end (forgotten, outweighed) does not hold now, though it may have then.
+        """
+        if as_of is None and (self.now is None or fact.valid_to is None) and fact.status == "archived":
+            return False
+        at = as_of or self.now
+        return at is None or ((fact.valid_from or EARLIEST) <= at and (fact.valid_to is None or at < fact.valid_to))
+
+    @property
+    def network(self) -> FactNetwork:
+        """The facts as PyG holds them, on the device; made once, for all views of this graph."""
+        return self._network()
+
+    def _made_network(self) -> FactNetwork:
+        from nscma_torch.semantic.graph.fact_network import FactNetwork, Related
+
+        relations = {name: i for i, name in enumerate(self.schema.relations)}
+        related = [
+            Related(self.places[edge.source], relations[edge.relation], self.places[name_key(edge.target)], edge.fact)
+            for edge in self._edges
+        ]
+        ends = [(name_key(fact.subject), name_key(fact.object)) for fact in self.facts]
+        return FactNetwork.of(self.facts, self.places, ends, related, self._device())
+
+    def data(self, as_of: datetime | None = None) -> HeteroData:
+        """The n entities, the messages behind their facts, and the edges of the facts that hold at a time, as PyG data.
+
+        Its types and attributes are those of `FactNetwork`.
+        """
+        return self.network.at(as_of, self.now)
+
+    def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
+        """Entities that a name can mean: those so called, their aliases, and for "Ben's sister" also Ben's siblings.
+
+        A thing that is known by its bare name only is found by its owner's too ("Ben's car"), and the other way round.
+        An unknown name gives none.
+        """
+        found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
+        found += [Reached(self._names[key]) for key in self._namesakes.get(name_key(name), ())]
+        owned = _POSSESSIVE.fullmatch(" ".join(name.replace("’", "'").split()))
+        if owned:
+            if name_key(owned["owner"]) in self._asker:
+                theirs = (name_key(f"{key}'s {owned['noun']}") for key in self._asker)
+                found += [Reached(self._names[key]) for key in theirs if key in self._names]
+            for relation in self._nouns.get(singular(owned["noun"].casefold()), ()):
+                topic = narrowing(relation, owned["noun"])
+                found += self.walk([owned["owner"]], [relation.name], as_of, topic=topic)
+            if not found and name_key(owned["noun"]) in self._names:
+                found = [Reached(self._names[name_key(owned["noun"])])]
+        elif not found:
+            ending = f"'s {name_key(name)}"
+            owners = [key for key in self._names if key.endswith(ending)]
+            found = [Reached(self._names[owners[0]])] if len(owners) == 1 else []
+        return list({one.key: one for one in reversed(found)}.values())[::-1]
+
+    def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
+        """An entity with its stated names, or the only one with this name; for the asker, those of all their keys."""
+        if key not in self._asker:
+            return self._called(key, as_of)
+        return list(dict([own for one in (key, *self._asker) for own in self._called(one, as_of)]).items())
+
+    def _called(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
+        found: list[tuple[str, tuple[Fact, ...]]] = [(key, ())] if key in self._names else []
+        bearers: dict[str, tuple[Fact, ...]] = {}
+        for naming in self._naming:
+            found += [
+                (name_key(edge.target), (self.facts[edge.fact],))
+                for edge in self._out.get((key, naming), ())
+                if self.holds(self.facts[edge.fact], as_of)
+            ]
+            bearers |= {
+                name_key(self.facts[i].subject): (self.facts[i],)
+                for i in self._named.get((naming, key), ())
+                if self.holds(self.facts[i], as_of)
+            }
+        return found + (list(bearers.items()) if len(bearers) == 1 else [])
+
+    def _bearers_of_names(self) -> dict[tuple[str, str], list[int]]:
+        """Places of the naming facts, by relation and key of the name."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for i, fact in enumerate(self.facts):
+            if fact.relation in self._naming:
+                found[fact.relation, name_key(fact.object)].append(i)
+        return found
+
+    def walk(
+        self, starts: Iterable[str], path: Sequence[str], as_of: datetime | None = None, *, topic: str = ""
+    ) -> list[Reached]:
+        """The entities that the relations of `path`, in turn, reach from the named ones over facts that hold.
+
+        `topic` narrows the last step. Each entity is reached once, by the first way in the order of the facts.
+        """
+        reached = [one for start in starts for one in self.resolve(start, as_of)]
+        for place, relation in enumerate(path):
+            about = topic if place == len(path) - 1 else ""
+            ahead: dict[str, Reached] = {}
+            for one in reached:
+                for edge in self.edges_of(one.name, relation, topic=about, as_of=as_of):
+                    fact = self.facts[edge.fact]
+                    if self.holds(fact, as_of):
+                        ahead.setdefault(name_key(edge.target), Reached(edge.target, (*one.facts, fact)))
+                for other in self._sharing_home(one.name, relation, as_of):
+                    ahead.setdefault(other.key, replace(other, facts=(*one.facts, *other.facts)))
+            reached = list(ahead.values())
+        return reached
+
+    def _sharing_home(self, name: str, relation: str, as_of: datetime | None) -> list[Reached]:
+        """Those in an entity's home, if that implies the relation; without those of whom facts tell it."""
+        through = self.schema[relation].shared_home
+        homes = self.walk([name], [through], as_of) if through else []
+        known = {name_key(edge.target) for edge in self.edges_of(name, relation, as_of=as_of)}
+        known |= {one.key for one in self.resolve(name, as_of)}
+        return [
+            Reached(other.name, (home.facts[-1], *other.facts))
+            for home in homes
+            if names_one_home(home.name)
+            for other in self.backwards(home.name, through, as_of)
+            if other.key not in known
+        ]
+
+    def edges_of(self, name: str, relation: str, *, topic: str = "", as_of: datetime | None = None) -> list[_Edge]:
+        """Edges of a relation that leave an entity or a name of it, held or not, in the order of their facts."""
+        keys = dict.fromkeys([name_key(name), *(key for key, _ in self._aliases(name_key(name), as_of))])
+        edges = {edge for key in keys for edge in self._out.get((key, relation), ())}
+        return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
+
+    def verifies(self, relation: Relation, noun: str) -> bool:
+        """Whether a walk along the relation checks this noun against the messages behind its facts."""
+        return self._messages is not None and bool(relation.alike(singular(noun.casefold())))
+
+    def _about(self, edge: _Edge, noun: str) -> bool:
+        """Whether an edge leads to what the noun, or topic, names."""
+        fact, relation = self.facts[edge.fact], self.schema[edge.relation]
+        alike = relation.alike(singular(noun.casefold()))
+        if fact.topic or not alike or self._messages is None:
+            return about(fact, noun)
+        nouns = [each for group in relation.exclusive_roles for each in group]
+        said = (called(edge.target, text, nouns) for text, _ in self._messages(fact))
+        known = next(filter(None, said), "")
+        return known in alike if known else relation.cardinality == "one"
+
+    def with_day(self, name: str, fact: Fact) -> str:
+        """A value of a fact with the days that it means in the message that says it: "Tuesday [14 July 2026]"."""
+        said = next((said for said in self._messages(fact) if name in said[0]), None) if self._messages else None
+        return name if said is None else with_day(name, *said)
+
+    def begun(self, fact: Fact) -> tuple[date, date] | None:
+        """The first and the last day on which a fact may have begun, by its messages ("in 2024"); None if unknown."""
+        if fact.valid_from is None:
+            return None
+        told = self._messages(fact) if self._messages else ()
+        dated = [(fact.valid_from.astimezone(said.tzinfo).date(), find_dates(text, said)) for text, said in told]
+        for first, mentions in dated:
+            for mention in mentions:
+                if mention.first_day == first:
+                    return first, mention.last_day
+        for day, mentions in dated:
+            for mention in mentions:
+                if mention.first_day < day <= mention.last_day:  # "this year", said otherwise before it began
+                    return mention.first_day, mention.last_day
+        if any(names_unknown_time(text) for text, _ in told):
+            return None
+        first = fact.valid_from.date() if not dated else dated[0][0]
+        return first, first
+
+    def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
+        """Subjects of facts of a relation whose object the name means."""
+        names = [name, *(one.name for one in self.resolve(name, as_of))]
+        shape = self.schema.shape(relation)
+        found: dict[str, Reached] = {}
+        for edge in self._edges:
+            fact = self.facts[edge.fact]
+            asked = edge.relation == relation and self._about(edge, topic) and self.holds(fact, as_of)
+            if asked and any(same(edge.target, each, shape) for each in names):
+                found.setdefault(edge.source, Reached(self._names[edge.source], (fact,)))
+        for one in self._sharing_home(name, relation, as_of):
+            found.setdefault(one.key, one)
+        return list(found.values())
+
+
+def order(fact: Fact) -> tuple[datetime, datetime, int]:
+    """Facts as they followed each other: by beginning, then end, then the order in which they were said."""
+    return (fact.valid_from or EARLIEST, fact.valid_to or _LAST, fact.sequence)
+
+
+def corrected(fact: Fact) -> bool:
+    """Whether a fact was never true: taken back, or outweighed by what others said."""
+    return fact.confidence == 0
+
+
+def topic_key(topic: str) -> tuple[str, ...]:
+    """Key of a topic, which ignores number, inflection and British spelling."""
+    return tuple(terms(american(topic)))
+
+
+def about(fact: Fact, topic: str) -> bool:
+    """Whether a fact is of this topic; one without a topic is of any."""
+    return not topic or not fact.topic or topic_key(fact.topic) == topic_key(topic)
+
+
+def same(one: str, other: str, shape: Shape) -> bool:
+    """Whether two names mean the same; of a person, place or group one may be written out further ("Bosch in Ulm")."""
+    if name_key(one) == name_key(other):
+        return True
+    first, second = terms(one), terms(other)
+    shorter = min(len(first), len(second)) if shape in _WRITTEN_OUT else max(len(first), len(second))
+    return bool(first and second) and first[:shorter] == second[:shorter]

@@ -1,0 +1,1 @@
+"""Rows of statements, entities, facts and decisions."""

@@ -1,0 +1,256 @@
+"""Integrity checks of statements and facts: each has its sources, and no two contradict each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from datetime import date
+from typing import Any, get_args
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.database.schema import jobs as jobs_table
+from nscma_torch.core.records import Action, FactStatus
+from nscma_torch.episodic.index.unit_schema import unit_sources, units
+from nscma_torch.semantic.store import fact_units, namespaces
+from nscma_torch.semantic.store.decisions import LEFT_OPEN, NAMED_FACTS, OVERRULED, UPHELD, cited
+from nscma_torch.semantic.store.fact_schema import (
+    TABLES,
+    decisions,
+    entities,
+    fact_namespaces,
+    fact_sources,
+    facts,
+    profile,
+    skills,
+    statements,
+    unit_statements,
+    unresolved,
+)
+from nscma_torch.semantic.store.statement_groups import CURATE
+
+_F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decisions.c
+
+
+def problems(
+    connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
+) -> list[str]:
+    """The problems in the facts of all users, or of some, a sentence each.
+
+    `single` names the relations that hold one object at a time.
+    """
+
+    def rows(query: Select[Any], owner: Any) -> Any:
+        return connection.execute(query if users is None else query.where(owner.in_(users)))
+
+    return [
+        *(*_owners(rows), *_statements(rows), *_entities(rows), *_facts(rows), *_overlaps(rows, single)),
+        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows), *_units(connection, rows)),
+    ]
+
+
+_Rows = Callable[[Select[Any], Any], Any]
+
+
+def _owners(rows: _Rows) -> Iterator[str]:
+    for row in rows(select(fact_namespaces), _L.user_id):
+        if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
+            yield f"namespace {row.id} has not the id of its user and agent"
+    for table in TABLES:
+        if "namespace" in table.c:
+            strange = (
+                select(func.count())
+                .join(fact_namespaces, table.c.namespace == _L.id)
+                .where(table.c.user_id != _L.user_id)
+            )
+            n = rows(strange.select_from(table), table.c.user_id).scalar_one()
+            if n:
+                yield f"{n} {table.name} belong to a namespace of another user"
+    query = (
+        select(_S.id)
+        .join(episodes, episodes.c.seq == _S.episode_seq)
+        .join(fact_namespaces, _L.id == _S.namespace)
+        .where(
+            or_(
+                episodes.c.user_id != _L.user_id,
+                func.coalesce(episodes.c.agent_id, "") != func.coalesce(_L.agent_id, ""),
+            )
+        )
+    )
+    for statement_id in rows(query, _S.user_id).scalars():
+        yield f"statement {statement_id} is of another user or agent than its message"
+    query = (
+        select(_F.id)
+        .join(fact_sources, fact_sources.c.fact_seq == _F.seq)
+        .join(statements, fact_sources.c.statement_seq == _S.seq)
+        .where(or_(_F.namespace != _S.namespace, fact_sources.c.user_id != _F.user_id))
+    )
+    for fact_id in rows(query, _F.user_id).scalars():
+        yield f"fact {fact_id} rests on a statement of another namespace"
+
+
+def _statements(rows: _Rows) -> Iterator[str]:
+    query = select(_S.id, _S.start, _S.end, episodes.c.text).join(episodes, episodes.c.seq == _S.episode_seq)
+    for row in rows(query.where(~_S.superseded), _S.user_id):
+        if not 0 <= row.start <= row.end <= len(row.text):
+            yield f"statement {row.id} stands at {row.start}:{row.end}, outside of its message"
+    for statement_id in rows(select(_S.id).where(or_(_S.confidence <= 0, _S.confidence > 1)), _S.user_id).scalars():
+        yield f"statement {statement_id} has a confidence outside of (0, 1]"
+
+
+def _entities(rows: _Rows) -> Iterator[str]:
+    for column in (_S.subject, _S.object_key):
+        query = select(column).outerjoin(entities, and_(_E.namespace == _S.namespace, _E.key == column)).distinct()
+        for key in rows(query.where(column != "", _E.key.is_(None)), _S.user_id).scalars():
+            yield f"entity {key!r} is mentioned and not known"
+    merged = {
+        (namespace, key): into for namespace, key, into in rows(select(_E.namespace, _E.key, _E.canonical), _E.user_id)
+    }
+    for (namespace, key), into in merged.items():
+        if into is not None and (namespace, into) not in merged:
+            yield f"entity {key!r} was merged into {into!r}, which is not known"
+        seen = {key}
+        while into is not None and into not in seen:
+            seen.add(into)
+            into = merged.get((namespace, into))
+        if into == key:
+            yield f"entity {key!r} was merged into itself"
+
+
+def _facts(rows: _Rows) -> Iterator[str]:
+    """A believed fact has a source that counts, unless its group waits to be resolved."""
+    counts = case((and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), 1), else_=0)
+    waiting = and_(
+        *(unresolved.c[name] == _F[name] for name in ("namespace", "subject", "relation", "topic")),
+    )
+    query = (
+        select(_F.id)
+        .outerjoin(fact_sources, fact_sources.c.fact_seq == _F.seq)
+        .outerjoin(statements, _S.seq == fact_sources.c.statement_seq)
+        .outerjoin(episodes, episodes.c.seq == _S.episode_seq)
+        .outerjoin(unresolved, waiting)
+        .where(_F.retired_at.is_(None), unresolved.c.namespace.is_(None))
+        .group_by(_F.seq)
+        .having(func.sum(counts) == 0)
+    )
+    for fact_id in rows(query, _F.user_id).scalars():
+        yield f"fact {fact_id} is believed and rests on no statement"
+    query = select(_F.id).where(_F.valid_from > _F.valid_to)
+    for fact_id in rows(query, _F.user_id).scalars():
+        yield f"fact {fact_id} ends before it begins"
+    query = select(_F.id).where(_F.retired_at.is_(None)).group_by(_F.id).having(func.count() > 1)
+    for fact_id in rows(query, _F.user_id).scalars():
+        yield f"fact {fact_id} is believed twice"
+
+
+def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
+    """Active facts of one group and object, or of a relation with one object at a time, do not overlap in time."""
+    held: dict[tuple[str, ...], tuple[float, str]] = {}
+    order = (
+        _F.namespace,
+        _F.subject,
+        _F.relation,
+        _F.topic,
+        func.coalesce(_F.valid_from, -(2**62)),
+        _F.sequence,
+        _F.seq,
+    )
+    query = select(facts).where(_F.retired_at.is_(None), _F.status == "active").order_by(*order)
+    for row in rows(query, _F.user_id):
+        group = (row.namespace, row.subject, row.relation, row.topic, "" if row.relation in single else row.object_key)
+        begins = float("-inf") if row.valid_from is None else row.valid_from
+        ends = float("inf") if row.valid_to is None else row.valid_to
+        until, other = held.get(group, (float("-inf"), ""))
+        if other and begins < until:
+            yield f"facts {other} and {row.id} are both active and exclude each other"
+        if not other or ends > until:
+            held[group] = (ends, row.id)
+
+
+def _waiting(rows: _Rows) -> Iterator[str]:
+    job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.namespace)
+    query = select(unresolved.c.namespace).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
+    for namespace in rows(query, unresolved.c.user_id).scalars():
+        yield f"namespace {namespace} has groups to resolve and no job for it"
+
+
+def _columns(rows: _Rows) -> Iterator[str]:
+    """Columns hold one of the values that they are declared to take."""
+    for table, name, known in (
+        (facts, "status", get_args(FactStatus)),
+        (decisions, "action", get_args(Action)),
+        (skills, "status", ("active", "archived")),
+    ):
+        strange: ColumnElement[bool] = table.c[name].not_in(known)
+        for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
+            yield f"{table.name}.{name} is {value!r}, not one of {', '.join(known)}"
+    for table, name in ((decisions, "fact_ids"), (skills, "steps"), (profile, "sources")):
+        for text in rows(select(table.c[name]), table.c.user_id).scalars():
+            if not _texts(text):
+                yield f"{table.name}.{name} is no list of texts: {text[:40]}"
+    for text in rows(select(_D.before), _D.user_id).scalars():
+        if not isinstance(_json(text), dict):
+            yield f"decisions.before is no object: {text[:40]}"
+    for day in rows(select(profile.c.day), profile.c.user_id).scalars():
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            yield f"profile.day is no day: {day[:40]!r}"
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _texts(text: str) -> bool:
+    value = _json(text)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _verdicts(rows: _Rows) -> Iterator[str]:
+    """Every statement that a decision on a dispute, or by a model, names is there."""
+    kinds = (OVERRULED, LEFT_OPEN, NAMED_FACTS)
+    named = [_D.before.contains(f'"{name}"', autoescape=True) for name in kinds]
+    query = select(_D.id, _D.before).where(or_(*named))
+    found = [(key, _json(before)) for key, before in rows(query, _D.user_id)]
+    known = set(rows(select(_S.id), _S.user_id).scalars()) if found else set()
+    for key, before in found:
+        if isinstance(before, dict) and not before.keys().isdisjoint(kinds):
+            sides = before.get(LEFT_OPEN, before.get(NAMED_FACTS, [before.get(OVERRULED), before.get(UPHELD)]))
+            if not isinstance(sides, list) or not all(_texts(json.dumps(side)) for side in sides):
+                yield f"decision {key} names no statements for what it decided on"
+            elif gone := cited(before) - known:
+                yield f"decision {key} names {len(gone)} statements that are not there"
+
+
+def _skills(rows: _Rows) -> Iterator[str]:
+    """Every skill has its units, and every unit of that kind its skill."""
+    own = and_(units.c.stream_id == skills.c.id, units.c.kind == "skill", units.c.user_id == skills.c.user_id)
+    bare = select(skills.c.id).outerjoin(units, own).where(units.c.seq.is_(None))
+    for key in rows(bare, skills.c.user_id).scalars():
+        yield f"skill {key} has no unit: search cannot find it"
+    loose = select(units.c.id).outerjoin(skills, own).where(units.c.kind == "skill", skills.c.id.is_(None))
+    for key in rows(loose, units.c.user_id).scalars():
+        yield f"unit {key} belongs to no skill"
+    query = select(skills.c.id, units.c.status).join(units, own).where(units.c.status != skills.c.status)
+    for key, status in rows(query, skills.c.user_id):
+        yield f"skill {key} has a unit that is {status}"
+
+
+def _units(connection: Connection, rows: _Rows) -> Iterator[str]:
+    """Units say statements of their own message, and their status follows from the facts, once all are resolved."""
+    said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
+    said = said.join(statements, _S.seq == unit_statements.c.statement_seq)
+    same = and_(unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == _S.episode_seq)
+    stranger = or_(unit_sources.c.unit_seq.is_(None), unit_statements.c.user_id != units.c.user_id)
+    for key in rows(said.outerjoin(unit_sources, same).where(stranger).distinct(), units.c.user_id).scalars():
+        yield f"unit {key} says a statement of another message"
+    waiting = select(unresolved.c.user_id)
+    settled = fact_units.STANDING.where(units.c.user_id.not_in(waiting))
+    for unit in fact_units.standings(connection, rows(settled, units.c.user_id).all()):
+        if unit.status != unit.wanted:
+            yield f"unit {unit.id} is {unit.status}, by its message and its facts it should be {unit.wanted}"

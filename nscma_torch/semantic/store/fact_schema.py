@@ -1,0 +1,191 @@
+"""Tables of what messages say and what follows from it: statements, facts, decisions; skills and profiles.
+
+Statements are the evidence, facts a function of them. A namespace is the memory of one user and agent: all that these
+tables hold belongs to one. Subjects and objects are known by their `text.names.name_key`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
+
+from nscma_torch.core.database.dialects import Integer, Text
+from nscma_torch.core.database.schema import metadata
+
+fact_namespaces = Table(
+    "fact_namespaces",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, ForeignKey("users.user_id"), nullable=False, index=True),
+    Column("agent_id", Text),
+)
+
+
+def _of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
+    return [
+        Column("namespace", Text, ForeignKey("fact_namespaces.id"), primary_key=primary_key, nullable=False),
+        Column("user_id", Text, nullable=False, index=True),
+    ]
+
+
+def _numbered() -> list[Column[Any]]:
+    return [Column("seq", BigInteger, primary_key=True, autoincrement=False), Column("id", Text, nullable=False)]
+
+
+entities = Table(
+    "entities",
+    metadata,
+    *_of_namespace(primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("name", Text, nullable=False),  # as it was first written
+    Column("canonical", Text),  # key of the entity that it was merged into
+)
+
+statements = Table(
+    "statements",
+    metadata,
+    *_numbered(),
+    *_of_namespace(),
+    Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), nullable=False, index=True),
+    Column("start", Integer, nullable=False),  # offsets in the episode's text
+    Column("end", Integer, nullable=False),
+    Column("subject", Text, nullable=False),  # key
+    Column("subject_name", Text, nullable=False),  # as written, like `object` and `replaces`
+    Column("relation", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("object_key", Text, nullable=False),
+    Column("replaces", Text, nullable=False),
+    Column("replaces_key", Text, nullable=False),
+    Column("negated", Boolean, nullable=False),
+    Column("correction", Boolean, nullable=False),
+    Column("past", Boolean, nullable=False),
+    Column("valid_from", BigInteger),
+    Column("valid_to", BigInteger),
+    Column("said_at", BigInteger, nullable=False),
+    Column("speaker", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("withdrawn", Boolean, nullable=False),  # the decision that took it in was undone
+    Column("superseded", Boolean, nullable=False),  # the message was edited, and does not say it any more
+    Column("begun_by", BigInteger),  # the latest time at which it began; null: it holds when it is said
+    Index("statements_id", "id", unique=True),
+    Index("statements_group", "namespace", "subject", "relation"),
+    Index("statements_subject", "namespace", "subject", "said_at", "episode_seq", "start"),
+    Index("statements_object", "namespace", "object_key", "said_at", "episode_seq", "start"),
+)
+
+# What a triple or an atomic fact says, where that is known; see `fact_units`.
+unit_statements = Table(
+    "unit_statements",
+    metadata,
+    Column("unit_seq", BigInteger, ForeignKey("units.seq"), primary_key=True, autoincrement=False),
+    Column("statement_seq", BigInteger, ForeignKey("statements.seq"), primary_key=True, index=True),
+    Column("user_id", Text, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+unresolved = Table(
+    "unresolved",
+    metadata,
+    *_of_namespace(primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("relation", Text, primary_key=True),
+    Column("topic", Text, primary_key=True),
+)
+
+# Each row is what was believed from `recorded_at` to `retired_at`; a fact that changes keeps its id in its next row.
+facts = Table(
+    "facts",
+    metadata,
+    *_numbered(),
+    *_of_namespace(),
+    Column("subject", Text, nullable=False),  # key
+    Column("relation", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("object_key", Text, nullable=False),
+    Column("valid_from", BigInteger),  # null: unknown
+    Column("valid_to", BigInteger),  # null: still
+    Column("status", Text, nullable=False),
+    Column("archived_by", Text, nullable=False),  # what put it in the archive, but for the statements: "forgetting"
+    Column("confidence", Float, nullable=False),
+    Column("strength", Integer, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("retired_at", BigInteger),  # null: believed now
+    Column("ended", Integer),  # like `sequence`, of what ended it; null: still, or not known
+    Index("facts_group", "namespace", "subject", "relation", "topic"),
+    Index("facts_object", "namespace", "object_key"),
+    Index("facts_id", "id"),
+)
+
+fact_sources = Table(
+    "fact_sources",
+    metadata,
+    Column("fact_seq", BigInteger, ForeignKey("facts.seq"), primary_key=True, autoincrement=False),
+    Column("statement_seq", BigInteger, ForeignKey("statements.seq"), primary_key=True, index=True),
+    Column("user_id", Text, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    *_numbered(),
+    *_of_namespace(),
+    Column("at", BigInteger, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("relation", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("statement_seq", BigInteger, ForeignKey("statements.seq"), index=True),
+    Column("fact_ids", Text, nullable=False),  # JSON
+    Column("before", Text, nullable=False),  # JSON: what undo needs; ids and keys, no row numbers
+    Column("undone", Boolean, nullable=False),
+    Index("decisions_id", "id", unique=True),
+    Index("decisions_group", "namespace", "subject", "relation", "topic"),
+)
+
+skills = Table(
+    "skills",
+    metadata,
+    *_numbered(),
+    *_of_namespace(),
+    Column("name", Text, nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("steps", Text, nullable=False),  # JSON
+    Column("successes", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Index("skills_id", "id", unique=True),
+)
+
+profile = Table(
+    "profile",
+    metadata,
+    *_of_namespace(primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("day", Text, nullable=False),  # ISO 8601
+    Column("sources", Text, nullable=False),  # JSON: ids of facts
+)
+
+# In the order that references need.
+TABLES = (
+    fact_namespaces,
+    entities,
+    statements,
+    unit_statements,
+    unresolved,
+    facts,
+    fact_sources,
+    decisions,
+    skills,
+    profile,
+)

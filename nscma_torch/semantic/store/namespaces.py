@@ -1,0 +1,45 @@
+"""Namespaces of facts: what is known for one user and agent is kept together, and apart from all else."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.records import Scope
+from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.semantic.store.fact_schema import fact_namespaces
+
+
+def namespace_id(user_id: str, agent_id: str | None) -> str:
+    """Id of the namespace of a user and agent, stored or not."""
+    return derive_id("facts", user_id, agent_id)
+
+
+def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
+    """The namespace of a user and agent, stored from now on. The user must be stored: `streams.touch_user` does it."""
+    namespace = namespace_id(user_id, agent_id)
+    if connection.execute(select(fact_namespaces.c.id).where(fact_namespaces.c.id == namespace)).first() is None:
+        connection.execute(fact_namespaces.insert().values(id=namespace, user_id=user_id, agent_id=agent_id))
+    return namespace
+
+
+def of_scope(connection: Connection, scope: Scope) -> list[str]:
+    """The stored namespaces of a scope: the agent's, or all of the user's where it names none."""
+    query = (
+        select(fact_namespaces.c.id).where(fact_namespaces.c.user_id == scope.user_id).order_by(fact_namespaces.c.id)
+    )
+    if scope.agent_id is not None:
+        query = query.where(fact_namespaces.c.agent_id == scope.agent_id)
+    return list(connection.execute(query).scalars())
+
+
+def owner(connection: Connection, namespace: str) -> Scope:
+    """User and agent of a stored namespace."""
+    row = connection.execute(select(fact_namespaces).where(fact_namespaces.c.id == namespace)).one()
+    return Scope(row.user_id, row.agent_id)
+
+
+def of_user(connection: Connection, user_id: str) -> list[str]:
+    """The namespaces of all agents that a user has said anything to, stored from now on."""
+    query = select(episodes.c.agent_id).where(episodes.c.user_id == user_id).distinct()
+    return sorted(ensure(connection, user_id, agent_id) for agent_id in connection.execute(query).scalars().all())

@@ -1,0 +1,1 @@
+"""Statements to facts: claims in order of world time, resolved group by group."""

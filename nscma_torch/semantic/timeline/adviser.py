@@ -1,0 +1,234 @@
+"""Asks a model what a new statement does to the facts most like it (mem0, update phase), and checks what it says.
+
+With `curator.compared = "graph"` these are edges of the graph of facts: a new edge can only conflict with those at its
+two nodes (mem0^g, conflict detection), and the model resolves what is found (conflict resolution).
+
+Notes (mem0's memories) are compared with notes alone, whatever `curator.compared` says, and other facts with facts.
+
+What cannot be used is refused: the decision that says so is logged, no fact changes, and undoing it asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.errors import EngineError, EngineUnavailableError, JobError
+from nscma_torch.core.protocols import Embedder, FactTasks
+from nscma_torch.core.records import FactOperation, Operation, Statement, ToldFact
+from nscma_torch.episodic.log import episodes
+from nscma_torch.reading.relations import Schema, family
+from nscma_torch.semantic.notes import is_note
+from nscma_torch.semantic.store import (
+    decisions,
+    entities,
+    fact_units,
+    facts,
+    namespaces,
+    statement_groups,
+    statements,
+)
+from nscma_torch.semantic.store.decisions import REFUSED
+from nscma_torch.semantic.store.facts import FactRow
+from nscma_torch.semantic.store.statements import StatementRow
+from nscma_torch.semantic.timeline.claims import Rules
+from nscma_torch.semantic.timeline.disputes import sentence_unit
+from nscma_torch.semantic.timeline.grouping import closed, object_of, single
+from nscma_torch.semantic.timeline.operations import Chosen
+from nscma_torch.semantic.timeline.similar_facts import SimilarFacts
+from nscma_torch.semantic.triples import sentence
+
+_SHOWN = 64  # characters of what was returned that an error repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A statement and the known facts most like it, best first.
+
+    `behind` has the ids of the statements behind each known fact, by its id.
+    """
+
+    row: StatementRow
+    new: ToldFact
+    known: tuple[ToldFact, ...]
+    behind: Mapping[str, tuple[str, ...]]
+
+
+class Adviser:
+    """Puts new statements to the language tasks.
+
+    Args:
+        tasks: called when something is first asked.
+        judge: their name, for the log.
+        embedder: finds the most similar facts, `curator.similar` of them.
+    """
+
+    def __init__(
+        self,
+        tasks: Callable[[], FactTasks],
+        judge: Callable[[], str],
+        embedder: Callable[[], Embedder],
+        schema: Schema,
+        settings: CuratorSection,
+    ) -> None:
+        self._tasks = tasks
+        self._judge = judge
+        self._schema = schema
+        self._rules = Rules.of(settings)
+        self._by_edges = settings.compared == "graph"
+        self._embedder = embedder
+        self._similar = SimilarFacts(embedder, settings.similar)
+
+    def next_question(self, connection: Connection, namespace: str) -> Question | None:
+        """The first statement, in the order of reading, that nothing was chosen for; None where there is none."""
+        keys = closed(statement_groups.unresolved(connection, namespace), self._schema)
+        rows = statements.of_keys(connection, namespace, keys)
+        known = decisions.operations(connection, [row.seq for row in rows])
+        waiting = [row for row in rows if row.seq not in known]
+        if not waiting:
+            return None
+        row = min(waiting, key=lambda row: (row.episode_seq, row.start, row.seq))
+        names = entities.names(connection, namespace)
+        believed = [fact for fact in facts.current(connection, namespace) if self._is_compared(fact, row)]
+        seqs = {seq for fact in believed for seq in fact.statement_seqs}
+        merged = fact_units.merged_texts(connection, namespace, seqs)
+        texts = [self._known(fact, names, merged) for fact in believed]
+        text = self._said(row, names)
+        near = [(believed[i], texts[i]) for i in self._similar.nearest(text, texts)]
+        seqs = {seq for fact, _ in near for seq in fact.statement_seqs}
+        behind = {one.seq: one for one in statements.by_seqs(connection, namespace, seqs)}
+        own = {
+            fact.id: [behind[seq] for seq in fact.statement_seqs if seq in behind and seq != row.seq]
+            for fact, _ in near
+        }
+        latest = {fact_id: max(of_fact, key=statements.said) for fact_id, of_fact in own.items() if of_fact}
+        user_id = namespaces.owner(connection, namespace).user_id
+        told = episodes.by_seqs(connection, user_id, sorted({one.episode_seq for one in (row, *latest.values())}))
+        return Question(
+            row,
+            ToldFact(row.id, text, sentence_unit(told[row.episode_seq], row), self._is_note(row)),
+            tuple(
+                ToldFact(
+                    fact.id,
+                    said,
+                    sentence_unit(told[latest[fact.id].episode_seq], latest[fact.id]),
+                    self._is_note(fact),
+                )
+                for fact, said in near
+                if fact.id in latest
+            ),
+            {fact_id: tuple(sorted(one.id for one in of_fact)) for fact_id, of_fact in own.items()},
+        )
+
+    def ask(self, question: Question) -> Chosen:
+        """What the language tasks choose; without known facts it is ADD, and nobody is asked.
+
+        Raises `EngineUnavailableError` where they are out of reach: the statement waits.
+        """
+        judge = self._judge()
+        governs = self._rules.by_model
+        if not question.known:
+            reason = "ADD: nothing is known yet that it could change"
+            return Chosen("ADD", judge=judge, reason=reason, stores=governs or None)
+        try:
+            found = self._tasks().operate([(question.new, question.known)])
+            operation = self._merging(_checked(found, question), question)
+        except EngineUnavailableError:
+            raise
+        except JobError as error:
+            return Chosen(REFUSED, judge=judge, reason=f"refused: {error}; undo this decision to ask {judge} again")
+        except EngineError as error:  # what it quotes of the reply stays out of the log: it must be erasable
+            why = f"{type(error).__name__}, the reply of {judge} could not be used"
+            return Chosen(REFUSED, judge=judge, reason=f"refused: {why}; undo this decision to ask again")
+        texts = {fact.id: fact.text for fact in question.known}
+        named = [one for one in dict.fromkeys(operation.fact_ids) if governs or operation.action != "NOOP"]
+        about = ": " + "; ".join(texts[one] for one in named) if named else ""
+        merged = f" -> {operation.text}" if operation.text else ""
+        behind = tuple(question.behind[one] for one in named)
+        drops = operation.action == "NOOP" or (operation.action == "DELETE" and question.new.is_note)
+        reason = f"{operation.action} by {judge}{about}{merged}"
+        return Chosen(operation.action, behind, judge, reason, not drops if governs else None, operation.text)
+
+    def _merging(self, operation: FactOperation, question: Question) -> FactOperation:
+        """The operation with the merged text that UPDATE gives a note, "" if it is the new note's own.
+
+        An UPDATE that leaves the note that it names as it is says nothing new: NOOP. Raises `JobError` if the embedder
+        cannot read all of the merged text.
+        """
+        text = " ".join(operation.text.split()) if operation.action == "UPDATE" and question.new.is_note else ""
+        if not text or text == question.new.text:
+            return replace(operation, text="")
+        texts = {fact.id: fact.text for fact in question.known}
+        if {texts[one] for one in operation.fact_ids} == {text}:
+            return FactOperation("NOOP", operation.fact_ids)
+        embedder = self._embedder()
+        if (tokens := embedder.count_tokens([text])[0]) > embedder.max_tokens:
+            raise JobError(f"the merged text of UPDATE has {tokens} tokens; the embedder reads {embedder.max_tokens}")
+        return replace(operation, text=text)
+
+    def _is_note(self, told: FactRow | StatementRow) -> bool:
+        return is_note(told.relation, told.topic, self._schema)
+
+    def _is_compared(self, fact: FactRow, row: StatementRow) -> bool:
+        """Whether the model may decide on a fact: every one by its rule, else those of the subject's other groups.
+
+        What excludes each other in one group is decided by the rule of groups. A statement is asked about again where a
+        fact that was named is erased: its own fact is not compared with it.
+        """
+        if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
+            return False
+        if self._is_note(fact) != self._is_note(row):
+            return False
+        if (
+            self._by_edges
+            and not self._is_note(row)
+            and {fact.subject, fact.object_key}.isdisjoint({row.subject, object_of(row)} - {""})
+        ):
+            return False
+        if self._rules.by_model:
+            return True
+        if fact.subject != row.subject:
+            return False
+        if fact.topic != row.topic or fact.relation not in family(row.relation, self._schema):
+            return True
+        one = self._rules.one_object or single(row.relation, self._schema)
+        return not one and fact.object_key != object_of(row)
+
+    def _known(self, fact: FactRow, names: Mapping[str, str], merged: Mapping[int, str]) -> str:
+        """The sentence of a fact; of a note its merged text, if it has one."""
+        if self._is_note(fact):
+            return next((merged[seq] for seq in fact.statement_seqs if seq in merged), fact.object)
+        subject, value = names.get(fact.subject, fact.subject), names.get(fact.object_key, fact.object)
+        return sentence(Statement(subject, fact.relation, value, fact.topic), self._schema)
+
+    def _said(self, row: StatementRow, names: Mapping[str, str]) -> str:
+        """The sentence of a statement."""
+        if self._is_note(row):
+            return row.object
+        subject, over = names.get(row.subject, row.subject), row.negated or not row.object
+        said = Statement(subject, row.relation, row.object or row.replaces, row.topic, negated=over, past=row.past)
+        return sentence(said, self._schema)
+
+
+def _checked(found: object, question: Question) -> FactOperation:
+    """The one operation that was asked for; `JobError` where it is none that can be applied."""
+    if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], FactOperation):
+        raise JobError("operate was asked about one statement and did not return a list of one FactOperation")
+    operation: FactOperation = found[0]
+    if operation.action not in get_args(Operation):
+        known = ", ".join(get_args(Operation))
+        raise JobError(f"operate returned the operation {str(operation.action)[:_SHOWN]!r}, not one of {known}")
+    shown = {fact.id for fact in question.known}
+    if unknown := [one for one in operation.fact_ids if not isinstance(one, str) or one not in shown]:
+        raise JobError(
+            f"{operation.action} names {str(unknown[0])[:_SHOWN]!r}, which is none of the facts it was shown"
+        )
+    if operation.action in ("UPDATE", "DELETE") and not operation.fact_ids:
+        raise JobError(f"{operation.action} names no fact that it changes")
+    if operation.action == "ADD" and operation.fact_ids:
+        raise JobError("ADD names facts, which it leaves as they are")
+    return operation

@@ -1,0 +1,28 @@
+"""Bring back what was forgotten: a message or a fact that search no longer showed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection
+
+from nscma_torch.episodic.index import units
+from nscma_torch.episodic.log import episodes
+from nscma_torch.semantic.store import fact_units, statement_groups, statements
+from nscma_torch.semantic.store.decisions import DecisionRow
+
+FORGOTTEN = "forgotten"  # key of a decision's `before`: FACT, or the id of an episode
+FACT = "fact"
+
+
+def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:
+    """Undo a decision to forget: restore a message, or mark a fact's group and return the fact's id for `settle`."""
+    what = decision.before[FORGOTTEN]
+    if what == FACT:
+        statement_groups.mark(connection, decision.namespace, [decision.key])
+        return decision.record.fact_ids
+    seq, episode = episodes.require(connection, decision.user_id, what)
+    if episode.status == "active":
+        units.set_status(connection, units.seqs_of_episode(connection, seq), "active")
+        fact_units.follow(connection, statements.of_episodes(connection, [seq]).get(seq, ()))
+    return ()

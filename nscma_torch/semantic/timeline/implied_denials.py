@@ -1,0 +1,45 @@
+"""Denials implied by exclusive symmetric relations: whoever marries is no longer married to anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from nscma_torch.reading.relations import Schema
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.semantic.store.statements import StatementRow
+
+
+def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
+    """The groups that these statements imply denials in: those of their objects, in the same exclusive relation."""
+    return {
+        Key(named, row.relation, row.topic)
+        for row in rows
+        if row.relation in schema and schema[row.relation].exclusive
+        for named in (row.object_key, row.replaces_key)
+        if named
+    }
+
+
+def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Schema) -> list[StatementRow]:
+    """The denials in the groups `keys` that statements about the other side of the relation imply.
+
+    "I am married to Ben" denies that Ana, whom I had married before, is married to me; "I am divorced" denies it of
+    whomever I had. A denial has the number, the time, the speaker and the weight of the statement that it follows from.
+    """
+    sides: dict[Key, set[str]] = {}
+    for row in rows:
+        sides.setdefault(row.key, set()).update(key.subject for key in implied_denials([row], schema))
+    return [
+        replace(row, subject=side, object="", object_key=row.subject, replaces="", replaces_key="", negated=True)
+        for row in rows
+        if _is_said_of_all(row)
+        for side in sorted(sides[row.key] - {row.object_key})
+        if Key(side, row.relation, row.topic) in keys
+    ]
+
+
+def _is_said_of_all(row: StatementRow) -> bool:
+    """Whether a statement names the one object that its subject has now, or says that it has none."""
+    ended = row.past or row.valid_to is not None
+    return not row.object_key if row.negated else bool(row.object_key) and not ended

@@ -1,0 +1,213 @@
+"""What a model chose for statements (mem0: ADD, UPDATE, DELETE, NOOP), applied to facts from logged decisions.
+
+UPDATE and DELETE end the facts that they name when the statement applies: UPDATE as the new fact takes their place,
+DELETE as they are contradicted. Nothing is deleted: what ended is archived, and undoing the decision brings it back. A
+fact is named by the statements behind it, whose ids are the same in every store that was given the same input. Where
+the fact that was named is the newer one, though it was read first, it is the new statement that ends.
+
+Of a note (a whole sentence, mem0's memory) UPDATE may give a merged text, and DELETE stores nothing new; what search
+then finds is decided in `storage.fact_units`.
+
+With `rule = "model"` each object of each relation is held alone (`operated_groups`): nothing but an operation ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.records import Action
+from nscma_torch.reading.relations import Schema
+from nscma_torch.semantic.store import decisions, statements
+from nscma_torch.semantic.store.decisions import MERGED_TEXT, NAMED_FACTS, OPERATION, REFUSED, STORES, DecisionRow
+from nscma_torch.semantic.store.statement_groups import Key
+from nscma_torch.semantic.store.statements import StatementRow
+from nscma_torch.semantic.timeline.grouping import Group, begin_of, claim_of, object_of
+
+_JUDGE = "judge"  # key of `before`: who chose
+_ENDING = ("UPDATE", "DELETE")
+_LOGGED: Mapping[str, Action] = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "ARCHIVE", "NOOP": "NOOP", REFUSED: "NOOP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An operation on a statement; `named` has, of each fact that it names, the ids of the statements behind it.
+
+    `name` is an `Operation`, or `REFUSED` with the reason. `stores`: whether the statement itself is kept; None if the
+    operation does not decide that. `text` is the merged text of an UPDATE.
+    """
+
+    name: str
+    named: tuple[tuple[str, ...], ...] = ()
+    judge: str = ""
+    reason: str = ""
+    stores: bool | None = None
+    text: str = ""
+
+    @classmethod
+    def of(cls, decision: DecisionRow) -> Chosen:
+        """The operation that a decision logs."""
+        before = decision.before
+        named = tuple(tuple(ids) for ids in before.get(NAMED_FACTS, ()))
+        stores, text = before.get(STORES), before.get(MERGED_TEXT, "")
+        return cls(before[OPERATION], named, before[_JUDGE], decision.record.reason, stores, text)
+
+    @property
+    def before(self) -> dict[str, object]:
+        """What the decision keeps of it."""
+        named = {NAMED_FACTS: [list(ids) for ids in self.named]} if self.named else {}
+        stores = {} if self.stores is None else {STORES: self.stores}
+        text = {MERGED_TEXT: self.text} if self.text else {}
+        return {OPERATION: self.name, _JUDGE: self.judge, **named, **stores, **text}
+
+    @property
+    def action(self) -> Action:
+        """As what it is logged."""
+        return _LOGGED[self.name]
+
+    @property
+    def refused(self) -> bool:
+        """Whether what was chosen could not be used."""
+        return self.name == REFUSED
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends the facts that it names."""
+        return self.name in _ENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A statement that holds no longer from `time` (microseconds) on, by another one."""
+
+    ended: StatementRow
+    by: StatementRow
+    time: int
+
+
+class Operations:
+    """The operations that concern some groups: those stored, and those chosen just now (`new`, by statement)."""
+
+    def __init__(
+        self, connection: Connection, namespace: str, rows: Sequence[StatementRow], new: Mapping[int, Chosen]
+    ) -> None:
+        stored = decisions.operations(connection, [row.seq for row in rows])
+        self.of: dict[int, Chosen] = {**{seq: Chosen.of(row) for seq, row in stored.items()}, **new}
+        found = _naming(connection, namespace, new)
+        wanted = {one for chosen in found.values() for ids in chosen.named for one in ids}
+        numbers = statements.seqs_of(connection, namespace, wanted)
+        own = {row.seq for row in rows}
+        near = {
+            seq: chosen
+            for seq, chosen in found.items()
+            if seq in own or any(numbers.get(one) in own for ids in chosen.named for one in ids)
+        }
+        named = {one for chosen in near.values() for ids in chosen.named for one in ids}
+        self.by_id = {row.id: row for row in statements.by_ids(connection, namespace, named)}
+        self.by_seq = {row.seq: row for row in statements.by_seqs(connection, namespace, near)}
+        self._near = near
+
+    @property
+    def rows(self) -> dict[int, StatementRow]:
+        """The statements that these operations were chosen for or name, by row number."""
+        return {row.seq: row for row in (*self.by_id.values(), *self.by_seq.values())}
+
+    def waits(self, row: StatementRow) -> bool:
+        """Whether nothing was chosen for a statement yet."""
+        return row.seq not in self.of
+
+    def is_repeated(self, row: StatementRow) -> bool:
+        """Whether a statement was found to say nothing new, and what says it already still counts."""
+        chosen = self.of.get(row.seq)
+        if chosen is None or chosen.name != "NOOP":
+            return False
+        return not chosen.named or any(one in self.by_id for ids in chosen.named for one in ids)
+
+    def only_deletes(self, row: StatementRow) -> bool:
+        """Return True for a note that deletes others and is not kept itself, while one of them still counts."""
+        chosen = self.of.get(row.seq)
+        if chosen is None or chosen.name != "DELETE" or chosen.stores is not False:
+            return False
+        return any(one in self.by_id for ids in chosen.named for one in ids)
+
+    def endings(self) -> list[Ending]:
+        """What ends by these operations, in the order in which they were chosen."""
+        found = []
+        for seq, chosen in self._near.items():
+            row = self.by_seq.get(seq)
+            for ids in chosen.named if row is not None and chosen.ends else ():
+                behind = sorted((self.by_id[one] for one in ids if one in self.by_id), key=statements.said)
+                if row is None or not behind or row in behind:
+                    continue
+                late = statements.said(row) < statements.said(behind[0])
+                ended, by = (row, behind[0]) if late and not chosen.text else (behind[0], row)
+                found.append(Ending(ended, by, max(_applies(ended), _applies(by))))
+        return found
+
+
+def linked(connection: Connection, namespace: str, keys: Collection[Key], new: Mapping[int, Chosen]) -> set[Key]:
+    """The groups that operations tie to these: those of the statements that chose, and of the facts that they named.
+
+    Undone ones count too: what they ended holds again.
+    """
+    found: set[Key] = set()
+    naming = _naming(connection, namespace, new, undone=True)
+    numbers = statements.seqs_of(
+        connection, namespace, {one for own in naming.values() for ids in own.named for one in ids}
+    )
+    groups = statements.groups_of(connection, namespace, [*naming, *numbers.values()])
+    for seq, chosen in naming.items():
+        tied = [groups.get(seq), *(groups.get(numbers.get(one, 0)) for ids in chosen.named for one in ids)]
+        own = {key for key in tied if key is not None}
+        if not own.isdisjoint(keys):
+            found |= own
+    return found
+
+
+def _naming(
+    connection: Connection, namespace: str, new: Mapping[int, Chosen], *, undone: bool = False
+) -> dict[int, Chosen]:
+    """The operations of a namespace that name facts, by statement, in the order in which they were chosen."""
+    rows = decisions.naming_facts(connection, namespace)
+    stored = {row.statement_seq: Chosen.of(row) for row in rows if undone or not row.record.undone}
+    found = {seq: chosen for seq, chosen in stored.items() if seq is not None}
+    return {**found, **{seq: chosen for seq, chosen in new.items() if chosen.named}}
+
+
+def _applies(row: StatementRow) -> int:
+    """The world time from which on a statement applies."""
+    begins = begin_of(row)
+    return row.said_at if begins is None else begins
+
+
+def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema: Schema) -> list[Group]:
+    """The groups of statements in the order of saying: one for each object of each relation.
+
+    A denial claims nothing by itself: the operation that was chosen for it ends what it denies. So does a note that
+    only deletes.
+    """
+    found: dict[tuple[str, str, str, str], Group] = {}
+    for row in rows:
+        value = object_of(row)
+        if row.negated or not value or operations.only_deletes(row):
+            continue
+        claim = replace(claim_of(row, schema, row.relation, False), decisive=False)
+        key = (row.subject, row.relation, row.topic, value)
+        group = found.setdefault(key, Group(row.subject, (row.relation,), row.topic, value))
+        group.claims.append(replace(claim, repeats=operations.is_repeated(row)))
+    return list(found.values())
+
+
+def end(groups: Iterable[Group], endings: Sequence[Ending], schema: Schema) -> None:
+    """Add to the groups the claims by which what they hold ends."""
+    for group in groups:
+        for claim in list(group.claims):
+            for one in endings:
+                if one.ended.seq == claim.seq and claim.value and not claim.negated:
+                    denial = claim_of(one.by, schema, claim.value, True)
+                    denial = replace(denial, begins=one.time, past=False, ends=None, decisive=True)
+                    if denial.said < claim.said:  # merged with what was said later
+                        denial = replace(denial, moved_to=(one.time, claim.said_at, claim.order + 1, denial.seq))
+                    group.claims.append(denial)

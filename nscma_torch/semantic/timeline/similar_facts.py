@@ -1,0 +1,49 @@
+"""The facts most like a text, by the cosine of their sentences: what a new statement is compared with (mem0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from nscma_torch.core.erasable_cache import empty_with_others
+from nscma_torch.core.protocols import Embedder
+
+_KEPT = 16_384  # vectors of sentences, of 384 floats 25 MB
+
+
+class SimilarFacts:
+    """Finds similar sentences; the vectors of those seen before are kept in memory, until something is erased.
+
+    Args:
+        embedder: called when a vector is first needed.
+        most: s, how many sentences are found at most.
+    """
+
+    def __init__(self, embedder: Callable[[], Embedder], most: int) -> None:
+        self._embedder = embedder
+        self._most = most
+        self._vectors: dict[str, Tensor] = {}
+        empty_with_others(self)
+
+    def forget(self) -> None:
+        """Drop all vectors and the sentences that they are of."""
+        self._vectors.clear()
+
+    def nearest(self, text: str, among: Sequence[str]) -> list[int]:
+        """Places of the sentences most like the text, best first; of equal ones the first."""
+        if not among:
+            return []
+        vectors = self._of([text, *among])
+        cosines = vectors[1:] @ vectors[0]
+        order = cosines.sort(descending=True, stable=True).indices
+        found: list[int] = order[: self._most].tolist()
+        return found
+
+    def _of(self, texts: Sequence[str]) -> Tensor:  # [n, d]
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        made = self._embedder().embed(new).cpu() if new else ()
+        own = {**self._vectors, **dict(zip(new, made, strict=True))}
+        self._vectors = dict(list(own.items())[-_KEPT:])
+        return torch.stack([own[text] for text in texts])

@@ -1,0 +1,81 @@
+"""A timeline: the spans of time in which values hold, and what each claim did to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nscma_torch.core.records import SEQUENCE_STEP, FactStatus
+from nscma_torch.semantic.timeline.claims import Claim
+
+Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "corrected", "nothing"]
+
+
+@dataclass(slots=True)
+class Span:
+    """A value with the time that it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
+
+    `timeline.resolve` changes it while it goes through the claims, and sets `status` and `sequence` last.
+
+    Attributes:
+        supporters: the claims for it, the one that it began with first.
+        named: it began with a claim that only says that another value replaced it.
+        deniers: claims that deny it and are weighed against it; the first does so at time `denied_at`.
+        enders: the claims that ended it.
+        void: it never held, for it was corrected, or outweighed; it has no length.
+        sequence: puts spans that begin at one time in the order they were said.
+    """
+
+    value: str
+    valid_from: int | None
+    valid_to: int | None = None
+    supporters: list[Claim] = field(default_factory=list)
+    named: bool = False
+    deniers: list[Claim] = field(default_factory=list)
+    denied_at: int = 0
+    enders: list[Claim] = field(default_factory=list)
+    void: bool = False
+    reason: str = ""
+    status: FactStatus = "active"
+    sequence: int = 0
+
+    @property
+    def claims(self) -> tuple[int, ...]:
+        """Numbers of the claims that support it, ascending."""
+        return tuple(sorted({claim.seq for claim in self.supporters}))
+
+    @property
+    def ended_by(self) -> tuple[int, ...]:
+        """Numbers of the claims that ended or dispute it, and do not support it, ascending."""
+        return tuple(sorted({claim.seq for claim in (*self.enders, *self.deniers)} - set(self.claims)))
+
+    @property
+    def confidence(self) -> float:
+        """Probability that one of its claims is right, if they are independent; 0 where it never held."""
+        return 0.0 if self.void else 1 - math.prod(1 - claim.confidence * claim.trust for claim in self.supporters)
+
+    @property
+    def ended(self) -> int | None:
+        """The place of its end in the order of `sequence`; None while it has no end."""
+        if self.valid_to is None:
+            return None
+        return max(self.sequence, SEQUENCE_STEP * max((claim.order for claim in self.enders), default=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The effect of one claim; `spans` are the places in `Timeline.spans` of its own one and of those it ended."""
+
+    effect: Effect
+    spans: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The spans of a group in the order of time, and what each claim did, by its `seq`."""
+
+    spans: tuple[Span, ...]
+    outcomes: Mapping[int, Outcome]

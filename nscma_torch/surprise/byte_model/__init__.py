@@ -1,0 +1,1 @@
+"""The bundled byte-level model that measures surprise."""

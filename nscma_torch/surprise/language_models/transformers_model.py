@@ -1,0 +1,229 @@
+"""Any causal language model as the surprise proxy: how surprising is each token of a message, given its stream.
+
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2: h_{t-1} are the keys and values of the stream's last
+tokens, those that `token_streams` says. When a block is full, they are computed again from the block that stays, so
+they are a function of the token ids that are the state. They are kept in memory for the streams used last, and made
+again from the ids where they are not.
+
+Both ways give the same bits, because the model always runs on tiles of the same shape: `TILE` tokens of `streams`
+streams, after a multiple of `TILE` tokens. A tile that is not full is padded on the right, which no earlier token sees,
+and computed again when more has come; places of streams that are not there are filled with a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from nscma_torch.core.errors import ConfigError, ModelError
+from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
+from nscma_torch.llm.message_tokens import MessageTokenizer
+from nscma_torch.llm.token_streams import CausalScore, TokenStream, TokenStreams
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache
+
+TILE = 32  # tokens of one stream that the model reads at once
+
+_KeysValues = tuple[tuple[Tensor, Tensor], ...]  # per layer [1, heads, tokens, head size]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far the model has read a stream."""
+
+    stream: TokenStream
+    anchor: int
+    kept: _KeysValues = ()  # of full tiles since `anchor`
+    tile: int = 0  # the next one, counted from `anchor`
+
+    @property
+    def start(self) -> int:
+        """The token that the first place of the next tile predicts."""
+        return self.anchor + self.tile * TILE
+
+
+class CausalProxy:
+    """`Proxy` over a causal language model of transformers, also in 4 bits.
+
+    May be used from several threads; one call at a time is scored.
+
+    Args:
+        loaded: model and tokenizer.
+        window: most tokens that a token sees, the beginning-of-text token included; a multiple of 2 * `TILE`.
+        streams: how many streams are scored side by side. A value's last bits depend on it, as on the device.
+        kept: streams whose keys and values are kept in memory between calls.
+
+    Raises:
+        ConfigError: the window is no such multiple, or longer than the model's positions reach.
+    """
+
+    def __init__(self, loaded: CausalLM, *, window: int, streams: int = 1, kept: int = 8) -> None:
+        if window < 2 * TILE or window % (2 * TILE):
+            raise ConfigError(f"proxy.window is {window} tokens; it must be a multiple of {2 * TILE}")
+        if loaded.context is not None and window > loaded.context:
+            raise ConfigError(
+                f"proxy.window is {window} tokens, and {loaded.name} reads {loaded.context}; make it less"
+            )
+        if streams < 1 or kept < 0:
+            raise ConfigError(f"streams must be at least 1 and kept at least 0: {streams}, {kept}")
+        self._loaded = loaded
+        self._side_by_side = streams
+        self._kept: OrderedDict[bytes, _KeysValues] = OrderedDict()
+        self._most_kept = kept
+        self._lock = threading.Lock()
+        self._tokenizer = MessageTokenizer.of(loaded)
+        self._bos = self._tokenizer.first
+        identity = f"{self._tokenizer.digest} {loaded.quantization} window {window} tile {TILE} bos {self._bos}"
+        self._fingerprint = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        self._streams = TokenStreams(self._tokenizer, window=window, fingerprint=self._fingerprint)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        quantization: Quantization = "none",
+        window: int,
+        streams: int = 1,
+    ) -> CausalProxy:
+        """Load a model, see `load_causal_lm`, and make it a proxy."""
+        loaded = load_causal_lm(name, device=device, dtype=dtype, quantization=quantization)
+        return cls(loaded, window=window, streams=streams)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over configuration, tokenizer, weights, quantization and window, 16 hex digits."""
+        return self._fingerprint
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[CausalScore]:
+        """Score consecutive messages of each stream, carrying its state.
+
+        Args:
+            streams: per stream its next messages, in order.
+            states: per stream the state after its last scored message; None for a fresh stream.
+
+        Returns:
+            One `CausalScore` per stream.
+
+        Raises:
+            EmptyTextError: a message is the empty string.
+            EncodingError: a message has no UTF-8 form (a lone surrogate).
+            StateMismatchError: a state comes from another proxy, or is damaged.
+            ModelError: the tokenizer makes nothing of a message, or the model keeps no keys and values.
+        """
+        going = self._streams.begin(streams, states)
+        with self._lock, torch.inference_mode():
+            readings = [self._start(stream, state) for stream, state in zip(going, states, strict=True)]
+            self._run(readings)
+            for reading in readings:
+                self._keep(reading)
+        return [self._streams.end(stream) for stream in going]
+
+    def _start(self, stream: TokenStream, state: bytes | None) -> _Reading:
+        """The tile that predicts a stream's first new token, or without its past in memory the first."""
+        reading = _Reading(stream, self._streams.anchor(stream.new))
+        kept = None if state is None else self._kept.get(_key(state))
+        if kept is not None:
+            reading.kept, reading.tile = kept, (stream.new - reading.anchor) // TILE
+        return reading
+
+    def _run(self, readings: Sequence[_Reading]) -> None:
+        """Run every tile that scores a new token, and those whose keys and values it needs; the hindmost go first."""
+        while True:
+            waiting = [reading for reading in readings if self._advance(reading)]
+            if not waiting:
+                return
+            tile = min(reading.tile for reading in waiting)
+            self._forward([reading for reading in waiting if reading.tile == tile][: self._side_by_side])
+
+    def _advance(self, reading: _Reading) -> bool:
+        """Move on to the next anchor where this one's tokens are scored; whether anything is left to run."""
+        if reading.stream.new >= reading.stream.end:
+            return False
+        anchor = self._streams.anchor(reading.stream.new)
+        if anchor != reading.anchor:
+            reading.anchor, reading.kept, reading.tile = anchor, (), 0
+        return True
+
+    def _forward(self, group: Sequence[_Reading]) -> None:
+        """One tile of each stream of the group: its new tokens' nats, and its keys and values where it is full."""
+        rows = [self._inputs(reading) for reading in group]
+        rows += [rows[0]] * (self._side_by_side - len(rows))
+        ids = torch.tensor([[*row, *[self._bos] * (TILE - len(row))] for row in rows], device=self._loaded.device)
+        past = [reading.kept for reading in group]
+        past += [past[0]] * (self._side_by_side - len(past))
+        cache = _joined(past)
+        scoring = any(_targets(reading) for reading in group)
+        out = self._loaded.model(
+            input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=0 if scoring else 1
+        )
+        for row, (reading, inputs) in enumerate(zip(group, rows, strict=False)):
+            targets, stream = _targets(reading), reading.stream
+            if targets:
+                scored = out.logits[row, targets.start - reading.start : targets.stop - reading.start]
+                log_p = torch.log_softmax(scored.float(), -1)
+                wanted = torch.tensor(stream.between(targets.start, targets.stop), device=log_p.device)
+                stream.nll.append(-log_p.gather(-1, wanted[:, None])[:, 0].cpu())
+                stream.new = targets.stop
+            if len(inputs) == TILE:
+                reading.kept = tuple(
+                    (layer.keys[row : row + 1], layer.values[row : row + 1]) for layer in out.past_key_values.layers
+                )
+                self._check(reading.kept, (reading.tile + 1) * TILE)
+                reading.tile += 1
+
+    def _inputs(self, reading: _Reading) -> list[int]:
+        """Ids that the tile reads: place p holds token anchor + p - 1, and place 0 the beginning of text."""
+        ids = reading.stream.between(max(reading.start - 1, reading.anchor), reading.start - 1 + TILE)
+        return [self._bos, *ids] if reading.tile == 0 else ids
+
+    def _check(self, kept: _KeysValues, tokens: int) -> None:
+        if any(keys.shape[-2] != tokens for keys, _ in kept):
+            raise ModelError(
+                f"{self._loaded.name} does not keep the keys and values of every token; take another proxy"
+            )
+
+    def _keep(self, reading: _Reading) -> None:
+        """Keep the keys and values of a stream's full tiles for its next messages."""
+        stream = reading.stream
+        anchor = self._streams.anchor(stream.end)
+        full = (stream.end - anchor) // TILE * TILE  # of a tile with a token to come, the last logits are needed again
+        if reading.anchor == anchor and full and reading.kept:
+            key = _key(self._streams.state(stream))
+            self._kept[key] = tuple(
+                (keys[..., :full, :].clone(), values[..., :full, :].clone()) for keys, values in reading.kept
+            )
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most_kept:
+                self._kept.popitem(last=False)
+
+
+def _targets(reading: _Reading) -> range:
+    """New tokens that the tile predicts, all under one anchor: place p predicts token anchor + p."""
+    return range(max(reading.start, reading.stream.new), min(reading.start + TILE, reading.stream.end))
+
+
+def _key(state: bytes) -> bytes:
+    return hashlib.sha256(state).digest()
+
+
+def _joined(past: Sequence[_KeysValues]) -> DynamicCache:
+    """Keys and values of several streams as one cache."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache()
+    for layer, rows in enumerate(zip(*past, strict=True)):
+        keys, values = (torch.cat([row[which] for row in rows]) for which in (0, 1))
+        cache.update(keys, values, layer)
+    return cache

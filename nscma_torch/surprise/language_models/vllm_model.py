@@ -1,0 +1,114 @@
+"""The model that vLLM serves as the surprise proxy: the backbone itself, without a second copy of it.
+
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with the tokens before as `token_streams` says, just as
+`causal_proxy` reads them. vLLM keeps no keys and values from request to request where it reports log-probabilities
+(`prompt_logprobs` reads no prefix cache), so each call asks again with the ids of the state in front: one request for
+each half window that has new tokens, all of all streams at once.
+
+What is promised: a stream's state is the same to the byte however it is cut into calls, and nats are those of the same
+model in `CausalProxy`, up to arithmetic and rounding. What is not: the same bits again. The order in which vLLM adds up
+depends on what else is in its batch. Adding up in another order moves a token's nats by 2e-6 on average and 8e-6 at
+most in float32, and by 0.013 and 0.09 in bfloat16 (a Llama of 8 layers with random weights; the proof that prints it is
+in tests/llm/test_vllm_proxy.py). Rounding to multiples of `STEP` costs at most 0.002 nats a token, less than bfloat16
+does, and leaves one float32 value in two thousand that falls to another multiple; no step that leaves anything of the
+surprise does that for bfloat16, where a message's mean moves by about 0.001 nats instead. So with this proxy
+`digest()`, which covers surprise, may differ between two runs over the same input, and so may a decision that is a
+hair's breadth from its threshold. On GPUs that allow it, `VLLM_BATCH_INVARIANT=1` in vLLM's environment gives the same
+bits again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import torch
+
+from nscma_torch.core.errors import ConfigError, EngineError
+from nscma_torch.llm.engines.contract import ScoringEngine
+from nscma_torch.llm.message_tokens import MessageTokenizer
+from nscma_torch.llm.token_streams import CausalScore, TokenStream, TokenStreams
+
+STEP = 2**-8  # nats
+REQUESTS = 256  # at once; their replies are held in memory, some 80 bytes a token
+
+_PROBE = 'Ana moved to Lisbon;  我女儿叫小雨, née 1984.\n{"age": 31, "x": [true, "😀"]}\n'
+
+
+class VllmProxy:
+    """`Proxy` over an engine of vLLM, in this process or a server.
+
+    May be used from several threads.
+
+    Args:
+        engine: of the model; what it is asked to write meanwhile goes on beside. Closing it is its owner's.
+        tokenizer: of the model. The engine's own would read special tokens spelled out in a message as such.
+        window: most tokens that a token sees, the beginning-of-text token included; even.
+
+    Raises:
+        ConfigError: the window is odd or does not fit the engine's context, or the engine has another tokenizer.
+        EngineError: the engine cannot be reached.
+    """
+
+    def __init__(self, engine: ScoringEngine, tokenizer: MessageTokenizer, *, window: int) -> None:
+        if window < 2 or window % 2:
+            raise ConfigError(f"proxy.window is {window} tokens; it must be even")
+        needed = window + 2  # the last token that sees so many, and the one that vLLM must write
+        if needed > engine.context:
+            raise ConfigError(
+                f"proxy.window is {window} tokens, for which {engine.name} must read {needed}, and its context is "
+                f"{engine.context}; make proxy.window less, or llm.context more"
+            )
+        if engine.tokenize(_PROBE) != tokenizer.ids(_PROBE):
+            raise ConfigError(
+                f"{engine.name} has another tokenizer than {tokenizer.name}; name the folder of the model that it "
+                "serves as proxy.model"
+            )
+        self._engine = engine
+        self._first = tokenizer.first
+        identity = f"vllm {engine.name} {tokenizer.digest} window {window} bos {tokenizer.first} step {STEP}"
+        self._fingerprint = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        self._streams = TokenStreams(tokenizer, window=window, fingerprint=self._fingerprint)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the engine's name with its model's, tokenizer and window; what weights it serves cannot be seen.
+
+        16 hex digits.
+        """
+        return self._fingerprint
+
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[CausalScore]:
+        """Score consecutive messages of each stream, carrying its state.
+
+        Args:
+            streams: per stream its next messages, in order.
+            states: per stream the state after its last scored message; None for a fresh stream.
+
+        Returns:
+            One `CausalScore` per stream, with nats in multiples of `STEP`.
+
+        Raises:
+            EmptyTextError: a message is the empty string.
+            EncodingError: a message has no UTF-8 form (a lone surrogate).
+            StateMismatchError: a state comes from another proxy, or is damaged.
+            ModelError: the tokenizer makes nothing of a message.
+            EngineError: the engine refused a request, cannot be reached, or gave no probability of a token.
+        """
+        going = self._streams.begin(streams, states)
+        spans = [(stream, span) for stream in going for span in self._streams.spans(stream)]
+        for at in range(0, len(spans), REQUESTS):
+            self._score(spans[at : at + REQUESTS])
+        return [self._streams.end(stream) for stream in going]
+
+    def _score(self, spans: Sequence[tuple[TokenStream, range]]) -> None:
+        """Nats of the tokens of each span, those of a stream in order."""
+        prompts = [
+            [self._first, *stream.between(self._streams.anchor(span.start), span.stop)] for stream, span in spans
+        ]
+        for (stream, span), found in zip(spans, self._engine.score(prompts), strict=True):
+            if isinstance(found, EngineError):
+                raise found
+            nats = -torch.tensor(found[-len(span) :], dtype=torch.float64)
+            stream.nll.append(((nats / STEP).round() * STEP).float())
+            stream.new = span.stop

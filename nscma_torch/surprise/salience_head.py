@@ -1,0 +1,83 @@
+"""A learned head that reads from a message's vector whether something in it will be asked about later.
+
+Cues are words of a list; the vector also knows what the list does not name. The head is trained by
+`train/gate/train_gate.py` on made-up dialogues, of which it is known which turns a later question needs: on no
+benchmark, and on no labels of people.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from nscma_torch.core.errors import VectorError
+from nscma_torch.core.tensor_files import all_tensors, open_tensors, save_module
+
+WIDTH = 16  # units of the bottleneck
+MOST = 4.0  # log-odds that the head never exceeds: nothing is that sure
+STEP = 0.25  # of the log-odds: an embedder's rounding must not show in a decision
+
+
+class SalienceHead(nn.Module):
+    """Bottleneck perceptron d -> WIDTH -> 1 on unit vectors.
+
+    Args:
+        dimension: d of the vectors.
+        embedder: fingerprint of the embedder that makes them; the vectors of another one mean nothing to the head.
+    """
+
+    def __init__(self, dimension: int, embedder: str) -> None:
+        super().__init__()
+        self.embedder = embedder
+        self.dimension = dimension
+        self.inner = nn.Linear(dimension, WIDTH)
+        self.outer = nn.Linear(WIDTH, 1)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Log-odds [...] that the message of each unit vector [..., d] is needed later."""
+        hidden = nn.functional.gelu(self.inner(vectors * self.dimension**0.5))
+        odds: Tensor = self.outer(hidden).squeeze(-1)
+        return odds
+
+    @torch.no_grad()
+    def log_odds(self, vectors: Tensor) -> list[float]:
+        """Log-odds of the messages with unit vectors [n, d], within `MOST`, in steps of `STEP`.
+
+        Raises `VectorError` for vectors of another dimension.
+        """
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
+            raise VectorError(
+                f"the salience head reads vectors [n, {self.dimension}] of {self.embedder}, got {[*vectors.shape]}: "
+                "give it those, or none"
+            )
+        weight = self.inner.weight
+        odds = self(vectors.to(weight.device, weight.dtype)).clamp(-MOST, MOST)
+        found: list[float] = ((odds / STEP).round() * STEP).tolist()
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write the weights, and what they are for, as one safetensors file."""
+        described = {"dimension": self.dimension, "embedder": self.embedder}
+        save_module(self, path, salience_head=described)
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> SalienceHead:
+        """Load weights written by `save`, or the bundled ones.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file is not one of this head.
+        """
+        if path is None:
+            with resources.as_file(resources.files("nscma_torch.surprise") / "weights" / "salience.safetensors") as own:
+                return cls.load(own)
+        missing = f"no weights of a salience head at {path}: train them with train/gate/train_gate.py"
+        with open_tensors(path, "weights of a salience head", missing=missing) as file:
+            described = json.loads(file.metadata()["salience_head"])
+            head = cls(described["dimension"], described["embedder"])
+            head.load_state_dict(all_tensors(file))
+        return head.eval().requires_grad_(False)

@@ -1,0 +1,239 @@
+"""The surprise gate as a module for any model: numbers in, decisions out, no text and no store.
+
+Shape legend: B streams, T tokens of one input, V words, d width, N = `window` inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nscma_kernels import token_nll
+from nscma_torch.core.errors import InvalidInputError, described
+from nscma_torch.surprise.paper_rule import limit, moments
+from nscma_torch.surprise.surprise_gate_state import SurpriseGateState
+
+SCORES = ("paper", "information")
+
+
+class Gating(NamedTuple):
+    """The decision of `SurpriseGate` on one input of each stream: `write` is `score > threshold`, and false for NaN."""
+
+    write: Tensor  # [B] bool
+    surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL
+    score: Tensor  # [B] float32, what the rule compares: the surprise, or ln nats
+    threshold: Tensor  # [B] float32, -inf during the warm-up; mu + lambda * sigma rounded down
+    state: SurpriseGateState  # after these inputs
+
+
+class SurpriseGate(nn.Module):
+    """Which inputs of a stream are worth writing: NSCMA section 3.2, for the numbers of any language model.
+
+    Each call takes one input, of T tokens, from each of B streams:
+
+        S = -(1/L) sum log P(w_i | w_<i, h)    over its L tokens that are not masked
+        write = S > mu + lambda * sigma        mu, sigma over the last N inputs of that stream before it
+
+    The rule `information` compares ln(max(sum of NLL, 1 nat)) instead of S, because a mean hides how much is said.
+    Whatever the dtype of the model, NLL is float32 and mu and sigma are float64 inside. The module has no parameters
+    and no buffers: it adds nothing to a `state_dict`, and checkpoints from before it still load. What it remembers is
+    the state, which goes in and comes out.
+
+    - An input of which no token counts, or whose NLL is NaN, is not written and not remembered.
+    - A token of probability zero makes S infinite: it is always written, and not remembered.
+    - Equal surprise for ever is sigma = 0: nothing is above it.
+
+    >>> import torch
+    >>> from nscma_torch import NeuralMemory, SurpriseGate
+    >>> _ = torch.manual_seed(0)
+    >>> gate, memory = SurpriseGate(lam=0.5, warmup=1), NeuralMemory(32, segment=4)
+    >>> x, vocabulary = torch.randn(2, 12, 32), torch.randn(50, 32)  # hidden states of a model, its output weight
+    >>> targets = torch.randint(50, (2, 12))
+    >>> first = gate.from_hidden(x, vocabulary, targets)
+    >>> logits = x @ vocabulary.T
+    >>> second = gate.from_logits(logits, torch.stack([logits[0].argmax(-1), logits[1].argmin(-1)]), first.state)
+    >>> first.write.tolist(), second.write.tolist()
+    ([True, True], [False, True])
+    >>> y, state = memory(x, store_mask=second.write[:, None].expand(2, 12))
+
+    Args:
+        rule: "paper" or "information".
+        lam: lambda, in standard deviations.
+        window: N.
+        warmup: inputs of a stream that are written before it is judged, at most `window`.
+
+    Raises:
+        InvalidInputError: a value is unknown or out of range.
+    """
+
+    def __init__(self, rule: str = "paper", *, lam: float = 0.0, window: int = 64, warmup: int = 8) -> None:
+        super().__init__()
+        if not isinstance(rule, str) or rule not in SCORES:
+            raise InvalidInputError(f"unknown rule {rule!r}: choose one of {', '.join(SCORES)}")
+        if not isinstance(lam, int | float) or not math.isfinite(lam):
+            raise InvalidInputError(f"lam must be a finite number, got {lam!r}")
+        for name, value in (("window", window), ("warmup", warmup)):
+            if not isinstance(value, int):
+                raise InvalidInputError(f"{name} must be a whole number of inputs, got {value!r}")
+        if not 1 <= warmup <= window:
+            raise InvalidInputError(f"warmup must be of 1 .. window, got {warmup} and window {window}")
+        self.rule, self.lam, self.window, self.warmup = rule, lam, window, warmup
+
+    def init_state(self, batch: int, device: str | torch.device | None = None) -> SurpriseGateState:
+        """The state of `batch` streams without any input yet."""
+        if not isinstance(batch, int) or batch < 0:
+            raise InvalidInputError(f"batch must be an integer that is not negative, got {batch!r}")
+        count = torch.zeros(batch, dtype=torch.int64, device=device)
+        return SurpriseGateState(torch.zeros(batch, self.window, device=device), count, self.rule)
+
+    def forward(
+        self,
+        nll: Tensor,  # [B, T] nats
+        state: SurpriseGateState | None = None,
+        *,
+        mask: Tensor | None = None,  # [B, T] bool, true where a token counts
+    ) -> Gating:
+        """Decide from the negative log-likelihood of each token; what it is where the mask is false does not matter.
+
+        Without a state, streams begin. Raises InvalidInputError where shapes, dtypes or devices do not fit, or the
+        state is of another gate.
+        """
+        if not isinstance(nll, Tensor) or nll.ndim != 2 or not nll.is_floating_point():
+            raise InvalidInputError(f"nll must be a tensor [B, T] of a float dtype, got {described(nll)}")
+        self._check(nll, state, mask)
+        if state is None:
+            state = self.init_state(len(nll), nll.device)
+        if mask is None:
+            mask = torch.ones_like(nll, dtype=torch.bool)
+        total = torch.where(mask, nll, 0.0).sum(1, dtype=torch.float64)
+        tokens = mask.sum(1)
+        surprise = (total / tokens).float()
+        score = surprise if self.rule == "paper" else torch.where(tokens > 0, total.clamp(min=1).log(), torch.nan)
+        score = score.float()
+        known = limit(*moments(state.values, state.count), self.lam)
+        threshold = torch.where(state.count < self.warmup, -torch.inf, _rounded_down(known))
+        return Gating(score > threshold, surprise, score, threshold, _later(state, score.detach()))
+
+    def from_logits(
+        self,
+        logits: Tensor,  # [B, T, V]
+        targets: Tensor,  # [B, T] integers, of 0 .. V - 1 or ignore_index
+        state: SurpriseGateState | None = None,
+        *,
+        mask: Tensor | None = None,  # [B, T] bool, true where a token counts
+        ignore_index: int = -100,
+    ) -> Gating:
+        """Decide from logits and targets in the same place: shift them for next-token prediction.
+
+        Beside errors of `forward`, raises InvalidInputError for a target that is no word (unless being compiled).
+        """
+        if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point() or not logits.shape[2]:
+            raise InvalidInputError(f"logits must be a tensor [B, T, V] of a float dtype, got {described(logits)}")
+        kept = self._kept(logits, targets, state, mask, ignore_index)
+        wanted = torch.where(kept, targets, 0).long()
+        words = logits.shape[2]
+        if not torch.compiler.is_compiling() and bool(((wanted < 0) | (wanted >= words)).any()):
+            raise InvalidInputError(f"targets must be of 0 .. {words - 1}, ignore_index = {ignore_index}, or masked")
+        counted = torch.where(kept[..., None], logits, 0.0)  # a gradient of 0 where a logit that is masked is NaN
+        nll = functional.cross_entropy(counted.flatten(0, 1).float(), wanted.flatten(), reduction="none")
+        made: Gating = self(nll.view(targets.shape), state, mask=kept)
+        return made
+
+    def from_hidden(
+        self,
+        hidden: Tensor,  # [B, T, d]
+        weight: Tensor,  # [V, d]
+        targets: Tensor,  # [B, T] integers, of 0 .. V - 1 or ignore_index
+        state: SurpriseGateState | None = None,
+        *,
+        bias: Tensor | None = None,  # [V]
+        softcap: float | None = None,
+        mask: Tensor | None = None,  # [B, T] bool, true where a token counts
+        ignore_index: int = -100,
+    ) -> Gating:
+        """Decide from hidden states and the output vocabulary, without ever holding the logits; see `token_nll`.
+
+        Raises InvalidInputError as `from_logits`.
+        """
+        if not isinstance(hidden, Tensor) or hidden.ndim != 3:
+            raise InvalidInputError(f"hidden must be a tensor [B, T, d], got {described(hidden)}")
+        if not isinstance(weight, Tensor) or not isinstance(bias, Tensor | None):
+            raise InvalidInputError(f"weight and bias must be tensors, got {described(weight)} and {described(bias)}")
+        kept = self._kept(hidden, targets, state, mask, ignore_index)
+        wanted = torch.where(kept, targets, ignore_index)
+        try:
+            nll = token_nll(hidden, weight, wanted, bias=bias, softcap=softcap, ignore_index=ignore_index)
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from error
+        made: Gating = self(nll, state, mask=kept)
+        return made
+
+    def extra_repr(self) -> str:
+        return f"{self.rule}, lam={self.lam}, window={self.window}, warmup={self.warmup}"
+
+    def _kept(
+        self,
+        source: Tensor,  # [B, T, ...]
+        targets: Tensor,
+        state: SurpriseGateState | None,
+        mask: Tensor | None,
+        ignore_index: int,
+    ) -> Tensor:
+        """[B, T], where a token counts."""
+        if (
+            not isinstance(targets, Tensor)
+            or targets.shape != source.shape[:2]
+            or targets.is_floating_point()
+            or targets.dtype == torch.bool
+        ):
+            raise InvalidInputError(
+                f"targets must be a tensor {[*source.shape[:2]]} of integers, got {described(targets)}"
+            )
+        if targets.device != source.device:
+            raise InvalidInputError(f"targets are on {targets.device}, the rest on {source.device}: move them with .to")
+        self._check(targets, state, mask)
+        kept = targets != ignore_index
+        return kept if mask is None else kept & mask
+
+    def _check(self, like: Tensor, state: SurpriseGateState | None, mask: Tensor | None) -> None:
+        if mask is not None and (
+            not isinstance(mask, Tensor)
+            or mask.shape != like.shape
+            or mask.dtype != torch.bool
+            or mask.device != like.device
+        ):
+            where = f" on {mask.device}" if isinstance(mask, Tensor) else ""
+            raise InvalidInputError(
+                f"mask must be a tensor {[*like.shape]} of bool on {like.device}, got {described(mask)}{where}"
+            )
+        if state is None:
+            return
+        if not isinstance(state, SurpriseGateState):
+            raise InvalidInputError(f"state must be the .state of what a call returned, got {type(state).__name__}")
+        if state.rule != self.rule or state.values.shape != (len(like), self.window):
+            raise InvalidInputError(
+                f"the state is not of this gate and {len(like)} streams: it is of the rule {state.rule} and "
+                f"{[*state.values.shape]} values; start with init_state({len(like)})"
+            )
+        if state.values.device != like.device:
+            raise InvalidInputError(f"the input is on {like.device}, the state on {state.values.device}: move it")
+
+
+def _rounded_down(number: Tensor) -> Tensor:
+    """The largest float32 that is not above a float64: to be above the one or the other is the same for a float32."""
+    near = number.float()
+    return torch.where(near.double() > number, torch.nextafter(near, torch.full_like(near, -torch.inf)), near)
+
+
+def _later(state: SurpriseGateState, score: Tensor) -> SurpriseGateState:
+    """The state with one more value for each stream whose score is finite."""
+    counts = score.isfinite()
+    longer = torch.cat([state.values[:, 1:], score[:, None]], 1)
+    values = torch.where(counts[:, None], longer, state.values)
+    count = (state.count + counts).clamp(max=state.values.shape[1])
+    return replace(state, values=values, count=count)

@@ -1,0 +1,49 @@
+"""The state of a `SurpriseGate`, in memory and on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nscma_torch.core.tensor_files import open_tensors
+
+
+@dataclass(frozen=True)
+class SurpriseGateState:
+    """The last N scores of B streams, what mu and sigma are taken over.
+
+    A value: every call gives a new one and leaves the old as it was. It holds no graph.
+    """
+
+    values: Tensor  # [B, N] float32, newest last; the first N - count of a stream mean nothing
+    count: Tensor  # [B] int64, how many there are, at most N
+    rule: str  # what the scores are
+
+    def to(self, device: str | torch.device) -> Self:
+        """The same state on another device."""
+        return replace(self, values=self.values.to(device), count=self.count.to(device))
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file."""
+        tensors = {"values": self.values.cpu().contiguous(), "count": self.count.cpu().contiguous()}
+        save_file(tensors, path, metadata={"rule": self.rule})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that `save` wrote, onto the CPU, bit for bit.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file holds something else.
+        """
+        missing = f"no state at {path}: write one with SurpriseGateState.save"
+        with open_tensors(path, "the state of a SurpriseGate", missing=missing) as file:
+            return cls(file.get_tensor("values"), file.get_tensor("count"), (file.metadata() or {})["rule"])
+
+
+torch.serialization.add_safe_globals([SurpriseGateState])  # so that a checkpoint with one loads with weights_only

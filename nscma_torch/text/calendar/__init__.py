@@ -1,0 +1,1 @@
+"""Dates and times in text: timestamps, English and Chinese expressions, tense."""

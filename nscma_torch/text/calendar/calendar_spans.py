@@ -1,0 +1,118 @@
+"""Spans of days: of a day, week, month, year, and those nearest to another day."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from nscma_torch.text.calendar.tense import Direction
+
+DaySpan = tuple[date, date]  # first and last day, both included
+Resolver = Callable[[re.Match[str], date], DaySpan | None]
+VAGUE = (2, 5)  # "a few days ago", 几天前: from two to five units
+
+
+class DateRule(NamedTuple):
+    """A pattern, its meaning, and the words of which one must occur in lower case before the pattern is worth trying.
+
+    A group named `mention` is the expression proper, if the pattern also looks at the text before it.
+    """
+
+    pattern: re.Pattern[str]
+    resolve: Resolver
+    hints: tuple[str, ...]
+
+
+def date_rule(pattern: str, resolve: Resolver, hints: str) -> DateRule:
+    """Compile a rule; `hints` are separated by spaces."""
+    return DateRule(re.compile(pattern, re.IGNORECASE), resolve, tuple(hints.split()))
+
+
+def month_span(year: int, month: int) -> DaySpan:
+    """A month of a year."""
+    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+
+
+def shifted_month(today: date, months: int) -> DaySpan:
+    """The month that is so many months after today's."""
+    return months_span(today.year, today.month + months)
+
+
+def months_span(year: int, month: int, count: int = 1) -> DaySpan:
+    """`count` months from a month of a year on, which may lie outside 1 to 12."""
+    first, last = (divmod(year * 12 + month - 1 + more, 12) for more in (0, count - 1))
+    return month_span(first[0], first[1] + 1)[0], month_span(last[0], last[1] + 1)[1]
+
+
+def year_span(year: int) -> DaySpan:
+    """A year."""
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+def week_span(today: date, weeks: int) -> DaySpan:
+    """The week that is so many weeks after today's, from Monday on."""
+    monday = today + timedelta(days=7 * weeks - today.weekday())
+    return monday, monday + timedelta(days=6)
+
+
+def day_span(day: date) -> DaySpan:
+    """One day."""
+    return day, day
+
+
+def joined(*spans: DaySpan) -> DaySpan:
+    """The days from the first to the last of some spans."""
+    return min(span[0] for span in spans), max(span[1] for span in spans)
+
+
+def shift(today: date, unit: str, count: int) -> DaySpan:
+    """The day, week, month, year or decade's year that is so many units after today's."""
+    if unit == "day":
+        return day_span(today + timedelta(days=count))
+    if unit == "week":
+        return week_span(today, count)
+    if unit == "month":
+        return shifted_month(today, count)
+    return year_span(today.year + count * (10 if unit == "decade" else 1))
+
+
+def third(span: DaySpan, part: str) -> DaySpan:
+    """The early, mid or late third of a month, year or decade; a month's are 10, 10 and the other days long."""
+    first, last = span
+    if (last - first).days < 31:
+        bounds = {"early": (1, 10), "mid": (11, 20), "late": (21, last.day)}[part]
+        return first.replace(day=bounds[0]), first.replace(day=bounds[1])
+    years = last.year - first.year + 1
+    if years == 1:
+        return months_span(first.year, {"early": 1, "mid": 5, "late": 9}[part], 4)
+    begin, end = {"early": (0, 3), "mid": (3, 6), "late": (6, 9)}[part]
+    return date(first.year + begin, 1, 1), date(first.year + end, 12, 31)
+
+
+def nearest(days_of: Callable[[int], DaySpan], today: date, direction: Direction = 0) -> DaySpan:
+    """Of the spans of the years around today's, the nearest that lies in a direction; the earlier one of a tie.
+
+    Raises `ValueError` if there is none, as at the ends of the calendar.
+    """
+    spans = []
+    for year in range(today.year - 4, today.year + 5):
+        try:
+            span = days_of(year)
+        except ValueError:  # 29 February, or the end of the calendar
+            continue
+        if (direction <= 0 or span[1] >= today) and (direction >= 0 or span[0] <= today):
+            spans.append(span)
+    return min(spans, key=lambda span: max(span[0] - today, today - span[1], timedelta(0)))
+
+
+def easter(year: int) -> date:
+    """Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
+    century, rest = divmod(year, 100)
+    moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    moon -= (year % 19 + 11 * moon) // 319
+    weekday = (2 * (century % 4) + 2 * (rest // 4) - rest % 4 - moon + 32) % 7
+    month = (moon + weekday + 90) // 25
+    return date(year, month, (moon + weekday + month + 19) % 32)

@@ -1,0 +1,55 @@
+"""Cross-encoders of sentence-transformers: a question and a text read together, one score.
+
+From a folder or from the local Hugging Face cache; nothing is downloaded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from safetensors import SafetensorError
+
+from nscma_torch.core.errors import ModelError
+from nscma_torch.core.extras import require
+from nscma_torch.text.embedders.model_folder import model_folder
+
+_PURPOSE = "retrieval.reranker"
+_BATCH = 32  # pairs read at once
+
+
+class CrossEncoder:
+    """Scores texts for a question.
+
+    Args:
+        name: a folder, or a name in the local Hugging Face cache.
+
+    Raises:
+        MissingDependencyError: sentence-transformers is not installed.
+        ModelNotFoundError: the model is not on this machine.
+        ModelError: what is there is no cross-encoder.
+    """
+
+    def __init__(self, name: str, device: str | torch.device) -> None:
+        library = require("sentence_transformers", extra="hf", purpose=_PURPOSE)
+        folder = model_folder(name, kind="cross-encoder", purpose=_PURPOSE)
+        try:
+            self._model = library.CrossEncoder(
+                str(folder), device=str(device), local_files_only=True, activation_fn=torch.nn.Sigmoid()
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise ModelError(f"{folder} holds no cross-encoder that sentence-transformers reads: {error}") from error
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score of each text as an answer to the question, in [0, 1]. Raises `ModelError` for what is not a number."""
+        if not texts:
+            return []
+        pairs = [(question, text) for text in texts]
+        scores = torch.as_tensor(
+            self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False), dtype=torch.float32
+        )
+        if scores.shape != (len(texts),):
+            raise ModelError(f"a reranker gives one score for a pair, this one gives {[*scores.shape[1:]]}")
+        if not bool(torch.isfinite(scores).all()):
+            raise ModelError("the reranker returned NaN or infinity; check the model's weights")
+        return [float(score) for score in scores]

@@ -1,0 +1,18 @@
+"""The vector of a question of any length."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.text.chunker import Chunker
+
+
+def query_vector(embedder: Embedder, text: str) -> torch.Tensor:
+    """Unit vector [d] of a question; of one that is too long to be read whole, the mean direction of its parts."""
+    if embedder.count_tokens([text])[0] <= embedder.max_tokens:
+        return embedder.embed_query(text)
+    parts = Chunker(embedder.count_tokens, embedder.max_tokens).chunk(text)
+    vectors = torch.stack([embedder.embed_query(part.text) for part in parts])
+    return functional.normalize(vectors.mean(0), dim=0)

@@ -1,0 +1,110 @@
+"""Questions of callers who wait at the same time share a forward pass of the embedder.
+
+A caller who finds a pass free embeds at once, alone: nobody waits for company. While all passes are taken, those who
+come wait; who ends a pass hands it to the first of them, with the questions of the others.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from nscma_torch.core.protocols import QueryEmbedder
+
+_LEAST = 2  # passes: one that hangs holds nobody up
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """A question that waits. Once `turn` is set it has its vector, leads a batch, or is to be embedded alone."""
+
+    text: str
+    turn: threading.Event = field(default_factory=threading.Event)
+    vector: torch.Tensor | None = None
+    leads: list[_Asked] = field(default_factory=list)
+
+
+class SharedQueries:
+    """An `Embedder` whose `embed_query` shares passes between threads; all else is the embedder's own.
+
+    A vector differs from the one that the question gets alone by no more than the embedder says of batches, and depends
+    on no other text. A batch that fails is done again one by one, each by who asked: so each hears what is wrong with
+    the question of its own, and nothing of another's.
+
+    Args:
+        most: questions in one pass.
+        passes: how many run at once; by default one for each share of the processors that a pass takes, at least two.
+    """
+
+    def __init__(self, embedder: QueryEmbedder, *, most: int, passes: int | None = None) -> None:
+        self._embedder = embedder
+        self._most = most
+        self._free = passes or max(_LEAST, (os.cpu_count() or 1) // torch.get_num_threads())
+        self._lock = threading.Lock()  # of `_free` and `_waiting`; never held while anything is embedded
+        self._waiting: deque[_Asked] = deque()  # empty while a pass is free
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+    def embed(self, texts: Sequence[str]) -> torch.Tensor:
+        return self._embedder.embed(texts)
+
+    def embed_query(self, text: str) -> torch.Tensor:
+        """Unit vector [d] of a question. Raises what the embedder raises for it alone."""
+        own = _Asked(text)
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                own.leads = [own]
+            else:
+                self._waiting.append(own)
+        if not own.leads:
+            own.turn.wait()
+        if own.leads:
+            self._run(own.leads)
+        return self._embedder.embed_query(text) if own.vector is None else own.vector
+
+    def _run(self, batch: Sequence[_Asked]) -> None:
+        """Embed a batch, and hand the pass on however that ends."""
+        try:
+            if len(batch) == 1:
+                batch[0].vector = self._embedder.embed_query(batch[0].text)
+            else:
+                self._embed(batch)
+        finally:
+            self._hand_on()
+            for asked in batch[1:]:
+                asked.turn.set()
+
+    def _embed(self, batch: Sequence[_Asked]) -> None:
+        try:
+            vectors = self._embedder.embed_queries([asked.text for asked in batch])
+        except Exception:  # noqa: BLE001 - each of them meets its own error when it is embedded alone
+            return
+        for asked, vector in zip(batch, vectors, strict=True):
+            asked.vector = vector.clone()  # not a part of the tensor that holds the others'
+
+    def _hand_on(self) -> None:
+        with self._lock:
+            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            self._free += not batch
+        if batch:
+            batch[0].leads = batch
+            batch[0].turn.set()

@@ -1,0 +1,45 @@
+"""Checks that every embedder makes: of text it cannot read or would have to cut, and of vectors that are not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from nscma_torch.core.errors import EmptyTextError, TextTooLongError, VectorError
+from nscma_torch.text.surrogates import refuse_surrogates
+
+
+def refuse_unencodable(texts: Sequence[str]) -> None:
+    """Raise EncodingError if a text holds half of a surrogate pair."""
+    for position, text in enumerate(texts):
+        refuse_surrogates(text, f"text {position} of {len(texts)}")
+
+
+def refuse_empty(texts: Sequence[str]) -> None:
+    """Raise EmptyTextError where a text is empty or only white space."""
+    for position, text in enumerate(texts):
+        if not text.strip():
+            raise EmptyTextError(f"text {position} of {len(texts)} is empty; leave it out")
+
+
+def refuse_longer(counts: Sequence[int], max_tokens: int) -> None:
+    """Raise TextTooLongError where a text has more tokens than the embedder reads."""
+    for position, count in enumerate(counts):
+        if count > max_tokens:
+            raise TextTooLongError(
+                f"text {position} of {len(counts)} has {count} tokens and the embedder reads {max_tokens}; "
+                "split it with the chunker, or configure an embedder that reads longer texts"
+            )
+
+
+def refuse_not_finite(vectors: torch.Tensor) -> torch.Tensor:
+    """Return `vectors` [n, d] unchanged; raise VectorError where one holds NaN or infinity."""
+    finite = vectors.isfinite().all(dim=1)
+    if not bool(finite.all()):
+        position = int((~finite).nonzero()[0])
+        raise VectorError(
+            f"the embedding of text {position} of {len(vectors)} is not finite; "
+            "set embedder.dtype to float32, or check the model's weights"
+        )
+    return vectors

@@ -1,0 +1,1 @@
+"""Files to messages: JSON, Markdown, plain text."""

@@ -1,0 +1,155 @@
+"""Messages out of files: OpenAI-style JSON and JSON lines, Markdown, plain text.
+
+A file is gone through twice: once to check every message, then to hand the messages out. So a bad line is reported
+before the first message is yielded, and nothing of a bad file reaches a store.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Literal, cast, get_args
+
+from nscma_torch.core.errors import EmptyTextError, InvalidInputError, TextTooLargeError
+from nscma_torch.core.records import Message
+from nscma_torch.text.files.decoding import UTF8_BOM, decode
+from nscma_torch.text.files.documents import markdown_messages, text_messages
+from nscma_torch.text.files.file_keys import FileKeys, place_of
+from nscma_torch.text.files.json_messages import json_line_messages, json_messages
+
+Format = Literal["json", "jsonl", "markdown", "text"]
+
+_FORMATS = ", ".join(get_args(Format))
+SUFFIXES: dict[str, Format] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+}
+MAX_FILE_BYTES = 1 << 28  # of what has to be in memory at once: everything but a JSON lines file on disk
+_HEAD_BYTES = 1 << 16
+_MARKDOWN_SIGN = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|```|~~~)", re.MULTILINE)
+_WHOLE_TEXT_READERS = {"json": json_messages, "markdown": markdown_messages, "text": text_messages}
+
+
+def read_messages(
+    source: Path | BinaryIO,
+    *,
+    format: str | None = None,
+    max_message_bytes: int | None = None,
+    max_file_bytes: int = MAX_FILE_BYTES,
+) -> Iterator[Message]:
+    """Messages of a file or an open binary stream, each with its idempotency key of `file_keys`.
+
+    `format` is json, jsonl, markdown or text; by default the suffix decides, and where there is none the beginning of
+    the content. A file of another suffix is refused: a table or a program is no prose. A document's name
+    (`Message.source`) is the file's. Markdown and text give messages of role "document". A byte order mark and
+    CRLF are accepted. A JSON lines file on disk is streamed; all else is read whole, at most `max_file_bytes`.
+
+    Raises, before the first message: `InvalidInputError` for an unknown format or a file that cannot be opened;
+    `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the place in the file; and
+    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8 (None: those of `limits` by
+    default), or a file that is too large.
+    """
+    if format is not None and format not in get_args(Format):
+        raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
+    kind = cast(Format | None, format)
+    if max_message_bytes is None:
+        from nscma_torch.core.config import Limits
+
+        max_message_bytes = Limits().max_message_bytes
+    if isinstance(source, Path):
+        path = source
+        return _checked(lambda: _open(path), kind or _by_suffix(path), path, max_message_bytes, max_file_bytes)
+    data = _read_whole(source, max_file_bytes)
+    return _checked(lambda: io.BytesIO(data), kind, None, max_message_bytes, max_file_bytes)
+
+
+def _by_suffix(path: Path) -> Format | None:
+    """The format that a file's suffix names, None for one without; `InvalidInputError` for one that is not known."""
+    suffix = path.suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise InvalidInputError(
+            f"files of type {suffix!r} are not read, only {', '.join(SUFFIXES)}; name the format ({_FORMATS}) if it is "
+            "one of these, or pipe its text in: nscma add -"
+        )
+    return SUFFIXES.get(suffix)
+
+
+def _checked(
+    opened: Callable[[], BinaryIO],
+    kind: Format | None,
+    path: Path | None,
+    max_message_bytes: int,
+    max_file_bytes: int,
+) -> Iterator[Message]:
+    name = None if path is None else path.name
+    with opened() as stream:
+        kind = kind or _sniffed(stream)
+        stream.seek(0)
+        numbered = partial(_numbered, kind=kind, max_message_bytes=max_message_bytes, max_file_bytes=max_file_bytes)
+        if not sum(1 for _ in numbered(stream)):
+            raise EmptyTextError(f"{name or 'the input'} is empty: there is no message in it")
+
+    def messages() -> Iterator[Message]:
+        keys = FileKeys(None if path is None else place_of(path))
+        with opened() as stream:
+            for _, message in numbered(stream):
+                source = name if message.role == "document" and kind in ("markdown", "text") else None
+                yield replace(message, source=source, idempotency_key=message.idempotency_key or keys.key(message))
+
+    return messages()
+
+
+def _numbered(
+    stream: BinaryIO, *, kind: Format, max_message_bytes: int, max_file_bytes: int
+) -> Iterator[tuple[int, Message]]:
+    stream.seek(0)
+    if kind == "jsonl":
+        return json_line_messages(stream, max_message_bytes)
+    return _WHOLE_TEXT_READERS[kind](decode(_read_whole(stream, max_file_bytes)), max_message_bytes)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _read_whole(stream: BinaryIO, max_file_bytes: int) -> bytes:
+    data = stream.read(max_file_bytes + 1)
+    if len(data) > max_file_bytes:
+        raise TextTooLargeError(
+            f"the input has more than {max_file_bytes} bytes; split it, or make it a JSON lines file, which is streamed"
+        )
+    return data
+
+
+def _sniffed(stream: BinaryIO) -> Format:
+    """The format by the first 64 KiB: JSON if they begin like it, Markdown if a line is a heading or a fence."""
+    head = stream.read(_HEAD_BYTES).removeprefix(UTF8_BOM).decode("utf-8", "replace").lstrip()
+    if re.match(r"\[\s*(?:[{\]]|$)", head):
+        return "json"
+    if re.match(r"\{\s*(?:[\"}]|$)", head):
+        return _sniffed_json(head)
+    return "markdown" if _MARKDOWN_SIGN.search(head) else "text"
+
+
+def _sniffed_json(head: str) -> Format:
+    """One object a line, or one object over all lines? A broken first line in front of another object is JSON lines."""
+    if re.match(r'\{\s*"messages"\s*:', head):
+        return "json"
+    first, *others = (line for line in head.splitlines() if line.strip())
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return "jsonl" if not others or others[0].lstrip().startswith("{") else "json"
+    return "json" if isinstance(value, dict) and "messages" in value else "jsonl"

@@ -1,0 +1,211 @@
+"""OpenAI-style messages out of JSON and JSON lines.
+
+A message is `{"role", "content", "timestamp"?, "name"?, "session"?}`. `content` is a string, or a list of parts, of
+which the texts are joined by newlines and every other part leaves its type in brackets, as in "[image_url]". A call of
+tools without text is kept as "name(arguments)". An `idempotency_key` is taken, all other keys are kept as metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, NoReturn
+
+from nscma_torch.core.errors import (
+    EmptyTextError,
+    EncodingError,
+    InvalidInputError,
+    MalformedInputError,
+    TextTooLargeError,
+    TimestampError,
+)
+from nscma_torch.core.records import ROLES, Message
+from nscma_torch.text.calendar.timestamps import parse_timestamp
+from nscma_torch.text.files.decoding import decode
+from nscma_torch.text.surrogates import refuse_surrogates
+
+_FIELDS = frozenset({"role", "content", "timestamp", "name", "session", "metadata", "idempotency_key"})
+_EXAMPLE = '{"role": "user", "content": "…"}'
+_LONGEST_KEY = 400  # characters; an index of PostgreSQL holds 2,704 bytes, with the user id
+_DEEPEST = 64  # levels of metadata: every reader of the store can follow them
+_NESTED = (Mapping, list, tuple)
+_ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
+_ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
+
+
+def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Message]]:
+    """Line number (from 1, after `before` lines) and message of each line that is not blank; reads line by line."""
+    for number, value in json_line_values(stream, max_message_bytes, before=before):
+        yield number, _message(value, f"line {number}", number, max_message_bytes)
+
+
+def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
+    """The same with the value that a line holds, whatever it is."""
+    limit = _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
+    offset, number = 0, before
+    while raw := stream.readline(limit + 1):
+        number += 1
+        if len(raw) > limit:
+            raise TextTooLargeError(
+                f"line {number}: more than {limit} bytes, and limits.max_message_bytes is {max_message_bytes}; "
+                "write one message a line, and split this one"
+            )
+        line = decode(raw, offset, number)
+        offset += len(raw)
+        if line.strip():
+            yield number, _parsed(line, number)
+
+
+def json_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
+    """Position (from 1) and message of each element of a list of messages, or of {"messages": [...]}."""
+    if not text.strip():
+        return
+    value = _parsed(text, None)
+    if isinstance(value, dict):
+        value = value.get("messages")
+    if not isinstance(value, list):
+        raise MalformedInputError('a JSON file must be a list of messages, or {"messages": [...]}')
+    for position, element in enumerate(value, start=1):
+        yield position, _message(element, f"message {position}", None, max_message_bytes)
+
+
+def _parsed(text: str, line: int | None) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        where = error.lineno if line is None else line
+        raise MalformedInputError(f"not JSON: {error.msg} at column {error.colno}", line=where) from error
+    except (ValueError, RecursionError) as error:  # NaN, a number of thousands of digits, thousands of open brackets
+        raise MalformedInputError(f"not JSON that can be read: {error}", line=line) from error
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -> Message:
+    """The message in a parsed JSON value; `where` names its place in errors."""
+    try:
+        message = parse_message(value)
+    except (TimestampError, EncodingError) as error:
+        raise type(error)(f"{where}: {error}") from error
+    except InvalidInputError as error:
+        raise MalformedInputError(str(error) if line else f"{where}: {error}", line=line) from error
+    size = len(message.content.encode())
+    if size > max_message_bytes:
+        raise TextTooLargeError(
+            f"{where}: {size} bytes, and limits.max_message_bytes is {max_message_bytes}; split the message"
+        )
+    return message
+
+
+def parse_message(value: object) -> Message:
+    """The message in a mapping of the form above.
+
+    Raises `InvalidInputError` saying what is missing or wrong, `EmptyTextError`, `TimestampError` or `EncodingError`.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"a message must be an object such as {_EXAMPLE}, got {_kind(value)}")
+    for key in ("role", "content"):
+        if key not in value:
+            raise InvalidInputError(f'no "{key}"; a message looks like {_EXAMPLE}')
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidInputError(f"metadata must be an object, got {_kind(metadata)}")
+    timestamp = value.get("timestamp")
+    message = Message(
+        role=value["role"],
+        content=_text(value["content"], value.get("tool_calls")),
+        timestamp=None if timestamp is None else parse_timestamp(timestamp),
+        name=label("name", value.get("name")),
+        session=label("session", value.get("session")),
+        metadata={**metadata, **{str(key): item for key, item in value.items() if key not in _FIELDS}},
+        idempotency_key=label("idempotency_key", value.get("idempotency_key")),
+    )
+    check_message(message)
+    return message
+
+
+def check_message(message: Message) -> None:
+    """Raise `InvalidInputError` for an unknown role, a field that is no text or metadata that JSON cannot say,
+    `EmptyTextError`, `EncodingError` for half a surrogate pair.
+    """
+    if message.role not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {str(message.role)[:40]!r}")
+    if not isinstance(message.content, str):
+        raise InvalidInputError(f"content must be a string, got {_kind(message.content)}")
+    if not message.content.strip():
+        raise EmptyTextError("content is empty or only white space; leave the message out")
+    for key in ("content", "name", "session", "source", "idempotency_key"):
+        value = getattr(message, key)
+        if value is not None and not isinstance(value, str):
+            raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
+        refuse_surrogates(value, key)
+    if len(message.idempotency_key or "") > _LONGEST_KEY:
+        raise InvalidInputError(f"idempotency_key has more than {_LONGEST_KEY} characters; pass a hash of it")
+    metadata_json(message.metadata)
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    """Metadata as JSON, keys in order.
+
+    Raises `EncodingError` for half a surrogate pair, `InvalidInputError` for anything else that JSON cannot hold.
+    """
+    refuse_surrogates(metadata, "metadata")
+    try:
+        text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
+    level: list[Any] = [metadata]
+    depth = 0
+    while level:
+        if depth > _DEEPEST:
+            raise InvalidInputError(f"metadata is nested more than {_DEEPEST} deep; flatten it")
+        for value in level:
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise InvalidInputError("metadata holds a number that does not fit into 64 bits; write it as a string")
+        inner = (one.values() if isinstance(one, Mapping) else one for one in level if isinstance(one, _NESTED))
+        level, depth = [value for values in inner for value in values], depth + 1
+    return text
+
+
+def _text(content: Any, tool_calls: Any) -> str:
+    if isinstance(content, list):
+        content = "\n".join(_part(part) for part in content)
+    if content is None or (content == "" and tool_calls):
+        content = "\n".join(_call(call) for call in tool_calls) if isinstance(tool_calls, list) else ""
+    if not isinstance(content, str):
+        raise InvalidInputError(f"content must be a string or a list of parts, got {_kind(content)}")
+    return content
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text", part.get("refusal")) if isinstance(part, dict) else None
+    if isinstance(text, str):
+        return text
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        raise InvalidInputError(f'a part of content must look like {{"type": "text", "text": "…"}}, got {_kind(part)}')
+    return f"[{part['type']}]"
+
+
+def _call(call: Any) -> str:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise InvalidInputError('a tool call must look like {"function": {"name": "…", "arguments": "…"}}')
+    return f"{function['name']}({function.get('arguments', '')})"
+
+
+def label(key: str, value: Any) -> str | None:
+    """A name or id out of JSON, where a number is one too; None for none. Raises `InvalidInputError` for all else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None or isinstance(value, str):
+        return value or None
+    raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
