@@ -14,7 +14,7 @@ SOAK ?= 30
 RANKS ?= 2
 SAMPLES ?= 20
 # Tests of rows, which run a second time with their stores in PostgreSQL.
-IN_POSTGRES := tests/storage tests/integration/facts/test_isolation.py \
+IN_POSTGRES := tests/core tests/integration/facts/test_isolation.py \
 	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
 TABLES := babilong knowledge_update ablations structural sensitivity cam systems peers
 READY := $(VENV)/.ready
@@ -70,6 +70,7 @@ $(VLLM)/.ready: tests/vllm/requirements.txt
 check: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) -m mypy
 
 # Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.

@@ -53,7 +53,7 @@ def test_wheel_contents(wheel: Path) -> None:
         "nscma_torch/demo/conversation.jsonl",
         "nscma_torch/demo/questions.jsonl",
         "nscma_torch/examples/chat_memory.ipynb",
-        "nscma_torch/buffer/weights/proxy.safetensors",
+        "nscma_torch/surprise/weights/proxy.safetensors",
         "nscma_torch/reading/weights/reader.safetensors",
         "nscma_torch/reading/weights/README.md",
         "nscma_torch/server/view/page/index.html",
@@ -64,7 +64,7 @@ def test_wheel_contents(wheel: Path) -> None:
         assert needed in names
     every_module = {str(path.relative_to(ROOT)) for path in (ROOT / "nscma_torch").rglob("*.py")}
     assert every_module <= set(names), every_module - set(names)
-    assert zipfile.ZipFile(wheel).getinfo("nscma_torch/buffer/weights/proxy.safetensors").file_size <= 8_000_000
+    assert zipfile.ZipFile(wheel).getinfo("nscma_torch/surprise/weights/proxy.safetensors").file_size <= 8_000_000
     assert zipfile.ZipFile(wheel).getinfo("nscma_torch/reading/weights/reader.safetensors").file_size <= 32_000_000
 
 

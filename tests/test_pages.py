@@ -16,7 +16,7 @@ import nscma_torch
 
 ROOT = Path(__file__).parents[1]
 OTHERS = ("nscma_torch/cli", "nscma_torch/compat/exports", "nscma_torch/compat/mem0", "nscma_torch/integrations")
-ROOMS = ("nscma_torch/server/view", "nscma_torch/storage")
+ROOMS = ("nscma_torch/server/view", "nscma_torch/core/database")
 FOLDERS = ("nscma_torch", *ROOMS, *OTHERS, "configs", "eval", "kernels", "train")
 PAGES = (
     "README.md",
@@ -24,7 +24,7 @@ PAGES = (
     "SECURITY.md",
     "CHANGELOG.md",
     *(f"{folder}/README.md" for folder in FOLDERS),
-    "nscma_torch/storage/SCALE.md",
+    "nscma_torch/core/database/SCALE.md",
 )
 
 

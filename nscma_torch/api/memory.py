@@ -87,7 +87,7 @@ class Memory:
     """One store, opened.
 
     Args:
-        store: the database file, or the address of a PostgreSQL database (postgresql://…, see storage/POSTGRES.md);
+        store: the database file, or the address of a PostgreSQL database (postgresql://…);
             made when it is not there.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
         embedder, proxy, tasks: replace the configured implementation.

@@ -31,6 +31,7 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.episodic.log import backlog, episodes
 from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.episodic.log.recalls import note_recalls
 from nscma_torch.hierarchy.store import stale_summaries
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts, namespaces, statement_groups
@@ -127,7 +128,7 @@ class Sleeper:
         for sleeper in sleepers:
             counts, times = recalls.get(sleeper, ({}, {}))
             with suppress(_DryRun), self._database.write(sleeper) as connection:
-                recalls.note_recalls(connection, sleeper, counts, times)
+                note_recalls(connection, sleeper, counts, times)
                 for stage in (self._queue, self._settle, *self._tidying, self._due):
                     tally += stage(connection, sleeper, now)
                 raise _DryRun

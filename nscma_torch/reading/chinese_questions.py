@@ -12,16 +12,9 @@ from nscma_torch.reading.chinese_names import sounded, written
 from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
 from nscma_torch.reading.chinese_question_text import Plain, plain
 from nscma_torch.reading.nouns import narrowing, relations_by_noun
-<<<<<<< HEAD
-from nscma_torch.reading.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
-from nscma_torch.records import FactQuery
-from nscma_torch.relations import Relation, Schema, Shape
-from nscma_torch.text.dates import find_dates
-=======
 from nscma_torch.reading.relations import Relation, Schema, Shape
 from nscma_torch.text.calendar.dates import find_dates
-from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON
->>>>>>> 5bd340fa (Move the package from layers to capability folders)
+from nscma_torch.text.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
 
 _NOUN_FORMS = (  # of any relation that has nouns
     "S's NOUN (是|叫|在|有) [的] [名字] WH [名字|地方|样的]",

@@ -17,16 +17,9 @@ from nscma_torch.core.records import FactQuery
 from nscma_torch.reading.chinese_questions import ChineseQuestionReader
 from nscma_torch.reading.fact_questions import has_topic
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
-<<<<<<< HEAD
-from nscma_torch.reading.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
-from nscma_torch.records import FactQuery
-from nscma_torch.relations import Relation, Schema
-from nscma_torch.text.dates import find_dates
-=======
 from nscma_torch.reading.relations import Relation, Schema
 from nscma_torch.text.calendar.dates import find_dates
-from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON
->>>>>>> 5bd340fa (Move the package from layers to capability folders)
+from nscma_torch.text.pronouns import ASSISTANT, FIRST_PERSON, SECOND_PERSON
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 

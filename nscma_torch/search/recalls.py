@@ -12,8 +12,8 @@ from nscma_torch.core.config import Config
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import StoreError
-from nscma_torch.core.jobs import jobs
 from nscma_torch.core.records import OF_ONE_MESSAGE, Hit
+from nscma_torch.episodic.log.recalls import note_recalls
 
 
 class Waiting(NamedTuple):
@@ -78,7 +78,7 @@ class Recalls:
         try:
             for user_id, own in list(left.items()):
                 with self._database.write(user_id) as connection:
-                    jobs.note_recalls(connection, user_id, own.counts, own.times)
+                    note_recalls(connection, user_id, own.counts, own.times)
                 del left[user_id]
         except StoreError:
             with self._lock:

@@ -12,7 +12,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.storage.telling import day
+from tests.helpers.telling import day
 
 ON: dict[str, Any] = {"daily": {"summaries": True, "portrait": True}}
 SAID = (  # day, who, text

@@ -16,8 +16,8 @@ from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.curator.promotion import importance, promote
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, history
-from tests.curator.conftest import Told
-from tests.storage.telling import day
+from tests.helpers.telling import day
+from tests.helpers.told import Told
 
 SETTINGS = CuratorSection(promotion=0.25)
 

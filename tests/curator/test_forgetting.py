@@ -16,8 +16,8 @@ from nscma_torch.core.records import Scope, Statement
 from nscma_torch.curator.forgetting import fade, limit, retained, retained_fact, retention, strength
 from nscma_torch.curator.promotion import importance
 from nscma_torch.episodic.log import episodes
-from tests.curator.conftest import Told
-from tests.storage.telling import day
+from tests.helpers.telling import day
+from tests.helpers.told import Told
 
 SETTINGS = CuratorSection(initial_strength=180.0)
 AGES = st.floats(0, 3650)

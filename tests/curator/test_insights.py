@@ -12,7 +12,7 @@ from nscma_torch.core.errors import ConfigError, EngineUnavailableError, ModelEr
 from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.curator import insights
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.storage.telling import day
+from tests.helpers.telling import day
 
 POTTERY = (
     "I signed up for a pottery class at the studio.",

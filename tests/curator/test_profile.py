@@ -12,8 +12,8 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.store import profiles
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.semantic.store import namespaces
-from tests.curator.conftest import Told
-from tests.storage.telling import day
+from tests.helpers.telling import day
+from tests.helpers.told import Told
 
 
 def written(told: Told, at: int = 50, agent: str | None = None, **settings: int) -> tuple[int, list[ProfileLine]]:

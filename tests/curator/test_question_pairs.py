@@ -12,7 +12,7 @@ from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Message, QAPair, Unit
 from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.storage.telling import day
+from tests.helpers.telling import day
 
 TALK = (
     ("Ben", "The garden is done. Where did you buy the apple trees?"),

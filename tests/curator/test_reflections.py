@@ -19,7 +19,7 @@ from nscma_torch.curator.store import derived_sources
 from nscma_torch.curator.store.derived_sources import Heard
 from nscma_torch.curator.store.derived_texts import Run
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.storage.telling import day
+from tests.helpers.telling import day
 
 ON: dict[str, Any] = {
     "reflection": {"enabled": True, "threshold": 20.0, "recent": 8, "questions": 2, "insights": 2, "memories": 4},

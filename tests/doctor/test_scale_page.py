@@ -14,7 +14,7 @@ from nscma_torch.cli import app, output
 from nscma_torch.doctor.plan import card_bytes
 from nscma_torch.doctor.rates import load_rates
 
-PAGE = Path(__file__).parents[2] / "nscma_torch" / "storage" / "SCALE.md"
+PAGE = Path(__file__).parents[2] / "nscma_torch" / "core" / "database" / "SCALE.md"
 WIDTH = 132
 
 

@@ -19,7 +19,7 @@ from nscma_torch.features.skills import rows as skills
 from nscma_torch.semantic.store import statements
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.storage.telling import curate, day, heard, lives, say, tell
+from tests.helpers.telling import curate, day, heard, lives, say, tell
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)

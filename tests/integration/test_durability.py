@@ -24,7 +24,7 @@ from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.conftest import LIGHT
-from tests.storage.index_rows_of import assert_same
+from tests.episodic.index_rows_of import assert_same
 
 Open = Callable[..., Memory]
 FEW, MANY = range(2), range(2, 50)
