@@ -1,4 +1,4 @@
-"""A default of the configuration stands in `nscma_torch/config` alone, so that no two places can differ."""
+"""A default of the configuration stands in `nscma_torch/core/config` alone, so that no two places can differ."""
 
 from __future__ import annotations
 

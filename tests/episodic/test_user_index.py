@@ -14,11 +14,10 @@ from sqlalchemy import select
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Retrieval, Score
-from nscma_torch.core.database import schema
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Message
-from nscma_torch.episodic.index import index_postings, unit_changes, units, user_index
+from nscma_torch.episodic.index import index_postings, unit_changes, unit_schema, units, user_index
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import TensorSearch
 from nscma_torch.search.lexical import bm25
@@ -194,7 +193,7 @@ def test_a_log_that_was_cut_is_not_believed(memory: Memory, monkeypatch: pytest.
         memory.delete(one, user_id="ada")
         assert_same(read(memory, near), read(memory))
     with memory.components.database.read(ALL_USERS) as connection:
-        logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
+        logged = connection.execute(select(unit_schema.unit_changes.c.unit_seq)).scalars().all()
     assert len(logged) <= 7 and near.rows_read == 12
     assert_same(read(memory, far), read(memory))
     assert far.rows_read == 12 + 3, "who was further behind than the log goes read everything"
@@ -206,7 +205,7 @@ def test_erasing_leaves_no_entry_and_no_reader_keeps_what_it_held(memory: Memory
     memory.update(ids[0], "text e", user_id="ada")
     memory.erase(user_id="ada", memory_id=ids[1])
     with memory.components.database.read(ALL_USERS) as connection:
-        logged = connection.execute(select(schema.unit_changes.c.unit_seq)).scalars().all()
+        logged = connection.execute(select(unit_schema.unit_changes.c.unit_seq)).scalars().all()
     assert logged == [0], "what is logged says that all is to be read, and names no unit"
     assert len(read(memory, index)) == 3, "no tombstone holds the vector"
     memory.erase(user_id="ada")
