@@ -25,6 +25,7 @@ PAGES = (
     "CHANGELOG.md",
     *(f"{folder}/README.md" for folder in FOLDERS),
     "nscma_torch/core/database/SCALE.md",
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("eval/results/*.md")),
 )
 
 
