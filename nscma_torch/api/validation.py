@@ -12,7 +12,7 @@ from nscma_torch.core.config import Limits
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.core.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
 from nscma_torch.text.calendar.timestamps import parse_timestamp
-from nscma_torch.text.files.json_messages import check_message, metadata_json
+from nscma_torch.text.files.json_messages import check_message
 from nscma_torch.text.names import name_key
 from nscma_torch.text.surrogates import refuse_surrogates
 
@@ -150,7 +150,7 @@ def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
 
 def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
     """A message that can be stored. Raises `InvalidInputError` where it has no text, too much, or a time to come."""
-    check_message(message)
+    metadata = check_message(message)
     size = len(message.content.encode())
     if size > limits.max_message_bytes:
         raise TextTooLargeError(
@@ -158,7 +158,7 @@ def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
             "split it, add it as a document (.txt, .md), or raise the limit"
         )
     beside = {name: getattr(message, name) or "" for name in ("name", "session", "source")}
-    for name, value in {**beside, "metadata": metadata_json(message.metadata)}.items():
+    for name, value in {**beside, "metadata": metadata}.items():
         if len(value.encode()) > limits.max_message_bytes:
             raise TextTooLargeError(
                 f"the {name} of a message is larger than limits.max_message_bytes = {limits.max_message_bytes:,}; "

@@ -26,7 +26,7 @@ def as_messages(
 
     With an `idempotency_key` and several messages, each gets the key with its number from 0.
 
-    Raises `InvalidInputError` for anything else, for an empty list, and for an unknown role.
+    Raises `InvalidInputError` for anything else, and for an empty list.
     """
     single = isinstance(messages, str | Message | Mapping)
     if not single and (isinstance(messages, bytes | bytearray) or not isinstance(messages, Iterable)):
@@ -43,7 +43,7 @@ def as_messages(
         replace(
             message,
             metadata={**(metadata or {}), **message.metadata},
-            timestamp=timestamp if message.timestamp is None else parse_timestamp(message.timestamp),
+            timestamp=timestamp if message.timestamp is None else message.timestamp,
             idempotency_key=message.idempotency_key or _key(idempotency_key, None if single else i),
         )
         for i, message in enumerate(batch)
@@ -59,7 +59,7 @@ def _as_message(item: object) -> Message:
         raise InvalidInputError(f"a message must be a string, a Message or a mapping, got {type(item).__name__}")
     if not isinstance(item.metadata, Mapping):
         raise InvalidInputError(f"metadata must map names to values, got {type(item.metadata).__name__}")
-    return item
+    return item if item.timestamp is None else replace(item, timestamp=parse_timestamp(item.timestamp))
 
 
 def _key(key: str | None, number: int | None) -> str | None:

@@ -18,7 +18,7 @@ from nscma_torch.core.errors import (
 from nscma_torch.core.records import Message
 from nscma_torch.text.files.file_keys import FileKeys, place_of, without_place
 from nscma_torch.text.files.file_readers import read_messages
-from nscma_torch.text.files.json_messages import parse_message
+from nscma_torch.text.files.json_messages import check_message, parse_message
 
 
 def line(content="hi", role="user", **more):
@@ -391,6 +391,6 @@ def test_parse_message_takes_values_that_are_no_json():
         (["a"], InvalidInputError, "a message must be"),
     ],
 )
-def test_parse_message_errors(value, error, says):
+def test_errors_of_a_message(value, error, says):
     with pytest.raises(error, match=says):
-        parse_message(value)
+        check_message(parse_message(value))

@@ -11,7 +11,7 @@ from typing import Any
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.proxy.chores import is_chore, is_task
 from nscma_torch.server.proxy.json_places import Place, elements, members
-from nscma_torch.text.files.json_messages import parse_message
+from nscma_torch.text.files.json_messages import check_message, parse_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +186,8 @@ def _text(message: dict[str, Any]) -> str:
 def _said(message: dict[str, Any]) -> tuple[str, InvalidInputError | None]:
     """The message as the memory stores it, or why it cannot."""
     try:
-        return parse_message({"role": "user", "content": message["content"]}).content, None
+        said = parse_message({"role": "user", "content": message["content"]})
+        check_message(said)
     except InvalidInputError as error:
         return "", error
+    return said.content, None

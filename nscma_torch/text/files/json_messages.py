@@ -87,6 +87,7 @@ def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -
     """The message in a parsed JSON value; `where` names its place in errors."""
     try:
         message = parse_message(value)
+        check_message(message)
     except (TimestampError, EncodingError) as error:
         raise type(error)(f"{where}: {error}") from error
     except InvalidInputError as error:
@@ -100,9 +101,9 @@ def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -
 
 
 def parse_message(value: object) -> Message:
-    """The message in a mapping of the form above.
+    """Return the message in a mapping of the form above; `check_message` says whether it can be stored.
 
-    Raises `InvalidInputError` saying what is missing or wrong, `EmptyTextError`, `TimestampError` or `EncodingError`.
+    Raises `InvalidInputError` saying what is missing or of the wrong type, or `TimestampError`.
     """
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"a message must be an object such as {_EXAMPLE}, got {_kind(value)}")
@@ -113,7 +114,7 @@ def parse_message(value: object) -> Message:
     if not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be an object, got {_kind(metadata)}")
     timestamp = value.get("timestamp")
-    message = Message(
+    return Message(
         role=value["role"],
         content=_text(value["content"], value.get("tool_calls")),
         timestamp=None if timestamp is None else parse_timestamp(timestamp),
@@ -122,12 +123,12 @@ def parse_message(value: object) -> Message:
         metadata={**metadata, **{str(key): item for key, item in value.items() if key not in _FIELDS}},
         idempotency_key=label("idempotency_key", value.get("idempotency_key")),
     )
-    check_message(message)
-    return message
 
 
-def check_message(message: Message) -> None:
-    """Raise `InvalidInputError` for an unknown role, a field that is no text or metadata that JSON cannot say,
+def check_message(message: Message) -> str:
+    """Check that a message can be stored, and return its metadata as JSON.
+
+    Raises `InvalidInputError` for an unknown role, a field that is no text or metadata that JSON cannot hold,
     `EmptyTextError`, `EncodingError` for half a surrogate pair.
     """
     if message.role not in ROLES:
@@ -143,7 +144,7 @@ def check_message(message: Message) -> None:
         refuse_surrogates(value, key)
     if len(message.idempotency_key or "") > _LONGEST_KEY:
         raise InvalidInputError(f"idempotency_key has more than {_LONGEST_KEY} characters; pass a hash of it")
-    metadata_json(message.metadata)
+    return metadata_json(message.metadata)
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
