@@ -21,7 +21,7 @@ class LabelledTrace:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a threshold does on labelled traces.
+    """Effect of a threshold on labelled traces.
 
     Attributes:
         saved: share of the turns that retrieve nothing.
@@ -50,7 +50,7 @@ def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], 
 
 
 def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibration:
-    """What a threshold does; InvalidInputError without traces."""
+    """Evaluate a threshold; raises InvalidInputError without traces."""
     if not traces:
         raise InvalidInputError("there are no labelled traces; a threshold is chosen from at least one")
     kept = [trace for trace in traces if threshold > 0 and trace.uncertainty <= threshold]

@@ -1,4 +1,4 @@
-"""Whether one turn in view tells all that a question asks for, so that the facts need not be asked."""
+"""Check whether one turn in view fully answers a question, so that the facts need not be asked."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ def context_suffices(
     schema: Schema,
     now: datetime,
 ) -> bool:
-    """Whether the turn at `best` holds the whole answer, as far as its statements can be read.
+    """Return True if the turn at `best` holds the whole answer, as far as its statements can be read.
 
-    A question for a fact is answered by a statement of it alone: of the same relation, topic and person, that holds
-    now, and of which there is one at a time. Who has several of something may have told the others elsewhere, and what
-    is no longer so says nothing of what is. And whatever is asked, what a later turn tells of the same, or one whose
-    time is later, is for the facts to weigh.
+    A question for a fact is answered only by a statement of it: same relation, topic and person, holding now, and with
+    one value at a time. Somebody with several values may have named the others elsewhere, and a past value says nothing
+    about the present. A later turn on the same matter, or one with a later time, is left to the facts.
 
     Args:
         turns: all that was said, in the order it came, up to now.

@@ -45,7 +45,7 @@ _CHANGED = "messages that the reply rests on were changed while it was written"
 
 @dataclass(slots=True)
 class _Course:
-    """What has happened in a turn by now."""
+    """Progress of a turn so far."""
 
     situation: Situation
     usage: Usage = field(default_factory=Usage)
@@ -321,7 +321,7 @@ class Controller:
         )
 
     def _changed(self, connection: Connection, situation: Situation, sources: Collection[str]) -> bool:
-        """Whether a message that the reply may repeat was hidden or erased since the situation was read."""
+        """Return True if a message that the reply may repeat was hidden or erased since the situation was read."""
         if user_versions.version(connection, self.scope.user_id)[1] == situation.memory.epoch:
             return False
         summary = turns.summary_of(connection, self._working.stream_id)  # whatever hides a message in it drops it
@@ -364,13 +364,13 @@ class Controller:
 
 
 def _kept_notes(memory: WorkingMemory) -> tuple[str, ...]:
-    """What was noted before the last reply in context."""
+    """Return the notes made before the last reply in context."""
     replies = memory.context[-1].replies if memory.context else ()
     notes = replies[-1].metadata.get(NOTES) if replies else None
     return tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
 
 
 def grounded(content: str, said: str) -> bool:
-    """Whether every word of a text occurs in another one."""
+    """Return True if every word of a text occurs in another."""
     words = set(terms(content))
     return bool(words) and words <= set(terms(said))

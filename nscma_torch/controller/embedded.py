@@ -57,12 +57,11 @@ class EmbeddedPolicy:
         self.threshold = settings.embedded_threshold
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """What stands in the active context, as sure as the best turn there stands above the second.
+        """Return the active context's answer, as certain as the best turn's lead over the second.
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
-        largest). Only a question for how something stands now can be answered so, from a turn that nothing out of view
-        may have renewed, and where it tells all that is asked (`telling`); otherwise it is 1. What the question's own
-        turn says goes before all.
+        largest). It is 1 unless the question is about a current state, the turn contains the whole answer (`telling`)
+        and nothing out of view may have renewed it. Statements in the question's own turn come first.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
@@ -111,7 +110,7 @@ class EmbeddedPolicy:
         return Step(*self.conclude(situation))
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """What the facts told, else the passages that answer best, else that it does not know."""
+        """Answer from facts, else from the best passages, else that it does not know."""
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         if told is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
@@ -137,7 +136,7 @@ def _statements(turns: Iterable[Episode]) -> list[Episode]:
 
 
 def _saying(situation: Situation) -> Unit | None:
-    """What the turn itself says beside its questions, as a unit of no message yet."""
+    """Return the statements of the turn itself, without its questions, as a unit without a message."""
     said = statements(situation.said)
     if not said:
         return None

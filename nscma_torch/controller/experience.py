@@ -1,4 +1,4 @@
-"""What went well before and is like what is said now: skills and examples, for a prompt."""
+"""Retrieve skills and helpful exchanges similar to the current turn, for a prompt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Experience:
 def recalled(
     memory: Memory, scope: Scope, said: str, working: WorkingMemory, settings: Controller, now: datetime
 ) -> Experience:
-    """What the settings want shown.
+    """Return the experience that the settings ask for.
 
     A skill that failed more often than it worked is left out.
     """

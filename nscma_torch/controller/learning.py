@@ -1,4 +1,4 @@
-"""What feedback on a reply does: it is counted, and after a success the controller writes how it was done as a skill.
+"""Apply feedback on a reply: count it, and after a success write the steps as a skill.
 
 In the spirit of Voyager (Wang et al. 2023), whose agent adds the program of a task that it has solved to a library of
 skills, and looks there by what a new task is like. Ours are steps in words, out of the actions that were taken.
@@ -28,7 +28,7 @@ from nscma_torch.text.files.json_messages import metadata_json
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What feedback came to: the skill that was written, None for none, and `reason` in words."""
+    """Result of feedback: the skill that was written (None for none), and `reason` in words."""
 
     skill: Skill | None
     reason: str

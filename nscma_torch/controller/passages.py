@@ -22,7 +22,7 @@ def clipped(text: str, words: int) -> str:
 
 
 def _end(text: str, words: int) -> int:
-    """Where the first so many words end; two characters of a script without spaces are one word."""
+    """Return the end of the first `words` words; two characters of a script without spaces count as one."""
     halves, inside = 2 * words, False
     for i, character in enumerate(text):
         if character.isspace():
@@ -37,7 +37,7 @@ def _end(text: str, words: int) -> int:
 
 
 def passage(query: str, hit: Hit, words: int) -> str:
-    """What of a hit answers a query best, in at most so many words."""
+    """Return the part of a hit that best answers a query, in at most `words` words."""
     if len(hit.text) <= words * _CHARACTERS:
         return clipped(hit.text, words)
     return clipped(best_passage(hit.text, term_weights(query, [hit]), words).text, words)
@@ -67,13 +67,13 @@ def shown_fact(fact: Fact) -> dict[str, str]:
 
 
 def shown_text(text: DerivedText, words: int) -> dict[str, str | int]:
-    """What sleep derived, with the day of its last message and how sure it is."""
+    """Format a derived text for a prompt, with the day of its last message and its confidence."""
     until = format_day(text.until.date())
     return {"until": until, "confidence": round(100 * text.confidence), "text": clipped(text.text, words)}
 
 
 def shown_skill(skill: Skill) -> dict[str, str | list[str]]:
-    """How a kind of task is done."""
+    """Format a skill for a prompt."""
     steps = [clipped(step, 40) for step in skill.steps[:8]]
     return {"name": clipped(skill.name, 20), "when": clipped(skill.trigger, 60), "steps": steps}
 

@@ -1,4 +1,4 @@
-"""What the controller's loop knows, and what decides for it: by rules, or by a language model."""
+"""State of the controller's loop and its decisions, by rules or by a language model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a retrieval brought.
+    """Result of a retrieval.
 
     Attributes:
         told: where the facts answer the query as a question, held against newer messages as by `Memory.ask`.
@@ -125,7 +125,7 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """How a kind of task is done, as a policy writes it; see `Skill`."""
+    """Steps of a kind of task, as written by a policy; see `Skill`."""
 
     name: str
     trigger: str
@@ -137,7 +137,7 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """What decides, for the trace."""
+        """Name of the policy, for the trace."""
 
     @property
     def threshold(self) -> float:
@@ -145,7 +145,7 @@ class Policy(Protocol):
 
     @property
     def most_tokens(self) -> int:
-        """What one decision costs at most, in tokens, asked a second time included; 0 without a language model."""
+        """Upper bound on a decision's tokens, retry included; 0 without a language model."""
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """A reply from working memory alone."""
@@ -160,4 +160,4 @@ class Policy(Protocol):
         """The old summary and the first of the leaving exchanges as one new summary."""
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
-        """How others of its kind can be done; None where there is nothing to learn, or the policy writes none."""
+        """Write a skill from a solved task; None if there is nothing to learn, or the policy writes none."""

@@ -117,7 +117,7 @@ class PromptedPolicy:
         return answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """As many of the exchanges as the budget of a prompt holds are summarized; of a longer one its beginning."""
+        """Summarise as many exchanges as a prompt holds; a longer one is cut."""
         own = self._settings
         words = max(16, own.summary_tokens // 2)
         shown = [
@@ -141,7 +141,7 @@ class PromptedPolicy:
         return Summarized(self._shortened(form.summary), len(taken[left_out]), usage)
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
-        """What the model writes; None where it finds nothing worth it, or names an action that was not taken."""
+        """Write a skill with the model; None if it finds none, or names an action that was not taken."""
         words = self._settings.turn_words
         said, reply = clipped(solved.said, words), clipped(solved.reply, words)
         (form,), usage = self._asker.ask(SkillForm, [skill_turns(said, solved.done, reply)])
@@ -210,7 +210,7 @@ class PromptedPolicy:
 
 
 def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], Shown]]:
-    """What a finding shows: its facts, then its messages, each with the passage that is evidence."""
+    """Format a finding: its facts, then its messages, each with the passage that is evidence."""
     tool = finding.tool
     query = tool.query if tool.action == "retrieve_episodic" else tool.entity
     facts: list[tuple[dict[str, str], Shown]] = []

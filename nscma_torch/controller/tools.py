@@ -48,7 +48,7 @@ class Tools:
         return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
-        """What `Memory.ask` would answer from facts, and the facts about whoever or whatever is named."""
+        """Return the answer of `Memory.ask` from facts, and the facts about the named entities."""
         parts = self._memory.components
         notes = parts.settling.settle(self._scope.user_id).notes()
         told = from_facts(parts, tool.entity, self._scope, now=now, follows=follows)

@@ -1,4 +1,4 @@
-"""What a turn of the controller gives back: the reply, what it rests on, how it came about, and what it cost."""
+"""Result of a controller turn: the reply, its sources, its steps and its cost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ControllerAnswer:
 
     @property
     def retrievals(self) -> int:
-        """How often the memory was asked."""
+        """Number of retrievals."""
         return sum(step.action.startswith("retrieve") and not step.refused for step in self.steps)
 
 
@@ -82,7 +82,7 @@ def argument_of(tool: Tool) -> str:
 
 
 def outcome_of(finding: Finding) -> str:
-    """What a retrieval brought, in a few words."""
+    """Summarise a retrieval in a few words."""
     facts = f"{len(finding.facts)} facts, " if finding.tool.action == "retrieve_semantic" else ""
     told = "" if finding.told is None else f", read as a question: {_course(finding.told)}"
     answerability = f", answerability {finding.answerability:.2f}" if finding.tool.action == "retrieve_episodic" else ""
@@ -91,7 +91,7 @@ def outcome_of(finding: Finding) -> str:
 
 
 def _course(told: Answer) -> str:
-    """How the facts were asked, and what newer message took their place or puts them in doubt."""
+    """Describe how the facts were asked, and which newer message replaced or questions them."""
     return told.trace[0] if told.facts else f"{told.trace[0]}; {told.trace[-1]}"
 
 

@@ -1,4 +1,4 @@
-"""How unsure a model is of what it wrote: over the tokens of one value, not of the JSON around it."""
+"""Measure how unsure a model is of its output: over the tokens of one value, excluding the JSON around it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def value_span(text: str, key: str) -> tuple[int, int] | None:
 
 
 def value_start(text: str, key: str) -> int | None:
-    """Where the string under `key` begins, also in a JSON text that ends before it does."""
+    """Return the start of the string under `key`, also in truncated JSON."""
     for name in _STRING.finditer(text):
         opened = _OPENED.match(text, name.end())
         if name[2] and name[1] == key and opened:

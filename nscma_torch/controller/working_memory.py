@@ -32,7 +32,7 @@ _PUT_OFF = 64  # turns that the gate put off, still in view
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What somebody said, and the replies to it."""
+    """A message and the replies to it."""
 
     turn: Episode
     replies: tuple[Episode, ...] = ()
@@ -40,7 +40,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """What is on the controller's mind.
+    """State that the controller keeps for a turn.
 
     Attributes:
         instructions: messages that hold standing instructions, oldest first.

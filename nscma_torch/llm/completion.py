@@ -25,7 +25,7 @@ _MOST_KEPT = 4096  # forms of batches that failed
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked, the form of the reply, and whether it comes with log-probabilities."""
+    """A prompt, the form of its reply, and whether to return log-probabilities."""
 
     turns: Turns
     form: type[ReplyForm]
@@ -102,7 +102,7 @@ class Asker:
         return self.engine.count_tokens([turns])[0] + self._remark
 
     def fits(self, turns: Turns) -> bool:
-        """Whether a prompt leaves room for the reply."""
+        """Return True if a prompt leaves room for the reply."""
         return most_tokens(turns) <= self._room or self.engine.count_tokens([turns])[0] <= self._room
 
     def packed(

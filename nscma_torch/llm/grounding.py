@@ -1,6 +1,6 @@
-"""Whether a text says what a model read in it: every word that counts must occur there, or name who speaks.
+"""Check that a text supports a model's reading: every content word must occur in it, or name the speaker.
 
-A model can be wrong, and a text can tell it what to write. Neither puts words into memory that its source lacks.
+A model can be wrong, and a text can tell it what to write. Neither may put words into memory that its source lacks.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _DENIED = re.compile(
 
 
 def holds(words: str, *texts: str) -> bool:
-    """Whether every word of `words` occurs in one of the texts, whatever its inflection.
+    """Return True if every word of `words` occurs in one of the texts, in any inflection.
 
-    Words too common to be indexed do not count; where there are no others, `words` itself must occur.
+    Words too common to be indexed are ignored; if there are no others, `words` itself must occur.
     """
     wanted = set(terms(words))
     if wanted:
@@ -32,18 +32,22 @@ def holds(words: str, *texts: str) -> bool:
 
 
 def resolves(name: str, text: str, speaker: str, listener: str) -> bool:
-    """Whether a name is made of words of the text, of who speaks, and of who is spoken to where it says you."""
+    """Return True if a name consists of words of the text, the speaker's name, and the addressee's if the text says
+    you.
+    """
     addressed = (listener,) if listener and _ADDRESSED.search(text) else ()
     return holds(name, text, speaker, *addressed)
 
 
 def names_held(text: str, *texts: str) -> bool:
-    """Whether every name and number of a text occurs in one of the others; the first word of a sentence is no name."""
+    """Return True if every name and number of a text occurs in one of the others; a sentence's first word is not a
+    name.
+    """
     held = {term for other in texts for term in terms(other)}
     return all(term in held for found in _NAMED.finditer(text) for term in terms(found[0]))
 
 
 def stands_for(note: str, sentence: str, text: str, speaker: str, listener: str) -> bool:
-    """Whether a note says of a sentence no more than its text does, and denies something where that does."""
+    """Return True if a note says no more than the text of a sentence does, with the same negation."""
     same = bool(_DENIED.search(note)) == bool(_DENIED.search(sentence))
     return same and resolves(note, text, speaker, listener)

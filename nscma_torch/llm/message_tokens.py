@@ -43,7 +43,7 @@ class MessageTokenizer:
 
     @classmethod
     def of(cls, loaded: CausalLM) -> MessageTokenizer:
-        """That of a loaded model; `digest` covers its weights too."""
+        """Return the tokenizer of a loaded model; `digest` covers its weights too."""
         first = _first(loaded.tokenizer, loaded.eos)
         return cls(
             loaded.tokenizer, name=loaded.name, first=first, vocabulary=loaded.vocabulary, digest=loaded.digest()
@@ -51,7 +51,7 @@ class MessageTokenizer:
 
     @classmethod
     def load(cls, name: str | Path) -> MessageTokenizer:
-        """That of a model's folder, or of its name in the local Hugging Face cache; weights are not read.
+        """Load the tokenizer of a model's folder, or of its name in the local Hugging Face cache; weights are not read.
 
         Raises:
             MissingDependencyError: transformers is not installed.

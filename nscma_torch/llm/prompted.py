@@ -50,7 +50,7 @@ _CONTEXT_WORDS = 120  # of each message that is shown beside the one that is rea
 
 
 class SureExtraction(Protocol):
-    """What reads the units that need no language model."""
+    """Extractor for units that need no language model."""
 
     def __call__(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
@@ -207,19 +207,19 @@ class PromptedTasks:
         ]
 
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What the model finds that each group shows, where its evidence bears it out; see `prompted_lines`."""
+        """Return the model's findings on each group that the evidence supports; see `prompted_lines`."""
         return on_texts.lines(self._asker, sourced_lines.INSIGHTS, groups)
 
     def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """What the model finds that happened on each day; see `prompted_lines`, as for the next three."""
+        """Return the model's account of each day; see `prompted_lines`, as for the next three."""
         return on_texts.joint_lines(self._asker, sourced_lines.DAILY_SUMMARY, days, words=words)
 
     def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """What the model finds to matter of all days."""
+        """Return the points that the model considers important across all days."""
         return on_texts.joint_lines(self._asker, sourced_lines.GLOBAL_SUMMARY, lines, words=words)
 
     def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What the model finds of a person's personality and mood."""
+        """Return the model's findings on a person's personality and mood."""
         return on_texts.lines(self._asker, sourced_lines.DAILY_INSIGHTS, days)
 
     def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
@@ -231,7 +231,7 @@ class PromptedTasks:
         return on_texts.questions(self._asker, groups, most)
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-        """What the model concludes about each question, where its evidence bears it out."""
+        """Return the model's conclusions on each question that the evidence supports."""
         return on_texts.reflections(self._asker, asked, most)
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
@@ -246,7 +246,7 @@ class PromptedTasks:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """What the model finds each unit to be, where its entities stand in the text; see `prompted_descriptions`."""
+        """Describe each unit with the model, keeping only entities in its text; see `prompted_descriptions`."""
         return [*descriptions(self._asker, units, listeners, before)]
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:

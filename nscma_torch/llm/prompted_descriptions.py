@@ -14,7 +14,7 @@ from nscma_torch.text.names import name_key
 def descriptions(
     asker: Asker, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
 ) -> list[Description]:
-    """What each unit is. An entity that its text does not hold is dropped, and counted as ungrounded."""
+    """Describe each unit. An entity that does not occur in its text is dropped and counted as ungrounded."""
     asked = [description(*one) for one in zip(units, before, listeners, strict=True)]
     forms = asker.ask_sized([len(own) for own in before], asked, description_form)
     found = []

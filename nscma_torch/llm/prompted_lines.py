@@ -64,7 +64,7 @@ def questions(asker: Asker, groups: Sequence[Sequence[Unit]], most: int) -> list
 
 
 def reflections(asker: Asker, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-    """What the memories found for each question show; where not all fit a prompt, the best are shown."""
+    """Derive reflections on each question from its memories; if not all fit a prompt, the best are shown."""
     task = replace(prompts.REFLECTION, most=most)
     shown = []
     for question, group in asked:

@@ -91,7 +91,7 @@ class TokenStreams:
         return CausalScore(nll, [torch.tensor(ends) for ends in stream.ends], self.state(stream))
 
     def state(self, stream: TokenStream) -> bytes:
-        """What a stream goes on from: the ids that its next token sees."""
+        """Return the resumable state of a stream: the ids that its next token sees."""
         recent = stream.between(self.anchor(stream.end), stream.end)
         return _HEADER.pack(self._fingerprint.encode(), stream.end) + struct.pack(f"<{len(recent)}I", *recent)
 

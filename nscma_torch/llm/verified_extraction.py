@@ -1,4 +1,4 @@
-"""What a model's reading of one message comes to: statements and notes that its text bears out, and no others."""
+"""Verify a model's reading of one message: keep only the statements and notes that its text supports."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Reading:
         return [self.unit.text[span.start : span.end] for span in self._spans]
 
     def extraction(self, form: ExtractionForm, schema: Schema) -> Extraction:
-        """What is borne out, in the order of the form, each once."""
+        """Return the supported statements and notes, in the order of the form, each once."""
         statements: dict[Any, Statement] = {}
         for read in form.statements:
             for one in self._statements(read, schema):
@@ -122,7 +122,7 @@ class Reading:
         return next((i for i in order if self._names(object_, sentences[i], person=person)), None)
 
     def _names(self, object_: str, sentence: str, *, person: bool) -> bool:
-        """Whether a sentence names an object; a person it may name as "me" or "you"."""
+        """Return True if a sentence names an object; it can name a person as "me" or "you"."""
         return holds(object_, sentence) or (person and resolves(object_, sentence, self._named, self.listener))
 
     def _meant(self, phrase: str) -> str:

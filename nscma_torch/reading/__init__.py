@@ -1,1 +1,1 @@
-"""What a text says, by rules: statements, questions, coreference; and the language tasks without a language model."""
+"""Rules that read statements, questions and coreference from text, and the language tasks without a language model."""

@@ -47,7 +47,7 @@ _CONFIDENCE = 0.95
 
 
 def aliases(text: str) -> list[Statement]:
-    """What a text says of people having another name, as statements that their names are of one entity."""
+    """Return the other names that a text gives people, as statements that two names are of one entity."""
     found: dict[tuple[str, str], Statement] = {}
     spans = split_sentences(text) if text.isascii() or _NAME.search(text) else []
     for place, span in enumerate(spans):
@@ -80,13 +80,13 @@ def _spoken_of(text: str) -> str:
 
 
 def _is_short_for(short: str, name: str) -> bool:
-    """Whether a name may be a short form: "Liz" of "Elizabeth", but not "Porto" of "Ana"."""
+    """Return True if a name could be a short form: "Liz" of "Elizabeth", but not "Porto" of "Ana"."""
     stem = short.casefold().rstrip("yie")
     return len(stem) > 1 and stem[:3] in name.casefold()
 
 
 def _is_pet_name(short: str, name: str, sentence: str) -> bool:
-    """Whether a bracketed name begins as a relative's or friend's does: "my daughter Katarzyna (Kasia)"."""
+    """Return True if a bracketed name begins like a relative's or friend's name: "my daughter Katarzyna (Kasia)"."""
     alike = len(short) < len(name) and short[:2].casefold() == name[:2].casefold()
     return alike and bool(called(name, sentence, PERSON_NOUNS))
 

@@ -62,5 +62,7 @@ def asked_subject(question: str) -> AskedSubject | None:
 
 
 def only_of_asker(question: str) -> bool:
-    """Whether a question speaks of who asks and not of whom it is put to, so that only the asker's word counts."""
+    """Return True if a question is about the asker and not the addressee, so that only the asker's own messages
+    count.
+    """
     return _FIRST.search(question) is not None and _SECOND.search(question) is None

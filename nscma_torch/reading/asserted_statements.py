@@ -1,4 +1,4 @@
-"""What a message asserts, of all that the trained reader reads in it."""
+"""Select the statements that a message asserts from everything that the trained reader reads in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASSERTED = ("holds", "ended", "denied")
 
 
 class ReadMessage(NamedTuple):
-    """What the reader makes of a message.
+    """Output of the reader for one message.
 
     `statements` are in any stance, each with the fact that it was made of; `picks` has the probability that the message
     states anything of each relation that the proposer was trained on.
@@ -32,11 +32,11 @@ class ReadMessage(NamedTuple):
 
 
 def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
-    """What a message says to hold, to have ended, or not to be so; of one-valued relations one value each, of where
-    something is one in each sentence.
+    """Return what a message says to hold, to have ended or to be false; a one-valued relation gets one value, and one
+    per sentence if it locates something.
 
-    What ended where the message gives a new value is what that replaces; of two that hold, it is the one that is
-    likelier over. An open statement is left out where one of a relation tells its object.
+    A value that ended is stored as replaced by the new value if the message gives one; of two values that hold, the one
+    more likely to be over is the replaced one. An open statement is dropped if a relation already covers its object.
     """
     kept: list[Statement] = []
     for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
@@ -83,7 +83,7 @@ def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement
 
 
 def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> bool:
-    """Whether sentences tell of something in one place and then in another, or of one who has it and then another."""
+    """Return True if sentences place a thing in one place and then another, or with one holder and then another."""
     firm = [
         one
         for one, fact in read
@@ -93,27 +93,27 @@ def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> 
 
 
 def _beside(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Whether the one may stand in the place of the other: what is told of places and holders is told in turn."""
+    """Return True if one statement could replace the other: places and holders are told in sequence."""
     in_turn = one.relation in schema.locating and other.relation in schema.locating
     return one.start == other.start or not in_turn
 
 
 def _says(one: Statement, other: Statement) -> bool:
-    """Whether two statements with one object say the same, or one sentence says both."""
+    """Return True if two statements with the same object say the same, or come from one sentence."""
     return _of_one(one, other) and (one.start == other.start or one.negated == other.negated)
 
 
 def _of_one(one: Statement, other: Statement) -> bool:
-    """Whether two statements are of one subject, relation and topic."""
+    """Return True if two statements share subject, relation and topic."""
     return (one.relation, one.topic, name_key(one.subject)) == (other.relation, other.topic, name_key(other.subject))
 
 
 def is_sure(read: ReadMessage, least: float) -> bool:
-    """Whether the reader finds or rules out each statement that it considered, by this probability at least."""
+    """Return True if the reader accepts or rejects every statement it considered with at least this probability."""
     return all(max(one.confidence, 1 - one.confidence) >= least for one, _ in read.statements)
 
 
 def _told(open_one: Statement, other: Statement, schema: Schema) -> bool:
-    """Whether a statement of a relation has, as its object or what that replaces, words of an open one."""
+    """Return True if a statement of a relation contains words of an open statement in its object or replaced value."""
     words = set(name_key(f"{open_one.topic} {open_one.object}").split())
     return not schema[other.relation].open and bool(words & set(name_key(f"{other.object} {other.replaces}").split()))

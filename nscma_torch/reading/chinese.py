@@ -151,12 +151,14 @@ def without_lead(phrase: str) -> str:
 
 
 def was_past(phrase: str) -> bool:
-    """Whether the words before a verb say that it held in former times."""
+    """Return True if the words before a verb put it in the past."""
     return any(word in phrase for word in PAST)
 
 
 def is_name(phrase: str) -> bool:
-    """Whether words look like a person's name: a surname with a given name or title, 小X, a doubled given name."""
+    """Return True if words look like a person's name: a surname with a given name or title, 小X, a doubled given
+    name.
+    """
     return (
         bool(_NAME.fullmatch(phrase))
         and not _NO_PERSON.match(phrase)
@@ -165,7 +167,7 @@ def is_name(phrase: str) -> bool:
 
 
 def is_thing(phrase: str) -> bool:
-    """Whether words look like a noun phrase of a thing."""
+    """Return True if words look like a noun phrase for a thing."""
     plain = _DEMONSTRATIVE.sub("", phrase)
     if not 2 <= len(plain) <= 16 or re.fullmatch(_TIME, plain) or re.match(rf"^[{_NUMERAL}]+$", plain):
         return False
@@ -197,7 +199,7 @@ def subject_of(phrase: str, kind: Kind) -> str | None:
 
 
 def object_fits(phrase: str, kind: Kind) -> bool:
-    """Whether words can be an object of this kind."""
+    """Return True if words can be an object of this kind."""
     if kind.words:
         return any(phrase.startswith(word) or phrase.endswith(word) for word in kind.words)
     match kind.like:
@@ -220,7 +222,7 @@ def object_fits(phrase: str, kind: Kind) -> bool:
 
 
 def is_place(phrase: str) -> bool:
-    """Whether words look like a place: a short name, or a noun that ends as places do."""
+    """Return True if words look like a place: a short name, or a noun with a place ending."""
     if not 1 <= len(phrase) <= 14 or (len(phrase) == 1 and phrase != "家") or _NO_PLACE.search(phrase):
         return False
     if _PLACE_END.search(phrase):

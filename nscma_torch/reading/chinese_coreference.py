@@ -1,4 +1,4 @@
-"""What a Chinese phrase means within a message: 我 and 你 are the speakers, 她 and 它 what was spoken of last."""
+"""Resolve Chinese pronouns within a message: 我 and 你 are the speakers, 她 and 它 the last entity mentioned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOW = re.compile(r"^(?:现在|目前|如今|新的|最新的?)?(?:是|叫|改�
 
 @dataclass
 class ChineseCoreference:
-    """What the pronouns of one message can mean, as it is read from the beginning."""
+    """Candidate referents of a message's pronouns, collected while reading from its beginning."""
 
     speaker: str
     listener: str

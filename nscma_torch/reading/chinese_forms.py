@@ -34,7 +34,7 @@ class Form:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """What matches a clause; compiled on first use."""
+        """Regular expression for a clause; compiled on first use."""
         return _compiled(self.source)
 
 

@@ -49,7 +49,7 @@ class QuestionForm:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What a question matches from end to end."""
+        """Regular expression for a whole question."""
         return re.compile("".join(map(self._emit, self.tokens)), re.IGNORECASE)
 
     def _emit(self, token: str) -> str:

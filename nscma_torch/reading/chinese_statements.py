@@ -170,7 +170,7 @@ def _verb(form: Form, match: re.Match[str]) -> tuple[bool, bool] | None:
 
 
 def _never(clause: Clause) -> bool:
-    """Whether a clause denies that something was ever true, rather than telling that it has ended."""
+    """Return True if a clause denies that something was ever true, rather than saying that it has ended."""
     return bool(_DENIES.search(clause.text)) and not _GONE.search(clause.sentence)
 
 

@@ -15,7 +15,9 @@ _END = re.compile(r"[。！？!?\n]+")
 
 
 def is_of_another(question: str, passage: str) -> bool:
-    """Whether a question is about who asks alone, and each sentence of the passage about a relative or friend."""
+    """Return True if a question is about the asker alone and every sentence of the passage is about a relative or
+    friend.
+    """
     if not _ABOUT_ASKER.match(question.strip()) or _OF_OTHERS_TOO.search(question):
         return False
     sentences = [without_lead(one.strip()) for one in _END.split(passage) if one.strip()]

@@ -20,12 +20,12 @@ _RETRACTS = re.compile(
 
 
 def retracts(sentence: str) -> bool:
-    """Whether a sentence asks to forget what it states: "Forget that I live in Porto"."""
+    """Return True if a sentence asks to forget what it states: "Forget that I live in Porto"."""
     return bool(_RETRACTS.search(sentence))
 
 
 def corrects(sentence: str) -> bool:
-    """Whether a sentence says that what was said before was wrong."""
+    """Return True if a sentence says that an earlier statement was wrong."""
     return bool(_CORRECTS.search(sentence))
 
 

@@ -155,7 +155,7 @@ def _lexicon() -> tuple[dict[str, tuple[str, ...]], dict[str, re.Pattern[str]]]:
 
 
 def find_cues(text: str) -> dict[str, int]:
-    """How often each kind of cue (a key of `WEIGHTS`) occurs in `text`; kinds that do not occur are left out."""
+    """Count the cues of each kind (a key of `WEIGHTS`) in `text`; kinds that do not occur are left out."""
     english, chinese = _lexicon()
     found: Counter[str] = Counter()
     text = _CODE.sub(" ", text)
@@ -180,7 +180,7 @@ def find_cues(text: str) -> dict[str, int]:
 
 
 def only_small_talk(text: str) -> bool:
-    """Whether a text is small talk throughout ("Hi, how are you?"): each word of it is part of such a cue."""
+    """Return True if the whole text is small talk ("Hi, how are you?"): every word belongs to such a cue."""
     english, chinese = _lexicon()
     words = _TOKEN.findall(text.lower().replace("’", "'"))
     covered = [False] * len(words)
@@ -195,7 +195,7 @@ def only_small_talk(text: str) -> bool:
 
 
 def salience(text: str) -> float:
-    """How much `text` looks like a statement worth keeping: the weighted cues on a logistic scale, in (0, 1).
+    """Score how much `text` looks like a statement worth keeping: weighted cues on a logistic scale, in (0, 1).
 
     Each kind counts with the logarithm of its occurrences; 0.5 is a text without any cue.
     """

@@ -33,7 +33,7 @@ def day_summary(group: Sequence[Unit], words: int) -> list[SourcedLine]:
 
 
 def day_insights(group: Sequence[Unit]) -> list[SourcedLine]:
-    """What one person said that day of what he or she likes, does not, or cares for: the most telling sentences."""
+    """Select the sentences of one person and day that say most about likes, dislikes and concerns."""
     own = [
         (place, sentence)
         for place, sentence in _sentences(group)
@@ -84,7 +84,7 @@ def _sentences(group: Sequence[Unit]) -> Iterator[tuple[int, str]]:
 
 
 def _value(sentence: str) -> float:
-    """How much a sentence tells: 0 without any cue, at most 1."""
+    """Score how informative a sentence is, from 0 (no cue) to 1."""
     return max(0.0, 2 * salience(sentence) - 1)
 
 

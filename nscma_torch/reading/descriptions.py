@@ -74,7 +74,7 @@ class Descriptions:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """What each unit is; None for a text in no Latin script, or without words."""
+        """Describe each unit; None for a text without words or not in Latin script."""
         return [
             self._described(*one) if script(one[0].text) == "latin" else None
             for one in zip(units, extractions, listeners, before, strict=True)
@@ -118,9 +118,9 @@ class Descriptions:
         return self._embedder.embed([_fitting(text, self._embedder) for text in texts])
 
     def _settles(self, unit: Unit, turns: Sequence[Unit], *, solved: bool) -> bool:
-        """Whether a message settles what the first of these turns is, the others lying between.
+        """Return True if a message determines the description of the first of these turns, the others lying between.
 
-        `solved`: it says that a problem is solved.
+        `solved`: the message says that a problem is solved.
         """
         turn = turns[0]
         own = _speaker(turn) == _speaker(unit)

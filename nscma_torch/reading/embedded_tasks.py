@@ -170,7 +170,7 @@ class EmbeddedTasks:
         ]
 
     def statements(self, units: Sequence[Unit]) -> list[tuple[Statement, ...]]:
-        """What units that follow each other state, each read with those before it."""
+        """Read the statements of consecutive units, each in the context of those before it."""
         before = [units[:i] for i in range(len(units))]
         return [own for own, _ in self._statements(units, [""] * len(units), before)]
 
@@ -230,13 +230,13 @@ class EmbeddedTasks:
         return [None for _ in disputes]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """How likely each is needed later, from 1 to 10: what stands in for a model's view of how much it matters."""
+        """Rate how likely each unit is to be needed later, from 1 to 10; stands in for a model's importance rating."""
         texts = [unit.text for unit in units]
         shares = [salience(text) for text in texts] if self._importance is None else self._importance(texts)
         return [1 + round(share * (MOST_IMPORTANT - 1)) for share in shares]
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """By the trained reader's change head; see `FactChanges`."""
+        """Choose operations with the trained reader's change head; see `FactChanges`."""
         if self._fact_changes is None:
             raise ConfigError(
                 'curator.rule and curator.opposites = "model" need a reader: set reading.model = "bundled"'
@@ -244,7 +244,7 @@ class EmbeddedTasks:
         return self._fact_changes.operate(new)
 
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What each group is about, with a sentence of it; see `reading.insights`."""
+        """Return the topic of each group with a supporting sentence; see `reading.insights`."""
         return insights(groups)
 
     def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
@@ -260,7 +260,7 @@ class EmbeddedTasks:
         return [day_insights(day) for day in days]
 
     def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Those of these sentences whose topic comes up on several days; see `day_lines`."""
+        """Return the sentences whose topic recurs on several days; see `day_lines`."""
         return [portrait(group, words) for group in lines]
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
@@ -285,7 +285,7 @@ class EmbeddedTasks:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """What each unit is, by what trained parts tell of it; see `reading.descriptions`."""
+        """Describe each unit using the trained classifiers; see `reading.descriptions`."""
         return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:

@@ -49,10 +49,10 @@ def extract_summary(members: Sequence[str], words: int) -> str:
 def covering_sentences(
     sentences: Iterable[tuple[int, str]], words: int, value: Callable[[str], float]
 ) -> list[tuple[int, str]]:
-    """Those of the sentences, each with its member, that cover most of what the members share, in the order given.
+    """Select the sentences, each with its member, that cover most of the members' shared content, in the order given.
 
-    They have at most `words` words together, and each wording is there once; what a sentence covers counts by its
-    `value`. One of fewer than four words is left out where there are longer ones.
+    Together they have at most `words` words, without duplicates; a covered sentence counts by its `value`. Sentences of
+    fewer than four words are left out if longer ones exist.
     """
     found = _sentences(sentences)
     found = [sentence for sentence in found if sentence.words >= _FRAGMENT] or found

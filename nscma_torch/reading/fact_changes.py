@@ -52,7 +52,7 @@ class FactChanges:
 
 
 def _is_alone(fact: ToldFact, known: Sequence[ToldFact]) -> bool:
-    """Whether the sentence of a known fact states no other one of them."""
+    """Return True if the sentence of a known fact states no other of the known facts."""
     return Counter(_place(one.said) for one in known)[_place(fact.said)] == 1
 
 

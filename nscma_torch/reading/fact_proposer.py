@@ -55,7 +55,9 @@ class Proposal:
 
 
 class Proposals(NamedTuple):
-    """What a message may state, likeliest first, and the probability that it states anything of each relation."""
+    """Candidate statements of a message, most likely first, and the probability that it states anything of each
+    relation.
+    """
 
     facts: tuple[Proposal, ...]
     picks: dict[str, float]
@@ -115,7 +117,7 @@ class FactProposer:
 
     @torch.no_grad()
     def propose(self, messages: Sequence[Sequence[Passage]]) -> list[Proposals]:
-        """What the last passage of each list may state; those before it are what it is understood by."""
+        """Propose statements for the last passage of each list, using the earlier ones as context."""
         return [self._proposals(own) if self._names else Proposals((), {}) for own in messages]
 
     def _proposals(self, passages: Sequence[Passage]) -> Proposals:

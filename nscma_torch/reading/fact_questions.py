@@ -23,7 +23,7 @@ def subject_question(relation: Relation, value: str, topic: str = "something") -
 
 
 def has_topic(relation: Relation) -> bool:
-    """Whether facts of a relation have a topic, which tells apart what a subject has one of each."""
+    """Return True if facts of a relation have a topic, which separates several facts of one subject."""
     return "{topic}" in relation.en.template
 
 

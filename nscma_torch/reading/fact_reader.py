@@ -68,7 +68,7 @@ class ReadFact:
 
 
 class MessageFacts(NamedTuple):
-    """What a message states, and the probability that it states anything of each relation that the proposer knows."""
+    """Statements of a message, and the probability that it states anything of each relation that the proposer knows."""
 
     facts: tuple[ReadFact, ...]
     picks: Mapping[str, float]
@@ -84,7 +84,7 @@ class FactReader:
         self._new = [relation for name, relation in schema.relations.items() if name not in proposer.relations]
 
     def read(self, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
-        """What the last passage of each list states; those before it are what it is understood by."""
+        """Read the statements of the last passage of each list, using the earlier ones as context."""
         proposals = self._proposer.propose(messages)
         others = self._of_new_relations(messages)
         asked = [(i, one) for i, own in enumerate(proposals) for one in [*likely(own.facts), *others[i]]]

@@ -1,4 +1,4 @@
-"""What kind of thing a sentence tells: a linear layer on its vector and on the cues in it.
+"""Classify the kind of content of a sentence with a linear layer on its vector and cues.
 
 It was trained by `train/records/train_types.py` on sentences written for this project. English alone.
 """
@@ -46,7 +46,9 @@ class MemoryTypes(nn.Module):
         return logits
 
     def features(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
-        """What is read of texts with these vectors, [n, d + cues]. Raises `VectorError` for another dimension."""
+        """Build the classifier's input from texts and their vectors, [n, d + cues]. Raises `VectorError` if d is
+        wrong.
+        """
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
             raise VectorError(
                 f"the types of memories are read from vectors [n, {self.dimension}] of {self.embedder}, got "

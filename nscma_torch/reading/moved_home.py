@@ -38,7 +38,7 @@ def _is_person(subject: str) -> bool:
 
 
 def _moved(one: Statement, text: str) -> bool:
-    """Whether the sentence of a statement says that its subject moved to its place, which has a name."""
+    """Return True if the sentence of a statement says that its subject moved to a named place."""
     if not one.object[:1].isupper() or any(letter.isdigit() for letter in one.object):
         return False
     at = text.find(one.object, one.start, one.end)

@@ -50,7 +50,7 @@ _REACH = 200  # characters of a clause that are looked at
 
 
 def not_so(sentence: str, start: int, end: int) -> Literal["", "denied", "undone", "not taken"]:
-    """What a sentence says against its value `sentence[start:end]` in the value's clause.
+    """Classify the negation of the value `sentence[start:end]` in its own clause.
 
     "denied": it is not so ("ruled out"); "undone": neither did it begin nor end ("almost moved to"); "not taken": it
     did not begin, or ended ("cancelled").
@@ -68,5 +68,5 @@ def not_so(sentence: str, start: int, end: int) -> Literal["", "denied", "undone
 
 
 def _is_past(word: str) -> bool:
-    """Whether a word may be the past of a verb: "moved", "bought", "put"."""
+    """Return True if a word can be a past tense: "moved", "bought", "put"."""
     return word in irregular_pasts() or word in same_in_past() or (word.endswith("ed") and len(word) > len("need"))

@@ -103,7 +103,7 @@ def is_in_own_words(unit: Unit) -> bool:
 
 
 def names_a_text(question: str) -> bool:
-    """Whether a question speaks of a text that was handed over, or of work on one."""
+    """Return True if a question is about a supplied text, or about work on one."""
     return re.search(rf"\b(?:{_TEXT}|{_WORK}d?|s(?:aid|ay|ent))\b", question, re.IGNORECASE) is not None
 
 
@@ -171,7 +171,7 @@ def _beside_a_request(text: str) -> Iterator[Span]:
 
 
 def _asks_to_work(line: str) -> bool:
-    """Whether a line asks to work on a text beside it: "Can you summarise this article for me?"."""
+    """Return True if a line asks for work on an accompanying text: "Can you summarise this article for me?"."""
     line = line.strip()
     return len(line) <= _HEAD and _TASK.search(line) is not None and _POINTED.search(line) is not None
 
@@ -188,7 +188,7 @@ def _is_task(head: str) -> bool:
 
 
 def _shows_text(head: str) -> bool:
-    """Whether a head announces a text that is not the speaker's own: "the bio of our CEO"."""
+    """Return True if a heading announces a text by somebody else: "the bio of our CEO"."""
     return bool(_TEXT_HEAD.search(head)) and not _OWN_TEXT.search(head) and not _is_said_by_speaker(head)
 
 
@@ -199,13 +199,13 @@ def _is_report(head: str) -> bool:
 
 
 def _is_said_by_speaker(head: str) -> bool:
-    """Whether "I" is the subject of the last verb of speech, or of sending."""
+    """Return True if "I" is the subject of the last verb of speaking or sending."""
     said = [match.start() for match in _SPEECH.finditer(head)]
     return bool(said) and _BY_SPEAKER.search(head[: said[-1]]) is not None
 
 
 def _is_foreign(text: str, quote: Span) -> bool:
-    """Whether a quotation holds a first person who is not the speaker, or material of a task."""
+    """Return True if a quotation contains a first person other than the speaker, or material of a task."""
     words = text[quote.start + 1 : quote.end - 1].split()
     before = _head(text, quote.start)
     if before and _TASK.search(before) and len(words) > 1:

@@ -43,7 +43,7 @@ def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage
 
 
 def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
-    """What each term of a question counts: the more, the fewer of the hits hold it."""
+    """Weight each term of a question: the fewer hits contain it, the higher."""
     held = [set(terms(hit.text)) for hit in hits]
     return {
         term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))

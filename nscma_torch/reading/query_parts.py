@@ -14,7 +14,7 @@ _WORDS = 40  # longest passage
 
 
 def imagined(question: str, hits: Sequence[Hit]) -> list[str]:
-    """What answers a question looks like what a first search found: the best passage of each hit.
+    """Return hypothetical answers: the best passage of each hit of a first search.
 
     Rules cannot write an answer that they do not know, so this is pseudo-relevance feedback.
     """

@@ -1,4 +1,4 @@
-"""What a question is after, by its form alone: how something stands now, an overview of what was said, or advice."""
+"""Detect a question's intent from its form alone: a current state, an overview of past messages, or advice."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SLOTS = ("subject", "object", "topic", "before")
 
 
 class QuestionLogits(NamedTuple):
-    """What the network makes of questions; the first token, [CLS], is where a slot is that a question does not fill."""
+    """Logits of the question network; an unfilled slot points to the first token, [CLS]."""
 
     asks: Tensor  # [B, len(ASKS)]
     flags: Tensor  # [B, len(FLAGS)]

@@ -43,7 +43,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedRelation:
-    """What a question asks for.
+    """Relation, slots and flags that a question asks for.
 
     `asks` is one of `question_model.ASKS`, `flags` are some of its FLAGS; `relation` is "" for "none" and "again".
     `also` is the second reading of the topic: without it, or with the likeliest words for one.
@@ -104,7 +104,7 @@ class QuestionNetwork:
 
     @torch.no_grad()
     def read(self, question: str) -> AskedRelation:
-        """What an English question asks for, and how likely all of it is so; of its first tokens, if it is long."""
+        """Parse an English question (its first tokens if it is long), with the probability of the whole parse."""
         encoded = self._model.tokenizer.encode(question)
         length = min(len(encoded.ids), MAX_TOKENS)
         device = self._vectors.device

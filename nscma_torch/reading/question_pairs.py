@@ -74,7 +74,7 @@ def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
 
 
 def _stands_alone(question: str, turn: Unit, reply: Unit) -> bool:
-    """Whether a question says whom and what it asks about: no pronoun of a third person, and a word beside names."""
+    """Return True if a question names its subject and topic: no third-person pronoun, and a word beside names."""
     words = {word.casefold() for word in _WORD.findall(question)}
     named = {term for unit in (turn, reply) for term in terms(_who(unit))}
     return words.isdisjoint(_UNCLEAR) and len(set(terms(question)) - named) >= _WORDS

@@ -10,11 +10,11 @@ _MARKS = re.compile(r"[\"“”]|「[^「」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w
 
 
 def quotations(text: str) -> list[Span]:
-    """What stands between quotation marks, with them.
+    """Return the spans in quotation marks, marks included.
 
-    A straight mark opens and closes in turn, but where only one can be: after a word and before a blank nothing opens
-    (a text that was cut in mid-speech, inches), after a blank and before a word nothing closes (a paragraph of speech
-    that the next one goes on with).
+    A straight mark opens and closes in turn, with two exceptions: after a word and before a space nothing opens (a text
+    cut in mid-speech, or inches), and after a space and before a word nothing closes (a paragraph of speech that the
+    next one continues).
     """
     found: list[Span] = []
     opened: int | None = None
@@ -55,5 +55,5 @@ def without_speech(text: str) -> str:
 
 
 def _is_speech(quoted: str) -> bool:
-    """Whether it is more than the quoted words of a name."""
+    """Return True if a quotation is more than a quoted name."""
     return len(quoted) > 4 and (len(quoted.split()) > 3 or not quoted.isascii())

@@ -53,10 +53,10 @@ class StatementsOfReader:
     def read(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[ReadMessage]:
-        """What each unit states in any stance.
+        """Read the statements of each unit, in any stance.
 
-        Sentences of a document are read one by one, and so are those of a message that tell in turn of one thing, as a
-        story does: their order holds then, and what matters is not lost among many others.
+        Sentences of a document are read one by one. So are those of a message that narrates one thing in sequence:
+        their order then matters, and single statements are not crowded out.
         """
         found = []
         for unit, listener, turns in zip(units, listeners, before or [()] * len(units), strict=True):
@@ -77,7 +77,7 @@ class StatementsOfReader:
     def _of_stretch(
         self, unit: Unit, listener: str, before: Sequence[Unit], stretch: Span, sentences: Sequence[Span]
     ) -> ReadMessage:
-        """What a stretch of a unit states, as it is understood after what stands before it."""
+        """Read the statements of a part of a unit, with the text before it as context."""
         passages = _passages(unit, before, stretch)
         # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
         (told,) = self._reader.read([passages])
@@ -89,9 +89,9 @@ class StatementsOfReader:
 
 
 def configured_facts(section: Reading, schema: Schema, device: torch.device) -> Callable[[], StatementsOfReader] | None:
-    """What makes the reader of statements that `reading.facts` names; None where it names none.
+    """Return a factory for the statement reader named by `reading.facts`; None if none is named.
 
-    What it makes raises ModelNotFoundError or ModelError for a folder that does not hold what `train/reader` wrote.
+    The factory raises ModelNotFoundError or ModelError for a folder without the files that `train/reader` wrote.
     """
     folder = _folder(section)
     return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
@@ -200,14 +200,14 @@ def _statement(
 
 
 def _on_topic(topic: str, passages: Sequence[Passage]) -> bool:
-    """Whether a message has a topic in its own words, or takes up somebody else's, as an answer does."""
+    """Return True if a message contains a topic, or continues somebody else's, as an answer does."""
     *before, own = passages
     said = (own.text, *(turn.text for turn in before if turn.speaker != own.speaker))
     return any(topic.casefold() in text.casefold() for text in said)
 
 
 def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:
-    """Whether a noun phrase means a thing that the conversation knows: "the tavern"."""
+    """Return True if a noun phrase refers to something known in the conversation: "the tavern"."""
     before = passages[span.passage].text[: span.start] if span.of_text else ""
     return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 

@@ -56,7 +56,7 @@ class ReadSpan:
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """What the reader made of one question.
+    """Output of the reader for one question.
 
     `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question,
     `evidence` has that of each passage to be part of the answer's evidence, 0 where it was not read; `kinds` and
@@ -110,7 +110,7 @@ class Reader:
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
-        """What the passages, in the order in which they were said, answer to each question.
+        """Answer each question from its passages, which are in the order they were said.
 
         A question without passages has no span.
         """

@@ -1,4 +1,4 @@
-"""What the reader is given: a question and passages as rows of tokens.
+"""Encode a question and its passages as rows of tokens for the reader.
 
     [CLS] question [SEP] day speaker: text [SEP] day speaker: text [SEP] ...
 
@@ -43,7 +43,7 @@ class Passage:
 
 
 class Piece(NamedTuple):
-    """Where a token is from: characters `start` to `end` of the text, or of the speaker's name, of a passage."""
+    """Origin of a token: characters `start` to `end` of a passage's text or of its speaker's name."""
 
     passage: int
     of_text: bool

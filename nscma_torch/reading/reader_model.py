@@ -95,7 +95,7 @@ class ReaderModel(nn.Module):
         )
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """What training changes, each under its name in a file of weights."""
+        """Trainable parameters, each under its name in a weights file."""
         return {name.removeprefix("encoder."): p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()

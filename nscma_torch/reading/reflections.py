@@ -50,7 +50,7 @@ def salient_questions(memories: Sequence[Unit], most: int) -> list[str]:
 
 
 def reflections(question: str, memories: Sequence[Unit]) -> list[SourcedLine]:
-    """What the person that a question names said of its topic, counted; nothing where that is known already."""
+    """Count what the person named in a question said about its topic; empty if the result is already known."""
     asked = set(terms(question))
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]
     people = {memories[place].name for place in said}
@@ -80,7 +80,7 @@ def _line(asked: set[str], memories: Sequence[Unit], places: Sequence[int]) -> S
 
 
 def _told(memory: Unit, person: str | None, topic: str) -> bool:
-    """Whether a memory is a reflection on this topic of a person."""
+    """Return True if a memory is a reflection on this topic of a person."""
     own = name_key(memory.name or "") == name_key(person or "")
     return own and memory.kind == "reflection" and is_on(memory.text, topic)
 

@@ -1,8 +1,8 @@
-"""What networks that know relations by their words have in common: MiniLM with low-rank changes, and a vector of
-each relation.
+"""Shared parts of networks that encode relations by their words: MiniLM with low-rank updates, and a vector per
+relation.
 
-A relation is known by its words, as a vector of the published encoder, and, where it was trained on, by a vector of its
-own beside them. Legend: R relations, n texts, d width.
+A relation is represented by its words, as a vector of the published encoder; a trained relation also has a vector of
+its own. Legend: R relations, n texts, d width.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class RelationModel(nn.Module):
         return vectors + self.relation[places.clamp(min=0)] * own[:, None]
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """What training changes, by name."""
+        """Trainable parameters, by name."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()

@@ -21,7 +21,7 @@ Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "
 
 
 class Kind(BaseModel):
-    """What a slot takes: a shape; of Chinese words, with `words` only those, and never those of `refuses`."""
+    """Type of a slot: a shape, and for Chinese words an allow-list (`words`) and a deny-list (`refuses`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Kind(BaseModel):
 
 
 class Wordings(BaseModel):
-    """How one language asks a relation and shows a fact of it."""
+    """Question and statement templates of a relation in one language."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -93,7 +93,7 @@ class Relation(BaseModel):
 
     @property
     def exclusive(self) -> bool:
-        """Whether it holds both ways, and for each side with one other at a time."""
+        """True if the relation is symmetric and has one partner on each side at a time."""
         return self.symmetric and self.cardinality == "one"
 
 
@@ -125,7 +125,7 @@ class Schema(BaseModel):
         return name in self.relations
 
     def shape(self, relation: str) -> Shape:
-        """What the objects of a relation are like."""
+        """Return the shape of a relation's objects."""
         return self.kinds[self[relation].object].like
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How far hits answer a question, and what to ask next, judged by words alone.
+"""Score how well hits answer a question, and choose follow-up queries, by words alone.
 
 The relevance of a hit joins three things, each in [0, 1]: its score relative to the best, the pairs of neighbouring
 words of the question that it holds in this order (sequential dependence; Metzler and Croft 2005), and the words that
@@ -71,7 +71,7 @@ def _share(weights: Mapping[T, float], held: Set[T]) -> float:
 
 
 def helpful(question: str, hits: Sequence[Hit]) -> list[bool]:
-    """Which hits help: those whose relevance is at least `_CHOSEN` of the best."""
+    """Return which hits help: those whose relevance is at least `_CHOSEN` of the best."""
     values = relevance(question, hits)
     return [value >= _CHOSEN * max(values) for value in values]
 

@@ -1,10 +1,10 @@
-"""What a message says that an earlier one does not: words, names, numbers, and whether it denies.
+"""Measure what a message adds over an earlier one: words, names, numbers and negation.
 
-"I moved to Oslo" is near "I moved to Paris" in every embedding and says something else. So the words are compared:
-names, numbers, denials and the person spoken of must agree, and nothing may have changed places ("from Oslo to Paris");
-other words may be replaced by what means the same (`_SYNONYMS`) or says nothing of its own (`_EMPTY`). Both lists hold
-everyday English for the frame of a statement, never its values: a colour, a dish, a month, a relative cannot be had in
-other words. Other scripts have no lists, so their words must agree.
+"I moved to Oslo" is close to "I moved to Paris" in every embedding but states something else. So the words are
+compared: names, numbers, negation and the addressed person must agree, and nothing may have swapped places ("from Oslo
+to Paris"); other words count as equal if they are synonyms (`_SYNONYMS`) or empty (`_EMPTY`). Both lists hold everyday
+English for the frame of a statement, never its values: a colour, a dish, a month or a relative has no synonym. Other
+scripts have no lists, so their words must agree.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ _FAMILY = 5  # letters at the start that two words of one family share: allergy,
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What of a message's wording is compared; all words are stems."""
+    """Compared features of a message's wording; all words are stems."""
 
     words: frozenset[str]  # neither names, numbers, nor empty
     exact: frozenset[str]  # names and numbers
@@ -195,15 +195,14 @@ def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _turned(new: Wording, old: Wording) -> bool:
-    """Whether two things that both name have changed places: from Rome to Paris, from Paris to Rome."""
+    """Return True if two shared names have swapped places: from Rome to Paris, from Paris to Rome."""
     here = {kind for kind, stem in new.marked - old.marked if stem in old.words or stem in old.exact}
     return any(kind in here for kind, stem in old.marked - new.marked if stem in new.words or stem in new.exact)
 
 
 def news(new: Wording, old: Wording) -> float:
-    """How much `new` says that `old` does not: 1 for each word that is neither there nor in other words, and `CONTRARY`
-    for each name and number that is not there, for a denial on one side only, for another person spoken of, and where
-    things have changed places.
+    """Score how much `new` says that `old` does not: 1 for each word without a match, and `CONTRARY` for each missing
+    name or number, for negation on one side only, for another addressed person, and for swapped places.
     """
     added = unheard(new, old)
     contrary = len(new.exact - old.words - old.exact) + (new.denies != old.denies) + _turned(new, old)

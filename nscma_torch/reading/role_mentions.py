@@ -1,8 +1,8 @@
-"""By which of some nouns a text calls a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother".
+"""Find the role noun that a text uses for a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother".
 
-A name is looked for in four constructions, the plainest first, and the first that holds it counts, wherever it stands:
+A name is looked for in four constructions, the plainest first, and the first that matches counts, wherever it stands:
 "Dan is my brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". They end with the sentence, and a
-list of names belongs to a noun in the plural alone ("my sisters Eve and Ann").
+list of names needs a plural noun ("my sisters Eve and Ann").
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def called(name: str, text: str, nouns: Sequence[str]) -> str:
 
 
 def _places(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a name stands; as it is written, else in whatever case: "Will" is no "will"."""
+    """Yield the positions of a name: as written, else in any case; "Will" does not match "will"."""
     spelled = re.escape(name)
     if name[0].isascii():
         spelled = rf"(?<![{_LATIN}]){spelled}"

@@ -46,7 +46,7 @@ def roles_of(name: str, text: str) -> frozenset[str]:
 
 
 def same_role(one: str, other: str, schema: Schema) -> bool:
-    """Whether two nouns may mean one person in one role: "mum" and "mother", "girlfriend" and "wife"."""
+    """Return True if two nouns can mean one person in one role: "mum" and "mother", "girlfriend" and "wife"."""
     first, second = american(singular(one.casefold())), american(singular(other.casefold()))
     if first == second:
         return True

@@ -22,6 +22,6 @@ def analyzer() -> Any:
 
 
 def sentiment(text: str) -> Sentiment:
-    """Whether an English text sounds positive, negative or neither. Raises `MissingDependencyError`."""
+    """Classify an English text as positive, negative or neutral. Raises `MissingDependencyError`."""
     compound: float = analyzer().polarity_scores(text)["compound"]
     return "neutral" if abs(compound) < _NEUTRAL else "positive" if compound > 0 else "negative"

@@ -132,9 +132,9 @@ def _is_of(passage: Passage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of(passage: Passage, periods: Sequence[Period]) -> bool:
-    """Whether a passage tells what happens at one of the times: it speaks of it, or looks back and was said then.
+    """Return True if a passage is about one of the periods: it mentions it, or names no time and was said during it.
 
-    One that speaks of another time tells of that one, and a question of none.
+    A passage that mentions another period or looks ahead does not count, nor does a question.
     """
     if passage.said_at is None or passage.text.rstrip().endswith(("?", "？")):
         return False
@@ -146,7 +146,7 @@ def tells_of(passage: Passage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
-    """Whether the sentence with a value looks back and names no time but earlier years than it was said in."""
+    """Return True if the sentence with a value looks back and mentions only years before it was said."""
     at = max(0, text.find(value))
     sentence = next((text[one.start : one.end] for one in split_sentences(text) if one.start <= at < one.end), text)
     times = find_dates(sentence, said)

@@ -54,7 +54,7 @@ _STILL = re.compile(
 
 
 class StatementTimes(NamedTuple):
-    """When a statement began to hold and when it ended; `begun_by` is as in `Statement`."""
+    """Start and end of a statement's validity; `begun_by` is as in `Statement`."""
 
     begins: datetime | None = None
     ends: datetime | None = None
@@ -114,7 +114,7 @@ def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Se
 
 
 def names_unknown_time(text: str) -> bool:
-    """Whether a sentence names a time of the past that no calendar tells: "when I was 20", "for years"."""
+    """Return True if a sentence mentions a past time without a date: "when I was 20", "for years"."""
     return _unknown(text)[0] is not None
 
 
@@ -134,7 +134,7 @@ def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
 
 
 def _tells_of_a_change(text: str) -> bool:
-    """Whether a sentence tells what happened, and not how things stand when it is said."""
+    """Return True if a sentence describes an event rather than the state of things when it was said."""
     return not _HAN_NOW.search(text) if script(text) == "cjk" else leading(text) < 0
 
 

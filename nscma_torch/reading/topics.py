@@ -1,6 +1,6 @@
-"""What the messages of a person are about: a topic, what it goes with, how often and on how many days, and a sentence.
+"""Summarise the topics of a person's messages: co-occurring terms, number of messages and days, and a sentence.
 
-Every part of such a line can be checked: each of its sources holds the topic, and the sentence is one of theirs.
+Every part of such a line can be checked: each of its sources contains the topic, and the sentence is one of theirs.
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ def topic_line(
 
 
 def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str]:
-    """How each term that may be a topic is mostly written: no cue of time or small talk, and nobody who speaks.
+    """Map each term that can be a topic to its most common spelling, excluding time cues, small talk and speakers'
+    names.
 
-    Whoever is spoken to is named in passing, and often by the beginning of the name.
+    Addressed people are named in passing, often by the beginning of the name.
     """
     forms: dict[str, Counter[str]] = {}
     for unit in group:
@@ -128,7 +129,7 @@ def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
 
 
 def is_on(text: str, topic: str) -> bool:
-    """Whether a line of `topic_line` is on this topic; what goes with it, and the quotation, do not count."""
+    """Return True if a `topic_line` is on this topic; co-occurring terms and the quotation do not count."""
     head = _HEAD.match(text)
     return head is not None and topic in terms(head[1] or head[2])
 

@@ -1,4 +1,4 @@
-"""What a turn of the user is, by its form: whether it asks, and which standing instructions it gives."""
+"""Classify a user's turn by its form: whether it asks, and which standing instructions it gives."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _QUOTED = re.compile(
 
 
 def asks(text: str) -> bool:
-    """Whether some sentence of it is a question, or asks to be told."""
+    """Return True if any sentence is a question, or asks to be told."""
     return any(_ASKS.search(sentence) for sentence in _sentences(text))
 
 
 def only_asks(text: str) -> bool:
-    """Whether each of its sentences is a question: such a turn says nothing that could be remembered."""
+    """Return True if every sentence is a question: such a turn contains nothing to remember."""
     sentences = _sentences(text)
     return bool(sentences) and all(_ASKS.search(sentence) for sentence in sentences)
 
@@ -93,7 +93,7 @@ def standing_instructions(text: str) -> tuple[str, ...]:
 
 
 def _rules(sentence: str) -> bool:
-    """Whether a sentence says how to behave from now on."""
+    """Return True if a sentence gives a standing instruction."""
     told = _REPORTED.search(sentence) or _ASKS.search(sentence) or len(sentence) > _MOST_CHARACTERS
     return not told and _STANDING.match(sentence) is not None
 

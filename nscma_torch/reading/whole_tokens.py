@@ -106,7 +106,7 @@ def _goes_on(character: str) -> bool:
 
 
 def _token_before(text: str, start: int) -> int:
-    """Where the token that holds `text[start]` begins, if it is one of a value."""
+    """Return the start of the token that contains `text[start]`, if that token is part of a value."""
     first, last = _token(text, start)
     token = text[first:last]
     while first < start and text[first] in _OPENERS:
@@ -120,7 +120,7 @@ def _token_before(text: str, start: int) -> int:
 
 
 def _token_after(text: str, end: int) -> int:
-    """Where the token that holds `text[end - 1]` ends, if it is one of a value."""
+    """Return the end of the token that contains `text[end - 1]`, if that token is part of a value."""
     first, last = _token(text, end - 1)
     token = text[first:last]
     if not _is_value(token):
@@ -141,11 +141,11 @@ def _token(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_value(token: str) -> bool:
-    """Whether a token is one number, address or code, of which no part stands for itself."""
+    """Return True if a token is one number, address or code whose parts mean nothing alone."""
     return any(map(str.isdigit, token)) or _JOINED.search(token) is not None
 
 
 def _is_whole(text: str, start: int, token: str) -> bool:
-    """Whether even marks inside a token, and "!" at its end, belong to it: an address, or a password of letters."""
+    """Return True if marks inside a token, and "!" at its end, belong to it: an address, or a password of letters."""
     secret = not token.isdigit() and any(map(str.isalpha, token))
     return "://" in token or "@" in token or (secret and _SECRET.search(text, max(0, start - 60), start) is not None)

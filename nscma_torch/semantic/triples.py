@@ -26,5 +26,5 @@ def sentence(statement: Statement, schema: Schema) -> str:
 
 
 def in_chinese(statement: Statement) -> bool:
-    """Whether a statement is worded in Chinese."""
+    """Return True if a statement is worded in Chinese."""
     return script(statement.object + statement.subject) == "cjk"

@@ -214,7 +214,7 @@ class FaissSearch:
 
 
 def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
-    """Where each of wanted [n] stands in seqs [m], which ascend; -1 for those that do not. [n]"""
+    """Return the positions [n] of wanted [n] in ascending seqs [m]; -1 if absent."""
     if not len(seqs):
         return torch.full_like(wanted, -1)
     places = torch.searchsorted(seqs, wanted).clamp_(max=len(seqs) - 1)

@@ -94,11 +94,11 @@ class FaissStore:
 
     @property
     def trained(self) -> bool:
-        """Whether vectors can be added."""
+        """True if vectors can be added."""
         return bool(self._index.is_trained)
 
     def sample(self, m: int) -> NDArray[np.int64]:
-        """Which of m vectors to train on: all, or as many as help, evenly spread."""
+        """Return the positions of the training vectors among m: all, or as many as help, evenly spread."""
         return np.unique(np.linspace(0, m - 1, min(m, _POINTS[1] * self.to_train // _POINTS[0]), dtype=np.int64))
 
     def train(self, vectors: NDArray[np.float32]) -> None:

@@ -1,4 +1,4 @@
-"""Which embedder a store's vectors come from. Vectors of two are never mixed, whichever process writes or reads."""
+"""Fingerprint of the embedder of a store's vectors, so that vectors of two embedders are never mixed."""
 
 from __future__ import annotations
 

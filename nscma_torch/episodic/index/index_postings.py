@@ -122,7 +122,7 @@ class Postings:
 
 
 def _joined(kept: _Kept | None, new: tuple[Tensor, Tensor] | None, seqs: Tensor) -> _Kept:
-    """What is kept of a term once the rows after it are known, too."""
+    """Merge the stored postings of a term with those of the rows after it."""
     nothing = seqs[:0], seqs[:0].float()
     rows, tf = nothing if new is None else new
     if kept is not None:

@@ -81,7 +81,7 @@ def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: boo
 
 
 def _placed(rows: Tensor, held: Tensor) -> Tensor:
-    """Where each of rows [m], -1 for none, stands in held [h], which ascends; -1 for those that do not."""
+    """Return the position [m] of each of rows [m] in ascending held [h]; -1 if absent."""
     if not len(held):
         return rows
     places = torch.searchsorted(held, rows).clamp_(max=len(held) - 1)
@@ -144,7 +144,7 @@ def _exactly(among: str) -> TextClause:
 
 
 def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
-    """As `nearest`, by the vector index: fewer than k where it gave up before."""
+    """Like `nearest`, using the vector index: fewer than k if it gives up early."""
     connection.execute(_SETTINGS, {"ef": str(min(1000, max(40, 2 * k))), "visited": str(_VISITED)})
     bound = {"user_id": index.user_id, "query": _sent(query)}
     rows: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=index.device)]

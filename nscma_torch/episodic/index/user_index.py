@@ -173,11 +173,11 @@ class UserIndex(IndexView):
         self.generation = generation
 
     def _too_many(self, connection: Connection, units: int) -> bool:
-        """Whether the vectors of so many active units stay in the database."""
+        """Return True if vectors of this many active units stay in the database."""
         return 0 < self._database_from <= units and in_postgres(connection)
 
     def _count(self, connection: Connection) -> int:
-        """How many active units the user has, no more than are too many."""
+        """Count the user's active units, stopping at the limit."""
         own = select(units.c.seq).where(units.c.user_id == self.user_id, units.c.status == "active")
         counted = select(func.count()).select_from(own.limit(self._database_from).subquery())
         return int(connection.execute(counted).scalar_one()) if self._database_from else 0

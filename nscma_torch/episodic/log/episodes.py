@@ -144,7 +144,7 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
 
 
 def deleted_among(connection: Connection, user_id: str, ids: Sequence[str]) -> set[str]:
-    """Those of these messages of the user that are deleted or erased."""
+    """Return the user's messages among these ids that are deleted or erased."""
     left: set[str] = set()
     for some in pages(ids):
         query = select(episodes.c.id).where(
@@ -155,7 +155,7 @@ def deleted_among(connection: Connection, user_id: str, ids: Sequence[str]) -> s
 
 
 def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[str]:
-    """Those of these idempotency keys that the user's episodes hold already."""
+    """Return the idempotency keys that the user's episodes already use."""
     found: set[str] = set()
     for some in pages(keys):
         query = select(episodes.c.idempotency_key)
@@ -165,7 +165,7 @@ def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[
 
 
 def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
-    """Which of these text hashes the user's live memory already holds."""
+    """Return the text hashes that are already in the user's live memory."""
     known: set[str] = set()
     for some in pages(hashes):
         known.update(connection.execute(_KNOWN_TEXTS, {"user_id": user_id, "hashes": some}).scalars())
@@ -243,7 +243,7 @@ def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Epis
 
 
 def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether metadata holds all these keys with these values; a key that it lacks is not None."""
+    """Return True if metadata has all these keys with these values; a missing key does not match None."""
     return all(key in metadata and metadata[key] == value for key, value in wanted.items())
 
 
@@ -269,7 +269,7 @@ def live(now: int | None = None) -> ColumnElement[bool]:
 
 
 def not_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> set[str]:
-    """Those of these episodes that are gone, hidden, or not read for facts since their text last changed."""
+    """Return the episodes that are gone, hidden, or not read for facts since their text last changed."""
     missing = set(episode_ids)
     for some in pages(sorted(missing)):
         query = select(episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
@@ -279,7 +279,7 @@ def not_read(connection: Connection, user_id: str, episode_ids: Collection[str])
 
 
 def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
-    """Which of these messages (row numbers) the extract job has not read since they were added or edited."""
+    """Return the messages (row numbers) that the extract job has not read since they were added or edited."""
     found: set[int] = set()
     for some in pages(sorted(seqs)):
         query = select(episodes.c.seq).where(episodes.c.seq.in_(some), ~episodes.c.encoded)
@@ -293,7 +293,7 @@ def last_seq(connection: Connection) -> int:
 
 
 def last_recorded(connection: Connection) -> datetime | None:
-    """When the episode with the largest row number was stored; None if there is none."""
+    """Return when the episode with the largest row number was stored; None if there is none."""
     query = select(episodes.c.recorded_at).order_by(episodes.c.seq.desc()).limit(1)
     return optional_from_micros(connection.execute(query).scalar())
 
@@ -324,7 +324,7 @@ def positions(connection: Connection, stream_id: str) -> dict[int, int]:
 
 
 def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence[str]) -> bool:
-    """Whether the user's live memory held all of these text hashes before an episode."""
+    """Return True if the user's live memory held all of these text hashes before an episode."""
     query = select(episodes.c.text_hash).where(
         episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.seq < seq, live()
     )

@@ -58,14 +58,14 @@ def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, in
 
 
 def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
-    """When each of the user's messages was last recalled, by id; those whose recalls were not recorded are left out."""
+    """Return the time of each message's last recorded recall, by id."""
     query = select(episodes.c.id, history.c.at).join(episodes, episodes.c.seq == history.c.episode_seq)
     query = query.where(history.c.user_id == user_id, history.c.event == RECALL)
     return {row.id: from_micros(row.at) for row in connection.execute(query)}
 
 
 def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
-    """When each of the user's messages that were ever updated last was, by id."""
+    """Return the time of each message's last update, by id, for messages that were updated."""
     query = select(episodes.c.id, func.max(history.c.at).label("at"))
     query = query.join(episodes, episodes.c.seq == history.c.episode_seq).group_by(episodes.c.id)
     rows = connection.execute(query.where(history.c.user_id == user_id, history.c.event == "UPDATE"))
@@ -73,7 +73,7 @@ def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
 
 
 def last_recall_of_unit() -> ScalarSelect[int]:
-    """When the message behind a row of `units` was last recalled (microseconds), or NULL: a column of a query."""
+    """Build the column with the last recall (microseconds) of the message behind a row of `units`, or NULL."""
     told = unit_sources.join(history, history.c.episode_seq == unit_sources.c.episode_seq)
     last = select(func.max(history.c.at)).select_from(told)
     return last.where(unit_sources.c.unit_seq == units.c.seq, history.c.event == RECALL).scalar_subquery()

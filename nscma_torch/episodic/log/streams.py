@@ -72,12 +72,14 @@ def _from_row(row: object) -> Stream:
 
 
 def is_stored(connection: Connection, stream_id: str) -> bool:
-    """Whether there is a stream of this id."""
+    """Return True if a stream with this id exists."""
     return connection.execute(_VERSION, {"stream_id": stream_id}).first() is not None
 
 
 def unmoved(connection: Connection, stream: Stream) -> bool:
-    """Whether the stream is still as it was read: the compare of compare-and-set, inside a write transaction."""
+    """Return True if the stream is unchanged since it was read: the compare of compare-and-set, inside a write
+    transaction.
+    """
     current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
     return (current or 0) == stream.version
 

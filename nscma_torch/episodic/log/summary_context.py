@@ -1,6 +1,6 @@
-"""Whether messages of a store were ever read beside a summary of their conversation (`facts.context = "summary"`).
+"""Record whether any message was read beside a summary of its conversation (`facts.context = "summary"`).
 
-What was made of such a message may repeat any message before it, however the store is configured later.
+Statements made from such a message can repeat any earlier message, however the store is configured later.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def note(connection: Connection) -> None:
 
 
 def was_used(connection: Connection) -> bool:
-    """Whether any message of the store was ever read so."""
+    """Return True if any message of the store was read this way."""
     return get_meta(connection, KEY) == "yes"

@@ -184,7 +184,7 @@ def asked_before(connection: Connection, replies: Sequence[int], now: int) -> di
 
 
 def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:
-    """Which of these messages the user does not have, or has hidden."""
+    """Return the messages that the user does not have, or has hidden."""
     query = select(_E.id).where(_E.user_id == user_id, log.live())
     some = pages(sorted(set(ids)))
     return set(ids) - {one for page in some for one in connection.execute(query.where(_E.id.in_(page))).scalars()}
@@ -242,7 +242,7 @@ def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) 
 def quoting_none_hidden(
     connection: Connection, user_id: str, replies: Sequence[str], *, besides: Collection[str]
 ) -> list[str]:
-    """Those of the replies that may repeat no deleted message, if `besides` and they themselves come back."""
+    """Return the replies that quote no deleted message, if `besides` and the replies themselves come back."""
     query = select(_E.id).where(_E.user_id == user_id, _E.status == "deleted")
     hidden = set(connection.execute(query).scalars()) - {*besides, *replies}
     concerned = set(quoting(connection, user_id, hidden))

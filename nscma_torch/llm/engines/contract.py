@@ -1,4 +1,6 @@
-"""What a language engine is asked, and what comes back. Every engine keeps this contract, and no caller knows which."""
+"""Requests and replies of language engines: the interface that every engine implements, so callers need not know
+which.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model wrote.
+    """Text written by the model.
 
     Attributes:
         tokens: of the text in order, where the request asked for log-probabilities; their texts joined are `text`.
@@ -67,7 +69,7 @@ class Reply:
 
 
 def most_tokens(turns: Sequence[Turn]) -> int:
-    """What a prompt has at most: a byte-level tokenizer makes no token out of less than a byte."""
+    """Return the upper bound on a prompt's tokens: a byte-level tokenizer needs at least one byte per token."""
     return _PROMPT_OVERHEAD + sum(_TURN_OVERHEAD + len(turn.content.encode(errors="replace")) for turn in turns)
 
 

@@ -51,7 +51,7 @@ class Draft:
 
     @property
     def done(self) -> bool:
-        """Whether nothing will be added."""
+        """True if nothing will be added."""
         return self.finished or self.error is not None or self.chosen >= self.request.max_tokens
 
 

@@ -72,18 +72,20 @@ class Grammars:
 
 
 class Follower:
-    """Where a reply stands in its schema."""
+    """State of a reply within its schema."""
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
 
     @property
     def complete(self) -> bool:
-        """Whether nothing can be added."""
+        """True if nothing can be added."""
         return self._matcher.is_stopped()
 
     def allowed(self) -> Tensor:
-        """Which tokens may come next, bool [vocabulary] on the CPU. ReplyError where the grammar gave up."""
+        """Return the tokens that can come next, bool [vocabulary] on the CPU. Raises ReplyError if the grammar
+        fails.
+        """
         bias = self._matcher.compute_logit_bias()
         self._refuse_error()
         return torch.frombuffer(bytearray(bias), dtype=torch.uint8) != 0

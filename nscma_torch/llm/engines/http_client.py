@@ -255,7 +255,7 @@ class _PassingError(Exception):
 
 
 async def _start_of(response: httpx2.Response) -> bytes:
-    """As much of a body as an error message may need; the rest is not read."""
+    """Read enough of a body for an error message; the rest is not read."""
     got = bytearray()
     async for piece in response.aiter_raw():
         got += piece

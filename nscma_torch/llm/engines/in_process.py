@@ -1,4 +1,4 @@
-"""What engines that load a model into this process have in common: its own chat template makes and counts prompts."""
+"""Shared base of engines that load a model into this process: its own chat template builds and counts prompts."""
 
 from __future__ import annotations
 

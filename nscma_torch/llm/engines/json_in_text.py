@@ -36,7 +36,7 @@ def json_objects(text: str) -> list[tuple[int, int]]:
 
 
 def _answer(text: str) -> tuple[int, int]:
-    """Where the reply begins after its reasoning, and where reasoning that is never closed begins."""
+    """Return the start of the reply after its reasoning, and the start of reasoning that is never closed."""
     start, stop = 0, len(text)
     for tag in _REASONING.finditer(text):
         if tag[1]:

@@ -175,7 +175,7 @@ class OpenAIEngine:
 
 
 def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Models:
-    """What a server serves. Raises EngineError where it does not say, ConfigError for a bad argument."""
+    """List the models of a server. Raises EngineError if it does not report them, ConfigError for a bad argument."""
     client = _connect(url, api_key, 1, retry_policy)
     try:
         (body,) = client.send("/v1/models", [None])

@@ -1,4 +1,4 @@
-"""What OpenAI-compatible servers send, checked to the last type: whatever else comes is an error that shows it."""
+"""Responses of OpenAI-compatible servers, validated to the last type: anything else raises an error that shows it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ Content = str | tuple[ContentPart, ...] | None
 
 
 class Message(Shape):
-    """What the model wrote. Servers with a reasoning parser may leave the content empty and put all under reasoning."""
+    """Message of a response. Servers with a reasoning parser can leave the content empty and put all under
+    reasoning.
+    """
 
     content: Content = None
     reasoning_content: str | None = None

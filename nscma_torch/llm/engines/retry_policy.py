@@ -1,4 +1,4 @@
-"""How long a request to a server may take, how often it is tried, and how long to wait in between."""
+"""Timeouts, number of tries and waiting times of requests to a server."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _told(request: Request, problem: str) -> Request:
 def _unbounded(
     node: Mapping[str, Any], where: str, definitions: Mapping[str, Any], inside: frozenset[str]
 ) -> Iterator[str]:
-    """What in a JSON schema has no maximum; `inside` are the definitions that this node is part of."""
+    """Yield the parts of a JSON schema without a maximum; `inside` are the definitions that contain this node."""
     if "$ref" in node:
         name = node["$ref"].removeprefix("#/$defs/")
         if name in inside:

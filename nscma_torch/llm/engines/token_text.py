@@ -32,7 +32,7 @@ class TokenText:
         yield from self._read(self._decoder.decode(written))
 
     def end(self) -> Iterator[Token]:
-        """What is left of a reply that ends within a character."""
+        """Yield the rest of a reply that ends within a character."""
         yield from self._read(self._decoder.decode(b"", final=True))
 
     def _read(self, text: str) -> Iterator[Token]:

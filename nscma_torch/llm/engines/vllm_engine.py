@@ -142,9 +142,9 @@ class VllmEngine(InProcessEngine):
             self._llm.llm_engine.engine_core.shutdown()
 
     def _run(self, prompts: dict[int, list[int]], sampling: dict[int, Any]) -> dict[int, Any]:
-        """What vLLM put out, or an EngineError, by place.
+        """Return vLLM's output, or an EngineError, by position.
 
-        It refuses a call as a whole: then each prompt goes alone, and says for itself why.
+        vLLM rejects a call as a whole: then each prompt is sent alone and reports its own error.
         """
         errors = require("vllm.exceptions", extra="vllm", purpose=_PURPOSE)
         try:

@@ -62,7 +62,7 @@ def description_form(before: int) -> type[DescriptionForm]:
 
 
 def description(unit: Unit, before: Sequence[Unit], listener: str) -> Turns:
-    """What is this message?"""
+    """Build the prompt that asks for a message's description."""
     system = _DESCRIBE.format(settles=_SETTLES if before else "", quoted=QUOTED)
     data: dict[str, Any] = {"message": said(unit), "listener": listener}
     if before:

@@ -39,12 +39,12 @@ class QuestionsForm(ReplyForm):
 
 
 def imagining(question: str) -> Turns:
-    """What might answer?"""
+    """Build the prompt that asks for a hypothetical answer."""
     return turns(
         _IMAGINE.format(quoted=QUOTED), {"question": question}, "Write the passages for the question under DATA."
     )
 
 
 def dividing(question: str) -> Turns:
-    """What has to be asked for it?"""
+    """Build the prompt that asks for subquestions."""
     return turns(_DIVIDE.format(quoted=QUOTED), {"question": question}, "Take the question under DATA apart.")

@@ -54,6 +54,6 @@ def pairs_form(messages: int) -> type[PairsForm]:
 
 
 def question_pairs(units: Sequence[Unit]) -> Turns:
-    """What do these messages ask and answer?"""
+    """Build the prompt that asks for the questions and answers of a conversation."""
     data = {"texts": {str(i): said(unit) for i, unit in enumerate(units, 1)}}
     return turns(_PAIRS.format(quoted=QUOTED), data, "Write down the questions that the texts under DATA answer.")

@@ -19,7 +19,7 @@ MOST_SHOWN = 40  # texts that one request shows
 
 @dataclass(frozen=True, slots=True)
 class LinesTask:
-    """What is asked of texts.
+    """Task to derive lines from texts.
 
     Attributes:
         role: what the model does.
@@ -129,7 +129,7 @@ def salient_questions_form(most: int) -> type[SalientQuestionsForm]:
 
 
 def sourced_lines(task: LinesTask, units: Sequence[Unit], *, words: int | None = None, question: str = "") -> Turns:
-    """What do these texts show?"""
+    """Build the prompt that asks for what the texts show."""
     least = "" if task.least == 1 else f", {task.least} at least"
     what = task.what if words is None else task.what.format(words=words)
     system = _SYSTEM.format(role=task.role, most=task.most, what=what, least=least, quoted=QUOTED)
@@ -139,6 +139,6 @@ def sourced_lines(task: LinesTask, units: Sequence[Unit], *, words: int | None =
 
 
 def salient_questions(memories: Sequence[Unit], most: int) -> Turns:
-    """What can be asked of these memories?"""
+    """Build the prompt that asks for questions about these memories."""
     data = {"memories": [said(unit) for unit in memories]}
     return turns(_QUESTIONS.format(most=most, quoted=QUOTED), data, "Ask the questions that DATA answers.")

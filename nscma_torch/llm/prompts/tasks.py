@@ -253,14 +253,14 @@ def answer_form(hits: int) -> type[AnswerForm]:
 
 @cache
 def verdict_form(sides: int) -> type[VerdictForm]:
-    """Which of so many sides holds."""
+    """Return the form that picks one of this many sides."""
     number = Annotated[int, Field(ge=0, le=sides)]
     return create_model("VerdictOnSides", __base__=VerdictForm, right=(number, ...))
 
 
 @cache
 def operation_form(known: int) -> type[OperationForm]:
-    """What becomes of so many known facts."""
+    """Return the form for an operation on this many known facts."""
     number = Annotated[int, Field(ge=1, le=known)]
     return create_model("OperationOnFacts", __base__=OperationForm, facts=(list[number], Field(max_length=known)))
 
@@ -271,14 +271,14 @@ def _numbered(name: str, hits: int, kind: Any) -> type[NumberedForm]:
 
 
 def takes_topic(schema: Schema, relation: str) -> bool:
-    """Whether a relation has one object for each topic."""
+    """Return True if a relation has one object per topic."""
     return "{topic}" in schema[relation].en.template
 
 
 def extraction(
     schema: Schema, unit: Unit, sentences: Sequence[str], listener: str, context: Sequence[Unit] = ()
 ) -> Turns:
-    """What do these sentences of a unit state, read beside what was said before?"""
+    """Build the prompt that asks for the statements of a unit's sentences, given the preceding messages."""
     data: dict[str, Any] = {"speaker": first_person(unit), "listener": listener, **_source(unit)}
     system = _extraction_system(schema)
     if context:
@@ -297,45 +297,45 @@ def _extraction_system(schema: Schema) -> str:
 
 
 def summary(words: int, parts: Sequence[Unit | str]) -> Turns:
-    """What do these units, or the summaries of their parts, say together?"""
+    """Build the prompt that asks for a summary of these units, or of their parts' summaries."""
     texts = [part if isinstance(part, str) else said(part) for part in parts]
     task = f"Summarize the texts under DATA in at most {words} words."
     return turns(_SUMMARIZE.format(words=words, quoted=QUOTED), {"texts": texts}, task)
 
 
 def scoring(question: str, hits: Sequence[Hit]) -> Turns:
-    """How far does each hit answer the question?"""
+    """Build the prompt that asks how well each hit answers the question."""
     return _about(_RERANK, question, hits, "Score the texts under DATA.", key="text_{}")
 
 
 def choosing(question: str, hits: Sequence[Hit]) -> Turns:
-    """Which hits help?"""
+    """Build the prompt that asks which hits help."""
     return _about(_SELECT, question, hits, "Decide for the texts under DATA.", key="text_{}")
 
 
 def refining(question: str, hits: Sequence[Hit]) -> Turns:
-    """What should be asked next?"""
+    """Build the prompt that asks for the next query."""
     return _about(_REFINE, question, hits, "Improve the question under DATA, or leave it.")
 
 
 def answering(question: str, hits: Sequence[Hit]) -> Turns:
-    """What is the answer?"""
+    """Build the prompt that asks for the answer."""
     return _about(_ANSWER, question, hits, "Answer the question under DATA from its texts.")
 
 
 def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:
-    """Which side holds?"""
+    """Build the prompt that asks which side is true."""
     texts = {str(i): [said(unit) for unit in side] for i, side in enumerate(sides, 1)}
     return turns(_ADJUDICATE.format(quoted=QUOTED), {"sides": texts}, "Decide between the sides under DATA.")
 
 
 def rating(unit: Unit) -> Turns:
-    """How important is this message?"""
+    """Build the prompt that asks how important a message is."""
     return turns(_RATE.format(quoted=QUOTED), {"message": said(unit)}, "Rate the message under DATA.")
 
 
 def operating(new: ToldFact, known: Sequence[ToldFact]) -> Turns:
-    """What does the new fact do to the known ones?"""
+    """Build the prompt that asks what a new fact does to the known ones."""
     data = {"new": _told(new), "known": {str(i): _told(fact) for i, fact in enumerate(known, 1)}}
     prompt, kind = (_OPERATE_ON_NOTES, "note") if new.is_note else (_OPERATE, "fact")
     return turns(prompt.format(quoted=QUOTED), data, f"Choose the operation for the new {kind} under DATA.")

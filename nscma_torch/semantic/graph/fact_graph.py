@@ -152,9 +152,9 @@ class FactGraph:
         return name_key(name) in self._names
 
     def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
-        """Whether a fact holds at a time in the world, or now.
+        """Return True if a fact holds at a time in the world, or now.
 
-        What went to the archive without an end (forgotten, outweighed) does not hold now, though it may have then.
+        An archived fact without an end (forgotten, outweighed) does not hold now, though it might have held then.
         """
         if as_of is None and (self.now is None or fact.valid_to is None) and fact.status == "archived":
             return False
@@ -260,7 +260,7 @@ class FactGraph:
         return reached
 
     def _sharing_home(self, name: str, relation: str, as_of: datetime | None) -> list[Reached]:
-        """Those in an entity's home, if that implies the relation; without those of whom facts tell it."""
+        """Return members of an entity's home, if home implies the relation; excludes those stated directly by facts."""
         through = self.schema[relation].shared_home
         homes = self.walk([name], [through], as_of) if through else []
         known = {name_key(edge.target) for edge in self.edges_of(name, relation, as_of=as_of)}
@@ -280,11 +280,11 @@ class FactGraph:
         return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
 
     def verifies(self, relation: Relation, noun: str) -> bool:
-        """Whether a walk along the relation checks this noun against the messages behind its facts."""
+        """Return True if a walk along the relation checks this noun against the messages behind its facts."""
         return self._messages is not None and bool(relation.alike(singular(noun.casefold())))
 
     def _about(self, edge: _Edge, noun: str) -> bool:
-        """Whether an edge leads to what the noun, or topic, names."""
+        """Return True if an edge leads to the entity that the noun or topic names."""
         fact, relation = self.facts[edge.fact], self.schema[edge.relation]
         alike = relation.alike(singular(noun.casefold()))
         if fact.topic or not alike or self._messages is None:
@@ -339,7 +339,7 @@ def order(fact: Fact) -> tuple[datetime, datetime, int]:
 
 
 def corrected(fact: Fact) -> bool:
-    """Whether a fact was never true: taken back, or outweighed by what others said."""
+    """Return True if a fact was never true: retracted, or outweighed by other statements."""
     return fact.confidence == 0
 
 
@@ -349,12 +349,12 @@ def topic_key(topic: str) -> tuple[str, ...]:
 
 
 def about(fact: Fact, topic: str) -> bool:
-    """Whether a fact is of this topic; one without a topic is of any."""
+    """Return True if a fact has this topic; a fact without a topic matches any."""
     return not topic or not fact.topic or topic_key(fact.topic) == topic_key(topic)
 
 
 def same(one: str, other: str, shape: Shape) -> bool:
-    """Whether two names mean the same; of a person, place or group one may be written out further ("Bosch in Ulm")."""
+    """Return True if two names mean the same; a person, place or group can be written out further ("Bosch in Ulm")."""
     if name_key(one) == name_key(other):
         return True
     first, second = terms(one), terms(other)

@@ -62,7 +62,7 @@ class LocationTimeline:
         return self._follow(name, as_of)[0]
 
     def chain(self, name: str, as_of: datetime | None = None) -> list[Link]:
-        """What contains it at a time, from the inside out: its holder, the place, what that is part of."""
+        """Return the containers at a time, innermost first: the holder, the place, the place's parent."""
         return self._follow(name, as_of)[1]
 
     def before(self, name: str, place: str, as_of: datetime | None = None) -> Stay | None:
@@ -90,7 +90,7 @@ class LocationTimeline:
         return stays, state.chain(key)
 
     def _events(self, key: str, as_of: datetime | None) -> Iterator[_Event]:
-        """What happened to an entity, and to all that it was ever in or with."""
+        """Yield the events of an entity and of everything it was ever in or with."""
         until = as_of or self._graph.now
         waiting, seen = [key], {key}
         while waiting:
@@ -116,7 +116,7 @@ class LocationTimeline:
 
 
 class _State:
-    """Where everybody and everything is after the events so far."""
+    """Locations of all entities after the events so far."""
 
     def __init__(self, roles: dict[str, _Role]) -> None:
         self._roles = roles

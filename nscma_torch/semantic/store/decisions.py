@@ -198,7 +198,7 @@ def merging(connection: Connection, namespace: str) -> list[DecisionRow]:
 
 
 def _holds(name: str) -> ColumnElement[bool]:
-    """Whether a decision's `before` has this key."""
+    """Build the condition that a decision's `before` has this key."""
     return _D.before.contains(f'"{name}"', autoescape=True)
 
 

@@ -39,7 +39,7 @@ def names(connection: Connection, namespace: str) -> dict[str, str]:
 
 
 def parents(connection: Connection, namespace: str) -> dict[str, str]:
-    """Which entity each merged one was merged into; keys of the others are not in it."""
+    """Map each merged entity to the one it was merged into; others are left out."""
     query = select(entities.c.key, entities.c.canonical).where(
         entities.c.namespace == namespace, entities.c.canonical.is_not(None)
     )
@@ -47,7 +47,7 @@ def parents(connection: Connection, namespace: str) -> dict[str, str]:
 
 
 def canonical(connection: Connection, namespace: str) -> dict[str, str]:
-    """Which entity each merged one stands for in the end; keys of the others are not in it."""
+    """Map each merged entity to the one it finally stands for; others are left out."""
     into = parents(connection, namespace)
     return {key: _end(key, into) for key in into}
 

@@ -156,12 +156,12 @@ def _counting(connection: Connection, operations: Iterable[DecisionRow]) -> set[
 
 
 def _stands(operation: DecisionRow, counting: Collection[str]) -> bool:
-    """Whether each fact that was merged still has a statement that counts."""
+    """Return True if each merged fact still has a statement that counts."""
     return all(any(one in counting for one in ids) for ids in operation.before[NAMED_FACTS])
 
 
 def _with_merged_unit(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Those of these statements that have the unit of a merged text."""
+    """Return the statements that have the unit of a merged text."""
     query = select(_L.statement_seq).join(units_table, _U.seq == _L.unit_seq).where(_U.end == _MERGED)
     return {
         seq

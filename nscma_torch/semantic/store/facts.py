@@ -93,7 +93,7 @@ def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[F
 
 
 def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Which of these statements stand behind a fact that is active now and has no end."""
+    """Return the statements behind a fact that is active now and has no end."""
     found: set[int] = set()
     for some in pages(sorted(set(statement_seqs))):
         query = select(fact_sources.c.statement_seq).join(facts, _F.seq == fact_sources.c.fact_seq)

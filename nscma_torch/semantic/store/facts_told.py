@@ -1,4 +1,4 @@
-"""What facts bear on messages: the groups of which the messages state something."""
+"""Find the fact groups that messages state something about."""
 
 from __future__ import annotations
 

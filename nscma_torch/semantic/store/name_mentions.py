@@ -1,4 +1,4 @@
-"""Which messages mention a name in their statements."""
+"""Find the messages whose statements mention a name."""
 
 from __future__ import annotations
 

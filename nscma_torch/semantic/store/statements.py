@@ -144,7 +144,7 @@ def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int
 
 
 def any_superseded(connection: Connection, episode_seq: int) -> bool:
-    """Whether a message once said something that it says no more, since it was edited or read again."""
+    """Return True if a message once stated something that it no longer does, after an edit or rereading."""
     query = select(_S.seq).where(_S.episode_seq == episode_seq, _S.superseded).limit(1)
     return connection.execute(query).first() is not None
 
@@ -177,12 +177,12 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
 
 
 def by_ids(connection: Connection, namespace: str, ids: Collection[str]) -> list[StatementRow]:
-    """Those of these statements that count, in that order."""
+    """Return the statements with these ids that count, in that order."""
     return _chosen(connection, namespace, _S.id, ids)
 
 
 def by_seqs(connection: Connection, namespace: str, seqs: Collection[int]) -> list[StatementRow]:
-    """Those of the statements with these row numbers that count, in that order."""
+    """Return the statements with these row numbers that count, in that order."""
     return _chosen(connection, namespace, _S.seq, seqs)
 
 

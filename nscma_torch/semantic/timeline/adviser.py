@@ -125,9 +125,9 @@ class Adviser:
         )
 
     def ask(self, question: Question) -> Chosen:
-        """What the language tasks choose; without known facts it is ADD, and nobody is asked.
+        """Ask the language tasks for an operation; ADD without asking if there are no known facts.
 
-        Raises `EngineUnavailableError` where they are out of reach: the statement waits.
+        Raises `EngineUnavailableError` if they cannot be reached: the statement waits.
         """
         judge = self._judge()
         governs = self._rules.by_model
@@ -174,10 +174,11 @@ class Adviser:
         return is_note(told.relation, told.topic, self._schema)
 
     def _is_compared(self, fact: FactRow, row: StatementRow) -> bool:
-        """Whether the model may decide on a fact: every one by its rule, else those of the subject's other groups.
+        """Return True if the model may decide on a fact: any fact if it rules alone, else those of the subject's other
+        groups.
 
-        What excludes each other in one group is decided by the rule of groups. A statement is asked about again where a
-        fact that was named is erased: its own fact is not compared with it.
+        Facts that exclude each other in one group are decided by the rule of groups. A statement is asked about again
+        if a fact that it named is erased: its own fact is not compared with it.
         """
         if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
             return False

@@ -63,12 +63,12 @@ class Claim:
 
     @property
     def over(self) -> bool:
-        """Whether what it says had ended when it was said."""
+        """True if the statement was already over when it was said."""
         return not self.negated and (self.past or (self.ends is not None and self.ends <= self.said_at))
 
     @property
     def asserts(self) -> bool:
-        """Whether it says that its value holds, at the time that it was said or from then on."""
+        """True if the statement says that its value holds, at the time it was said or from then on."""
         return bool(self.value) and not self.negated and not self.over
 
 

@@ -197,7 +197,7 @@ class Curator:
         return undone.record
 
     def _is_refusal(self, decision: DecisionRow) -> bool:
-        """Whether a statement counts for nothing as what a model chose was refused; undone, it is asked about again."""
+        """Return True if a statement is ignored because the model's choice was refused; undoing it asks again."""
         return self._rules.by_model and decision.before.get(OPERATION) == REFUSED
 
     def merge(self, user_id: str, proposal_id: str, *, at: datetime) -> CuratorDecision:

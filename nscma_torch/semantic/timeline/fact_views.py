@@ -55,7 +55,7 @@ def selected(
 
 
 def holding(found: Iterable[Fact], at: datetime) -> list[Fact]:
-    """Those of these facts that hold in the world at this time."""
+    """Return the facts that hold in the world at this time."""
     return [
         fact
         for fact in found

@@ -88,7 +88,7 @@ def groups_of(
 
 
 def single(relation: str, schema: Schema) -> bool:
-    """Whether a relation holds one object at a time."""
+    """Return True if a relation holds one object at a time."""
     return relation in schema and schema[relation].cardinality == "one"
 
 
@@ -98,7 +98,7 @@ def object_of(row: StatementRow) -> str:
 
 
 def _is_description(name: str) -> bool:
-    """Whether an object is no proper name: "small flat"."""
+    """Return True if an object is not a proper name: "small flat"."""
     return name != "" and name.isascii() and not any(letter.isupper() for letter in name)
 
 
@@ -162,7 +162,7 @@ def claim_of(
     correction: bool = False,
     vague: bool = False,
 ) -> Claim:
-    """What a statement claims of `value` in one group."""
+    """Build the claim that a statement makes about `value` in one group."""
     lasting = row.relation in schema and schema[row.relation].lasting
     return Claim(
         seq=row.seq,

@@ -40,6 +40,6 @@ def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Sche
 
 
 def _is_said_of_all(row: StatementRow) -> bool:
-    """Whether a statement names the one object that its subject has now, or says that it has none."""
+    """Return True if a statement names the one object that its subject now has, or says that it has none."""
     ended = row.past or row.valid_to is not None
     return not row.object_key if row.negated else bool(row.object_key) and not ended

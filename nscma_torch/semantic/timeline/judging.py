@@ -1,4 +1,4 @@
-"""How the facts of some groups are decided: by the rules of claims, by a model's operations, or by both.
+"""Decide the facts of a set of groups: by the rules of claims, a model's operations, or both.
 
 A `Case` holds the statements of the groups and makes claims of them; `judging_of` chooses the kind of case, once.
 """
@@ -105,7 +105,7 @@ class AdvisedCase(Case):
         return self._ruled(self.counting, self._counting(self.beyond), keys)
 
     def _own(self, decision: NewDecision) -> Chosen:
-        """What was chosen for the statement of a decision."""
+        """Return the operation chosen for the statement of a decision."""
         assert decision.statement_seq is not None
         return self.chosen[decision.statement_seq]
 
@@ -170,7 +170,9 @@ class _ByOperations:
 def judging_of(
     connection: Connection, namespace: str, schema: Schema, rules: Rules, chosen: Mapping[int, Chosen]
 ) -> Judging:
-    """How a namespace's groups are decided under these rules; `chosen`: operations that a model chose just now."""
+    """Return the judging procedure of a namespace's groups under these rules; `chosen`: operations just chosen by a
+    model.
+    """
     if rules.asks_model:
         kind = OperatedCase if rules.by_model else AdvisedCase
         return _ByOperations(connection, namespace, schema, rules, chosen, kind)

@@ -1,14 +1,14 @@
-"""What a model chose for statements (mem0: ADD, UPDATE, DELETE, NOOP), applied to facts from logged decisions.
+"""Apply a model's operations on statements (mem0: ADD, UPDATE, DELETE, NOOP) to facts, from logged decisions.
 
-UPDATE and DELETE end the facts that they name when the statement applies: UPDATE as the new fact takes their place,
-DELETE as they are contradicted. Nothing is deleted: what ended is archived, and undoing the decision brings it back. A
-fact is named by the statements behind it, whose ids are the same in every store that was given the same input. Where
-the fact that was named is the newer one, though it was read first, it is the new statement that ends.
+UPDATE and DELETE end the facts they name when the statement applies: UPDATE because the new fact replaces them, DELETE
+because they are contradicted. Nothing is deleted: ended facts are archived, and undoing the decision restores them. A
+fact is named by the statements behind it, whose ids are the same in every store with the same input. If the named fact
+is the newer one, though it was read first, the new statement ends instead.
 
-Of a note (a whole sentence, mem0's memory) UPDATE may give a merged text, and DELETE stores nothing new; what search
-then finds is decided in `storage.fact_units`.
+For a note (a whole sentence, mem0's memory) UPDATE may supply a merged text, and DELETE stores nothing new; see
+`semantic.store.fact_units` for what search then finds.
 
-With `rule = "model"` each object of each relation is held alone (`operated_groups`): nothing but an operation ends it.
+With `rule = "model"` each object of each relation is held alone (`operated_groups`): only an operation ends it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Chosen:
 
     @property
     def before(self) -> dict[str, object]:
-        """What the decision keeps of it."""
+        """Stored form of the operation in its decision."""
         named = {NAMED_FACTS: [list(ids) for ids in self.named]} if self.named else {}
         stores = {} if self.stores is None else {STORES: self.stores}
         text = {MERGED_TEXT: self.text} if self.text else {}
@@ -64,17 +64,17 @@ class Chosen:
 
     @property
     def action(self) -> Action:
-        """As what it is logged."""
+        """The action logged for it."""
         return _LOGGED[self.name]
 
     @property
     def refused(self) -> bool:
-        """Whether what was chosen could not be used."""
+        """True if the choice could not be used."""
         return self.name == REFUSED
 
     @property
     def ends(self) -> bool:
-        """Whether it ends the facts that it names."""
+        """True if it ends the facts that it names."""
         return self.name in _ENDING
 
 
@@ -115,11 +115,11 @@ class Operations:
         return {row.seq: row for row in (*self.by_id.values(), *self.by_seq.values())}
 
     def waits(self, row: StatementRow) -> bool:
-        """Whether nothing was chosen for a statement yet."""
+        """Return True if no operation was chosen for a statement yet."""
         return row.seq not in self.of
 
     def is_repeated(self, row: StatementRow) -> bool:
-        """Whether a statement was found to say nothing new, and what says it already still counts."""
+        """Return True if a statement was found to add nothing, and the fact that already says it still counts."""
         chosen = self.of.get(row.seq)
         if chosen is None or chosen.name != "NOOP":
             return False
@@ -133,7 +133,7 @@ class Operations:
         return any(one in self.by_id for ids in chosen.named for one in ids)
 
     def endings(self) -> list[Ending]:
-        """What ends by these operations, in the order in which they were chosen."""
+        """Return the facts that these operations end, in the order they were chosen."""
         found = []
         for seq, chosen in self._near.items():
             row = self.by_seq.get(seq)

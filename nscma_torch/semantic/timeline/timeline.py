@@ -36,7 +36,7 @@ def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
 
 
 def _is_named(span: Span) -> bool:
-    """Whether its value is a name, and no description."""
+    """Return True if its value is a name rather than a description."""
     return any(not claim.vague for claim in span.supporters)
 
 
@@ -218,10 +218,10 @@ class _Fold:
         self._open.remove(side)
 
     def _decides(self, claim: Claim, side: Span) -> bool:
-        """Whether a claim that contradicts a side ends it without being weighed against it.
+        """Return True if a claim that contradicts a side ends it without being weighed against it.
 
-        It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both name
-        when they begin: then one followed the other.
+        It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both give
+        a start time: then one followed the other.
         """
         if self._rules.by_score:
             return False
