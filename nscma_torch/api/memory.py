@@ -87,10 +87,12 @@ class Memory:
     """One store, opened.
 
     Args:
-        store: the database file, or the address of a PostgreSQL database (postgresql://…);
-            made when it is not there.
+        store: the database file, or the address of a PostgreSQL database (postgresql://…, see docs/postgresql.md);
+            created if absent.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
-        embedder, proxy, tasks: replace the configured implementation.
+        embedder: replaces the configured embedder.
+        proxy: replaces the configured surprise model.
+        tasks: replace the configured language tasks.
         background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
             Where the store has a background worker already (`nscma worker`), this one waits to take over.
 

@@ -1,4 +1,4 @@
-"""What `--json` prints of records: README.md of this folder documents it."""
+"""JSON objects that `--json` prints of records; docs/json_output.toml lists their keys."""
 
 from __future__ import annotations
 

@@ -244,10 +244,16 @@ def attach_memory(
         dim: width of the memory, by default D but at most 256.
         reach: a token is stored and looked up with this many tokens, itself and those before it.
         persistent: learned tokens before every segment, for "context" only.
-        heads, expansion, depth, segment, chunk, norm, max_step: of `NeuralMemory`. The segment is the context's too;
-            retrieval has heads and segment, and nothing of the others.
-        k, capacity: for "retrieval" only: keys that a token attends to, and tokens of a stream that are kept, the
-            newest; a multiple of the segment, None for all.
+        heads: of `NeuralMemory`, as are the next six; "retrieval" uses heads and segment alone.
+        expansion: of `NeuralMemory`.
+        depth: of `NeuralMemory`.
+        segment: of `NeuralMemory`; the context's, too.
+        chunk: of `NeuralMemory`.
+        norm: of `NeuralMemory`.
+        max_step: of `NeuralMemory`.
+        k: keys that a token attends to, for "retrieval" only.
+        capacity: newest tokens of a stream that are kept, for "retrieval" only: a multiple of the segment, or None
+            for all.
         dtype: of the memory's parameters: float32, or bfloat16; their state is float32 always.
 
     Raises:

@@ -1,1 +1,1 @@
-"""One store over HTTP: `nscma serve`. See README.md in this folder."""
+"""One store over HTTP: `nscma serve`. See docs/server.md."""

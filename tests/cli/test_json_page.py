@@ -1,4 +1,4 @@
-"""README.md of the command line says what `--json` prints: compared with what is printed, each way."""
+"""docs/json_output.toml says what `--json` prints: compared with what is printed, each way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCALE.md shows what the command prints, and the command refuses what is no plan."""
+"""The page on scale shows what the command prints, and the command refuses what is no plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nscma_torch.cli import app, output
 from nscma_torch.doctor.plan import card_bytes
 from nscma_torch.doctor.rates import load_rates
 
-PAGE = Path(__file__).parents[2] / "nscma_torch" / "core" / "database" / "SCALE.md"
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 WIDTH = 132
 
 

@@ -1,38 +1,26 @@
-"""The page of `--json` shapes, read: which object each command prints, and which keys of which types an object has."""
+"""The shapes of `--json` in docs/json_output.toml: the object of each command, and the keys of each object."""
 
 from __future__ import annotations
 
-import re
+import tomllib
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "nscma_torch" / "cli" / "README.md"
+DATA = tomllib.loads((Path(__file__).parents[2] / "docs" / "json_output.toml").read_text(encoding="utf-8"))
 SIMPLE: dict[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "number": (int, float), "boolean": bool, "time": str, "day": str,
 }  # fmt: skip
 
 
-def _rows(title: str, columns: int) -> list[list[str]]:
-    section = PAGE.read_text(encoding="utf-8").partition(f"### {title}\n")[2].partition("\n### ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")][1:]
-    return [[cell.strip() for cell in line.strip("|").split("|")][:columns] for line in lines]
-
-
 def prints() -> dict[str, str]:
     """The type that each command prints, by the command."""
-    return {command.strip("`"): re.findall("`(.+?)`", printed)[0] for command, printed in _rows("Commands", 2)}
+    return {command: kind for command, (kind, *_) in DATA["commands"].items()}
 
 
 def objects() -> dict[str, dict[str, str]]:
     """The types of an object's keys, by its name; a key that may be missing ends in "?"."""
-    found: dict[str, dict[str, str]] = {}
-    for name, key, kind in _rows("Objects", 3):
-        if name:
-            assert name.strip("`") not in found, name
-            found[name.strip("`")] = {}
-        found[list(found)[-1]][key.strip("`")] = kind
-    return found
+    return {name: {key: kind for key, (kind, *_) in keys.items()} for name, keys in DATA["objects"].items()}
 
 
 class Shapes:

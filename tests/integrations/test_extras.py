@@ -1,4 +1,4 @@
-"""Without a framework the product imports, and its adapter says what to install; the README's examples are true."""
+"""Without a framework the product imports, and its adapter says what to install; the page's examples are true."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import nscma_torch.integrations
-
-README = (Path(nscma_torch.integrations.__file__).parent / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 WITHOUT = """
 import importlib, sys
 for name in ("langgraph", "langchain_core", "llama_index"):

@@ -1,4 +1,4 @@
-"""The tables of `configs/papers/README.md` tell of every key that a preset sets, and of files that are there."""
+"""The tables of `docs/papers.md` have every key that a preset sets, and name files that exist."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from nscma_torch.core.config import load_config, read_toml
 from tests.papers.presets import FOLDER, NAMES
 
-PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
 ROOT = FOLDER.parents[1]
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 COLUMNS = "| equation | keys | code | test | our default, and why it differs |"
 
 

@@ -1,4 +1,4 @@
-"""Train or evaluate the bundled byte-level surprise model (`surprise/byte_model/`); train/README.md has its recipe.
+"""Train or evaluate the bundled byte-level surprise model (`surprise/byte_model/`); see docs/training.md.
 
     python -m train.proxy.proxy_lm --config configs/train/proxy_lm.toml --data DIR --out FILE
     torchrun --nproc-per-node N -m train.proxy.proxy_lm --config … --data DIR --out FILE

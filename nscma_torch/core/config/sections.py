@@ -240,8 +240,8 @@ class Retrieval(Section):
         0.4,
         ge=-1,
         le=2,
-        description="Answerability of a search below which nothing is put before a model: by the proxy, MCP's recall "
-        "and the hooks; -1 for no floor. Chosen on the dialogues of development authors (numbers: server/README.md).",
+        description="Answerability of a search below which the memory proxy, MCP's recall and the hooks show nothing "
+        "to a model; -1 for no floor. docs/proxy.md has measurements.",
     )
     kinds: tuple[
         Literal[

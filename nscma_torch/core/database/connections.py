@@ -3,7 +3,7 @@
 POSIX locks belong to a process and a file: closing any descriptor of the file drops them all. SQLite defers its own
 closes for that reason; a plain `open` does not. So nothing here, or elsewhere in the library, opens the database, its
 -wal or its -shm but SQLite itself. What a forked child inherits holds no lock in the child: idle connections are closed
-before a fork, and a store with a busy one is refused in the child. See README.md in this folder.
+before a fork, and a store with a busy one is refused in the child. See docs/store-file.md.
 """
 
 from __future__ import annotations

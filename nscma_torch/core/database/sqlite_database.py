@@ -180,7 +180,7 @@ class SqliteDatabase(Database):
             raise StoreBusyError(f"somebody still reads {self.path} as it was")
 
     def files(self) -> tuple[Path, ...]:
-        """The file and those beside it. Only SQLite may open them: see README.md in this folder."""
+        """The file and those beside it. Only SQLite may open them: see docs/store-file.md."""
         return tuple(path for path in store_path.names(self.path) if path.exists())
 
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""A retriever and a chat history for LangChain over a `Memory`. See the README one folder up."""
+"""A retriever and a chat history for LangChain over a `Memory`. See docs/integrations.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How programs that speak MCP are told of a server, and of hooks: which file, which keys.
 
-Formats were read in public documents, which server/README.md names; they were not tried in the programs themselves.
+The formats are from public documents, listed in docs/mcp.md; they were not tried in the clients themselves.
 """
 
 from __future__ import annotations

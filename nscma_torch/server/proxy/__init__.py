@@ -1,1 +1,1 @@
-"""OpenAI's chat completions with a memory: in front of vLLM, llama.cpp or Ollama. See ../README.md."""
+"""OpenAI's chat completions with a memory: in front of vLLM, llama.cpp or Ollama. See docs/proxy.md."""

@@ -1,13 +1,11 @@
-"""The example of the README runs and prints what stands there; its table names what is there."""
+"""The example of the page on migration runs and prints what it shows."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import nscma_torch.compat.mem0
-
-TEXT = (Path(nscma_torch.compat.mem0.__file__).parent / "README.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "migration.md").read_text(encoding="utf-8")
 LIGHT = "config = {'nscma': {'config': {'embedder': {'model': 'hash'}, 'reading': {'model': 'none'}}}, "
 
 
