@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -81,21 +79,6 @@ class Raising:
 
     def read(self, _: Sequence[Message]) -> Cost:
         raise ValueError("this system reads nothing")
-
-
-class Waiting(Raising):
-    """A system that waits in its second sample until a file is there, and tells first which process waits."""
-
-    def __init__(self, section: Mapping[str, Any], shared: Shared) -> None:
-        super().__init__(section, shared)
-        self._gate = Path(section["gate"])
-
-    def read(self, messages: Sequence[Message]) -> Cost:
-        if PLACES[1] in messages[0].content and not self._gate.exists():
-            self._gate.with_suffix(".pid").write_text(str(os.getpid()))
-            while not self._gate.exists():
-                time.sleep(0.01)
-        return super().read(messages)
 
 
 def systems() -> list[dict[str, Any]]:

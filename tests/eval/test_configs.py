@@ -21,7 +21,6 @@ from eval.systems.baseline import Baseline
 from eval.systems.catalogue import make_system
 from eval.systems.memories import MemorySystem
 from eval.tasks.catalogue import KINDS
-from eval.tasks.longmemeval import LongMemEval
 from eval.tasks.options import TaskOptions, read_options
 from nscma_torch import load_config
 from nscma_torch.core.config import Section
@@ -92,12 +91,6 @@ def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, pyth
         seen[made_of] = system.name
 
 
-def test_without_the_controller_as_much_is_retrieved(config: RunConfig) -> None:
-    for section in config.systems.values():
-        if section["name"] == "without controller":
-            assert section["top_k"] == load_config(config.memory).controller.top_k
-
-
 def test_its_judge_is_a_language_model(config: RunConfig) -> None:
     if "judge" in config.given:
         assert load_config(config.given["judge"]).llm.engine != "embedded"
@@ -160,32 +153,3 @@ def test_the_paper_s_structures_are_retrieved_by_its_parameters() -> None:
     assert options == {"t": iterative.refined_from, "n": iterative.refinements}
     options = {key: config.systems["rerank, structure = mixed"][key] for key in ("k", "r")}
     assert options == {"k": rerank.looked_at, "r": rerank.kept}
-
-
-def test_longmemeval_asks_of_updates_and_compares_the_systems_of_knowledge_update() -> None:
-    config = read_config(FOLDER / "longmemeval.toml")
-    assert config.systems == read_config(FOLDER / "knowledge_update.toml").systems
-    (task,) = config.tasks.values()
-    assert (task["kind"], task["types"]) == ("longmemeval", ["knowledge-update"])
-    assert set(config.given["report"]["differences"]["metrics"]) <= set(LongMemEval.metrics)
-
-
-@pytest.mark.parametrize("name", ["gpu_24gb", "multi_gpu"])
-def test_with_a_gpu_nscma_is_taken_apart_as_without(name: str) -> None:
-    on_cpu, on_gpu = (read_config(FOLDER / f"{own}.toml").systems for own in ("babilong", name))
-    assert on_gpu["NSCMA without buffer"]["config"] == on_cpu["NSCMA without buffer"]["config"]
-    reader = "NSCMA, search and the shared reader"
-    assert [on_gpu[reader][key] for key in ("answering", "top_k")] == ["reader", on_gpu["RAG (ChromaDB)"]["top_k"]]
-
-
-def test_one_card_is_told_how_much_it_is_to_read() -> None:
-    text = (FOLDER / "gpu_24gb.toml").read_text(encoding="utf-8")
-    tokens = [
-        sum(
-            task["samples"] * task["length"] * len(task["tasks"])
-            for task in read_config(FOLDER / f"{name}.toml").tasks.values()
-        )
-        for name in ("gpu_24gb", "babilong")
-    ]
-    assert f"{tokens[0] / 1e6:g} million tokens" in text and f"make it {tokens[1] / 1e6:g}" in text
-    assert '--tasks "BABILong 10k" --limit 20' in text

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from eval import judge as program
-from eval.judge import engine_of, judge_run, keep_agreement, show_agreement
+from eval.judge import engine_of, judge_run, keep_agreement
 from eval.judging import agreement
 from eval.judging.verdicts import Case, Judgement, judge, prompt_sha256
 from eval.leaderboard import write as board
@@ -26,7 +26,6 @@ from nscma_torch.core.errors import (
     EngineUnavailableError,
     InvalidInputError,
     MalformedInputError,
-    ReplyError,
 )
 from nscma_torch.llm.engines.contract import Turn
 from tests.eval.raw import failed, line, question, run
@@ -206,17 +205,6 @@ def test_kappa() -> None:
     assert math.isnan(agreement.kappa(["yes"], ["yes"]))
 
 
-def test_agreement_is_printed_for_the_judge_and_the_metrics() -> None:
-    labels = {(item.question, item.reply): item.label for item in agreement.items()}
-    perfect = ScriptedEngine(lambda data: {"reason": "", "verdict": labels[data["question"], data["reply"]]})
-    shown = console()
-    show_agreement(perfect, shown)
-    assert "scripted" in said(shown) and "1.000" in said(shown) and prompt_sha256() in said(shown)
-    broken = console()
-    show_agreement(ScriptedEngine(lambda _: ReplyError("nothing")), broken)
-    assert "items without a verdict; the first: nothing" in said(broken)
-
-
 @pytest.mark.parametrize(
     "text", ['seed = 1\n[memory.llm]\nengine = "embedded"\n', "", '[judge.llm]\nengine = "embedded"']
 )
@@ -225,14 +213,6 @@ def test_a_configuration_without_a_model_cannot_judge(tmp_path: Path, text: str)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="no language model to judge with"), engine_of(path):
         pass
-
-
-def test_the_engine_is_the_judges_own_where_it_has_one(tmp_path: Path) -> None:
-    path = tmp_path / "x.toml"
-    told = '[{}.llm]\nengine = "http"\nmodel = "{}"\n'
-    path.write_text(told.format("memory", "reader") + told.format("judge", "strict"), encoding="utf-8")
-    with engine_of(path) as engine:
-        assert engine.name == "http/strict"
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from eval.harness.contract import Shared
 from eval.harness.raw_lines import RawLines, cut_torn, read_all
 from eval.harness.run_config import read_config
 from eval.harness.sample_run import Stopped, digest, failed
-from eval.run import Options, main, run
+from eval.run import Options, run
 from nscma_torch.core.errors import (
     ConfigError,
     JobError,
@@ -343,13 +343,6 @@ def test_names_and_limits_are_checked(config: Callable[..., str], tmp_path: Path
         read_config(tmp_path / "none.toml")
 
 
-def test_the_program_has_a_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["run", "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "torchrun --nproc-per-node N -m eval.run" in capsys.readouterr().out
-
-
 def test_a_configuration_that_failed_is_mended_in_its_folder(config: Callable[..., str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     faulty = Path(config("faulty.toml"))
@@ -393,9 +386,3 @@ def test_a_system_may_have_models_of_its_own(config: Callable[..., str], tmp_pat
     assert one is two and one is not seen["plain"]
     assert [own.config["answer"] for own in (one, seen["plain"])] == [{"words": 9}, {"passages": 1}]
     assert {line["system"] for line in results(tmp_path / "out")} == seen.keys()
-
-
-@pytest.mark.parametrize("vary", ["{}", "{ a = [] }", "{ a = 1 }", "3"])
-def test_what_varies_is_lists_of_values(config: Callable[..., str], vary: str) -> None:
-    with pytest.raises(ConfigError, match="vary of the system 'plain'"):
-        read_config(Path(config(plain=f"vary = {vary}")))

@@ -120,37 +120,6 @@ def test_a_torn_or_damaged_record_is_embedded_again(tmp_path: Path) -> None:
     assert plain.texts == ["one text", "a third"]
 
 
-def test_of_several_records_of_a_text_a_good_one_is_found(tmp_path: Path) -> None:
-    caches = [CachedEmbedder(HashEmbedder(), tmp_path) for _ in range(2)]
-    vectors = [cache.embed(["one text"]) for cache in caches]
-    for cache in caches:
-        cache.save()
-    for file in tmp_path.glob("*.vectors"):
-        whole = file.read_bytes()
-        file.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
-        plain = Asked()
-        assert torch.equal(CachedEmbedder(plain, tmp_path).embed(["one text"]), vectors[0])
-        assert plain.texts == []
-        file.write_bytes(whole)
-
-
-def test_a_damaged_record_is_replaced_once(tmp_path: Path) -> None:
-    first = CachedEmbedder(HashEmbedder(), tmp_path)
-    vectors = first.embed(["one text"])
-    first.save()
-    (file,) = tmp_path.glob("*.vectors")
-    data = bytearray(file.read_bytes())
-    data[100] ^= 1
-    file.write_bytes(data)
-    for asked in (["one text"], []):
-        plain = Asked()
-        cached = CachedEmbedder(plain, tmp_path)
-        assert torch.equal(cached.embed(["one text"]), vectors)
-        cached.save()
-        assert plain.texts == asked
-    assert len(list(tmp_path.glob("*.vectors"))) == 2
-
-
 def test_memory_and_disk_are_bounded(tmp_path: Path) -> None:
     plain = Asked()
     room = 4 * HashEmbedder().dimension * 5

@@ -66,11 +66,6 @@ def test_a_half_is_asked_each_sample_of_a_store_of_its_own(arguments: argparse.N
     assert "2 questions of 2 samples" in asked_tasks.told(found)
 
 
-def test_fewer_samples_are_the_first_of_the_half(arguments: argparse.Namespace) -> None:
-    arguments.half, arguments.samples = "even", 1
-    assert {one.sample for one in ask_task(Homes(), arguments)} == {"0"}
-
-
 def _asked(text: str, gold: str = "", category: str = "", confidence: float = 0.9, abstained: bool = False) -> Asked:
     question = Question("q", "?", (gold,) if gold else (), category)
     return Asked("s", question, Answer(text, abstained, confidence, (), (), Usage(), quotes=text.count("\n")), 0.1)

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from eval.experiments.reading.calibration import Point, fitted, table
+from eval.experiments.reading.calibration import Point, fitted
 
 
 def drawn(rng: random.Random, count: int, constants: tuple[float, float, float, float]) -> list[Point]:
@@ -28,11 +28,3 @@ def test_a_large_set_does_not_outweigh_a_small_one() -> None:
     yes = [Point(rng.gauss(0, 1), 0.0, 0.0, True) for _ in range(5000)]
     no = [Point(rng.gauss(0, 1), 0.0, 0.0, False) for _ in range(50)]
     assert abs(fitted([yes, no])[0]) < 0.5
-
-
-def test_the_table_tells_what_a_threshold_does() -> None:
-    own = [Point(read, 0.0, 0.0, held) for held in (True, False) for read in (3.0, -3.0)]
-    printed = table("made up", own, np.array([0.0, 1.0, 0.0, 0.0]))
-    cells = [list(column.cells) for column in printed.columns]
-    half = cells[0].index("0.50")
-    assert (cells[1][half], cells[2][half]) == ("0.500", "0.500") and "AUC 0.500" in str(printed.caption)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.caches.embedding_cache import CachedEmbedder
-from eval.experiments.hierarchy.cam_cost import Bench, Cost, growth, plot, table, write_csv
+from eval.experiments.hierarchy.cam_cost import Bench, Cost, growth, table, write_csv
 from nscma_torch import Message, load_config
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
@@ -49,15 +49,3 @@ def test_a_call_costs_a_second_in_place_of_the_embedded_summariser() -> None:
 def test_growth_is_the_exponent_of_the_priced_seconds() -> None:
     costs = [Cost("online", 1000, batch, calls=batch, raw=0.0, language=0.0, embedding=0.0) for batch in (50, 200, 800)]
     assert growth(costs, 1000) == pytest.approx(1.0)
-
-
-def test_the_plot_is_written(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    costs = [
-        Cost(way, size, batch, calls, 1.0, 0.5, 0.2)
-        for way, calls in (("online", 10), ("rebuild", 100), ("one by one", 300))
-        for size in (100, 200)
-        for batch in (50, 100)
-    ]
-    plot(costs, tmp_path / "cost.png")
-    assert (tmp_path / "cost.png").read_bytes().startswith(b"\x89PNG")

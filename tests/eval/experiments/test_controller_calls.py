@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from eval.experiments.retrieval.controller_calls import QUESTIONS, Outcome, calibration, labelled_traces, main, measure
+from eval.experiments.retrieval.controller_calls import QUESTIONS, Outcome, calibration, labelled_traces, measure
 from nscma_torch.controller.calibration import choose_threshold
 from nscma_torch.controller.trace import ControllerAnswer, Taken
 from nscma_torch.core.config import load_config
@@ -94,12 +93,3 @@ def test_a_threshold_is_calibrated_on_questions(dialogues: list[Dialogue], tmp_p
     chosen = choose_threshold(traces, most_wrong=0.0)
     assert list(table.columns[1].cells)[:2] == [f"{chosen.threshold:.4f}", "0.5000"]
     assert next(iter(table.columns[3].cells)) == "0.0%"
-
-
-def test_calibration_is_for_the_training_split_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["eval.experiments.retrieval.controller_calls", "--calibrate", "--new-wording"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "leave one of them out" in capsys.readouterr().err

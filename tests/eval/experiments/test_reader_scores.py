@@ -30,7 +30,6 @@ from eval.experiments.reading.reader_scores import (
     statements,
 )
 from eval.reporting.measures import Measure
-from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import CHANGES, STANCES
@@ -139,11 +138,6 @@ def test_each_part_has_its_own_labels(dialogues: list[Dialogue]) -> None:
     assert {one.question for one in objects(dialogues)} == {"Maya works at what?", "it would what?"}
     (mention,) = mentions(dialogues)
     assert mention.question.startswith('who or what is "she" in "Maya: she moved')
-
-
-def test_a_folder_without_dialogues_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="holds no dialogue"):
-        load_dialogues(tmp_path)
 
 
 def test_what_is_wrongly_taken_to_hold_or_to_change_is_counted() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import stat
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from rich.console import Console
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.retrieval import retrieval_table
@@ -24,18 +22,15 @@ from eval.experiments.retrieval.retrieval_store import (
     CHROMA_PROGRAM,
     KINDS,
     LANES,
-    SEARCHES,
     Asking,
     Ranked,
     Store,
 )
-from eval.experiments.retrieval.retrieval_table import Row, askings, measure, summarised, table
+from eval.experiments.retrieval.retrieval_table import Row, askings, measure, summarised
 from eval.metrics.evidence_places import Places, read
-from eval.reporting.measures import Measure
 from eval.systems.plain_retrieval import PLAIN, PlainSearch
-from eval.tasks import beam
 from eval.tasks.corpus import Corpus, Document, Question, Span
-from eval.tasks.retrieval_sets import SETS, Asked, DataSet, World, of_corpora, sampled
+from eval.tasks.retrieval_sets import Asked, DataSet, World, of_corpora, sampled
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.search.strategies import STRATEGIES
@@ -113,26 +108,6 @@ def test_plain_rankings() -> None:
     assert [plain.search(name, "kiln", vector) for name in PLAIN] == [[1, 0], [3, 1, 2, 0], [1, 0, 3, 2]]
 
 
-def test_rows_say_what_their_store_needs() -> None:
-    rows = askings(["BM25", CHROMA, "vector lane", "single-step", "graph", "global"], ["chunk", "summary"])
-    assert [(row.structure, row.strategy) for row in rows] == [
-        ("chunk", "BM25"),
-        ("chunk", CHROMA),
-        ("chunk", "vector lane"),
-        ("chunk", "single-step"),
-        ("chunk", "graph"),
-        ("chunk", "global"),
-        ("summary", "single-step"),
-        ("summary", "graph"),
-        ("summary", "global"),
-    ]
-    assert [row.needs_extraction for row in rows] == [False] * 4 + [True] * 5
-    assert [row.needs_summaries for row in rows] == [False] * 5 + [True] * 4
-    assert [row.structure for row in askings(["traversal"], list(KINDS))] == ["chunk", "mixed"]
-    assert not Asking("atomic_fact", "single-step").needs_summaries
-    assert Asking("mixed", "rerank").needs_summaries
-
-
 def asked(category: str, half: Any) -> Asked:
     return Asked("?", (Span(0, 0, 1),), half, category)
 
@@ -160,20 +135,6 @@ def test_rows_are_means_by_half_and_by_category() -> None:
     assert only.data_set == "set"
 
 
-def test_the_table_has_a_line_for_each_row() -> None:
-    recall = {"even": [0.1, 0.2], "odd": [0.3, 0.4], "all": [0.2, 0.31]}
-    odd = Measure("odd R@10", 0.4, 0.25, 0.55, 4)
-    rows = [Row("a", "chunk", "dense", 7, recall, 1.25, odd), Row("b", "mixed", "graph", 8, recall, 2.0, odd)]
-    out = io.StringIO()
-    Console(file=out, width=200).print(table(rows))
-    lines = [line.split("│")[1:-1] for line in out.getvalue().splitlines() if "│" in line]
-    recalls = ["0.100", "0.200", "0.300", "0.400", "0.200", "0.310"]
-    assert [[cell.strip() for cell in line] for line in lines] == [
-        ["a", "chunk", "dense", "7", *recalls, "4", "[0.250, 0.550]", "1.2"],
-        ["b", "mixed", "graph", "8", *recalls, "4", "[0.250, 0.550]", "2.0"],
-    ]
-
-
 def corpus(*, whole: bool) -> Corpus:
     topics = (
         "The harbour has an anchor.",
@@ -198,16 +159,6 @@ def talks() -> DataSet:
         question = Asked("Which colour has the kiln?", (Span(1, 0, len(said[1])),), "odd" if worlds else "even")
         worlds.append(World(user, messages, [question], _NOW + timedelta(days=1)))
     return DataSet("talks", worlds, True, 10, [])
-
-
-def test_corpora_are_users_whose_halves_are_by_question() -> None:
-    data_set = of_corpora("pair", [corpus(whole=True), corpus(whole=True)], 30)
-    assert [question.half for question in data_set.worlds[1].questions] == ["even", "odd", "even"]
-    assert [message.source for message in data_set.worlds[0].messages] == ["d0", "d1", "d2", "d3"]
-    assert {message.name for message in data_set.worlds[0].messages} == {None}
-    titled = of_corpora("titled", [corpus(whole=True)], 30, titled=True)
-    assert [message.name for message in titled.worlds[0].messages] == ["d0", "d1", "d2", "d3"]
-    assert (data_set.whole, data_set.depth, data_set.malformed) == (True, 30, ["gone", "gone"])
 
 
 def test_a_sample_is_spread_over_users_and_halves() -> None:
@@ -283,31 +234,6 @@ def test_chroma_is_given_the_vectors_of_every_user_and_left_out_without_its_inte
     assert alone.strategy == "dense"
 
 
-def test_beam_questions_of_every_category_name_their_messages(tmp_path: Path) -> None:
-    folder = tmp_path / "beam" / "100K" / "1"
-    (folder / "probing_questions").mkdir(parents=True)
-    turns = [{"id": 10 + i, "role": "user", "content": f"Say {i}.", "time_anchor": "March-15-2024"} for i in range(4)]
-    (folder / "chat.json").write_text(json.dumps([{"batch_number": 1, "turns": [turns]}]))
-    probes: dict[str, Any] = {
-        "abstention": [{"question": "Unknown?"}],
-        "knowledge_update": [{"question": "?", "source_chat_ids": {"original_info": [10], "updated_info": [12]}}],
-        "contradiction_resolution": [],
-        "event_ordering": [{"question": "Order?", "source_chat_ids": [10, [11, 13], 99]}],
-        "summarization": [{"question": "All?", "source_chat_ids": []}],
-    }
-    (folder / "probing_questions" / "probing_questions.json").write_text(json.dumps(probes))
-    (chat,) = beam.load(tmp_path)
-    assert [(question.category, question.evidence) for question in chat.questions] == [
-        ("knowledge_update", {0, 2}),
-        ("event_ordering", {0, 1, 3}),
-    ]
-    (world,) = SETS["beam"](tmp_path).worlds
-    assert [(own.category, own.half) for own in world.questions] == [
-        ("knowledge_update", "even"),
-        ("event_ordering", "even"),
-    ]
-
-
 def test_main_prints_the_table_and_writes_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -332,11 +258,6 @@ def test_main_prints_the_table_and_writes_the_rows(
     assert [(row["strategy"], row["questions"]) for row in written["rows"]] == [("BM25", 2), ("single-step", 2)]
     assert written["rows"][0]["recall"]["all"] == [1.0, 1.0]
     assert written["config"]["embedder"]["model"] == "hash"
-
-
-def test_every_strategy_has_a_name_of_its_own() -> None:
-    names = [*PLAIN, CHROMA, *LANES, *SEARCHES]
-    assert len(set(names)) == len(names)
 
 
 def test_chroma_program_compiles() -> None:

@@ -131,32 +131,6 @@ def test_the_same_passages_are_stored_once_and_count_each_time(
     reader.forget()
 
 
-def test_a_list_that_cannot_be_read_is_no_one_elses_concern(
-    embedded: EmbeddedReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extract = EmbeddedTasks.extract
-
-    def poisoned(self: EmbeddedTasks, units: Sequence[Unit], **more: Any) -> Any:
-        if any("poison" in unit.text for unit in units):
-            raise ZeroDivisionError("a rule broke")
-        return extract(self, units, **more)
-
-    monkeypatch.setattr(EmbeddedTasks, "extract", poisoned)
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            embedded.answer("Where is Mary?", [*MOVES, said(9, "This is poison.")], options=(), now=NOW)
-        assert "garden" in embedded.answer("Where is Mary?", MOVES, options=(), now=NOW).text
-
-
-def test_only_so_many_lists_are_kept(
-    embedded: EmbeddedReader, stored: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("eval.readers.embedded_reader._MOST_LISTS", 2)
-    for passages in (MOVES[:1], MOVES[:2], MOVES[:1], MOVES, MOVES[:1]):
-        assert embedded.answer("Where is Mary?", passages, options=(), now=NOW).evidence == (7,)
-    assert stored == [1, 2, 3, 1], "the first two are kept until a third comes"
-
-
 def test_the_embedded_reader_takes_an_option_whatever_it_knows(embedded: EmbeddedReader) -> None:
     options = ("a painting of the sea", "a weight of 3 grams", "twelve: 12 kilograms", "a bicycle")
     reply = embedded.answer("What does the box of Mr. Okafor weigh?", MOVES, options=options, now=NOW)

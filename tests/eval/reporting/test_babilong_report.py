@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from eval.report import load, write
-from eval.reporting.origin import quotes_evidence
-from eval.reporting.results import Results
 from tests.eval.raw import failed, line, question, read_csv, run
 
 
@@ -45,29 +42,6 @@ def test_babilong_by_length(tmp_path: Path) -> None:
     assert text.index("BABILong by length") < text.index("All tasks and systems")
     for name in ("babilong", "babilong-cost"):
         assert (tmp_path / "to" / f"{name}.png").stat().st_size > 1000
-
-
-def test_many_systems_are_bars_and_no_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: dict[str, list[str]] = {}
-
-    def bars(groups: Any, title: str, label: str, path: Path) -> None:
-        assert (title, label) == ("BABILong, odd samples", "accuracy, mean of qa1, qa2")
-        drawn.update({system: list(own) for system, own in groups.items()})
-        path.write_bytes(b"a picture")
-
-    monkeypatch.setattr("eval.reporting.babilong.bars", bars)
-    lines = [
-        line(f"BABILong {length}", f"system {system}", number, own, size=size, sample=f"{category}-{number}")
-        for system in range(17)
-        for length, size in (("0k", 400), ("10k", 40_000))
-        for number, category in enumerate(("qa1", "qa1", "qa2", "qa2"))
-        for own in ([question("q0", category, accuracy=1.0)],)
-        if not (system == 16 and length == "0k")
-    ]
-    write(load(run(tmp_path / "run", lines, report={"babilong": {"categories": ["qa1", "qa2"]}})), tmp_path / "to")
-    assert len(drawn) == 17 and drawn["system 0"] == ["BABILong 10k", "BABILong 0k"]
-    assert drawn["system 16"] == ["BABILong 10k"]
-    assert not (tmp_path / "to" / "babilong-cost.png").exists()
 
 
 def timed(length: str, category: str, i: int, seconds: float, **more: Any) -> dict[str, Any]:
@@ -122,21 +96,3 @@ def test_the_mean_of_several_hops_stands_apart_and_costs_beside_all_scores(tmp_p
     assert "BABILong 100k: seconds to read" in whole.keys() - hops.keys()
     assert "| 1.500 / 0.150 | – | – |" in text and "1,500 / 150 |" in text
     assert "mean of qa2, qa3**" in text
-
-
-@pytest.mark.parametrize("hops", [[], ["qa1", "qa2", "qa3"], ["qa2", "qa4"]])
-def test_there_is_one_mean_where_the_other_is_no_part_of_it(tmp_path: Path, hops: list[str]) -> None:
-    lines = [timed("10k", category, i, 1.0) for i, category in enumerate(["qa1", "qa2", "qa3"])]
-    lengths(tmp_path, lines, multi_hop=hops)
-    assert not (tmp_path / "to" / "babilong-multi-hop.csv").exists()
-
-
-def test_replies_that_quote_their_evidence_are_named_as_evidence() -> None:
-    def results(reply: str, **run: object) -> SimpleNamespace:
-        lines = {("t", "s"): [SimpleNamespace(questions=[SimpleNamespace(reply=reply)])]}
-        return SimpleNamespace(run=run, lines=lines)
-
-    quoting = "The bedroom\ndocument, 5 January 2026: The bedroom is west of the kitchen."
-    assert quotes_evidence(cast(Results, results(quoting)))
-    assert not quotes_evidence(cast(Results, results(quoting, rescored={"command": "eval.rescore"})))
-    assert not quotes_evidence(cast(Results, results("A summary\nof two lines.")))

@@ -12,7 +12,6 @@ import pytest
 from eval.leaderboard import write
 from eval.reporting import costs
 from eval.reporting.board import Run, boards
-from eval.reporting.plots import _free, _log_ticks, _ticks
 from eval.reporting.results import load
 from nscma_torch.core.errors import InvalidInputError
 from tests.eval.raw import failed, line, question, run
@@ -127,23 +126,6 @@ def test_seconds_of_a_message_and_percentiles_of_a_question(out: Path) -> None:
     own = load(folder).lines["T", "s"]
     assert (costs.read_per_message(own), costs.ask_percentiles(own)) == (2.0, (51.0, 96.0))
     assert (costs.read_per_message([]), costs.ask_percentiles([])) == (None, None)
-
-
-def test_types_of_questions_have_a_table_of_their_own(tmp_path: Path) -> None:
-    asked = [question("q0", "hop", accuracy=1.0), question("q1", "time", accuracy=0.0)]
-    own = [line("T", system, i, asked) for system in ("one", "two") for i in range(4)]
-    folder = run(tmp_path / "typed", own, systems=[{"name": "one"}, {"name": "two"}])
-    page = Cells(write([folder], tmp_path / "to").read_text(encoding="utf-8"))
-    start = page.rows.index(["system", "hop, odd", "time, odd"])
-    assert [row[0] for row in page.rows[start + 1 :]] == ["one", "two"]
-    assert [cell[:5] for cell in page.rows[start + 1][1:]] == ["1.000", "0.000"]
-
-
-def test_ticks_lie_in_the_range_and_numbers_beside_each_other() -> None:
-    assert _ticks(0.21, 0.93) == pytest.approx([0.4, 0.6, 0.8])
-    assert _log_ticks(0.5, 2000) == pytest.approx([1, 10, 100, 1000])
-    assert _log_ticks(41, 99) == pytest.approx([60, 80])
-    assert _free(5, 50, [(0, 50), (5, 39), (100, 28)]) == (5, 28)
 
 
 def test_the_committed_results_make_a_page(tmp_path: Path) -> None:

@@ -51,15 +51,6 @@ def test_halves_and_costs_of_a_task(tmp_path: Path) -> None:
     assert "embedded (rules, no model)" in text and "Incomplete" not in text
 
 
-def test_packed_lines_give_the_same_report(tmp_path: Path) -> None:
-    lines = talks({"full": lambda i: i % 3})
-    reports = [
-        write(load(run(tmp_path / name, lines, packed=packed, tasks=TASKS)), tmp_path / f"{name}-to").read_bytes()
-        for name, packed in (("plain", False), ("packed", True))
-    ]
-    assert reports[0] == reports[1]
-
-
 def test_a_failed_sample_is_named_and_counts_as_wrong(tmp_path: Path) -> None:
     own = [question("q0", "a", accuracy=1.0), question("q1", "b", accuracy=1.0, recall=0.5)]
     lines = [line("Talks", system, i, own) for i in range(4) for system in ("full", "plain")]
@@ -90,22 +81,6 @@ def test_a_system_that_lacks_samples_is_marked(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "**Incomplete.**" in text and "- Talks: 12 of 20 samples (plain)" in text
     assert "| Talks | plain | 12 of 20 samples | not run to the end |" in text
-
-
-def test_a_run_of_a_part_is_marked_as_what_it_is(tmp_path: Path) -> None:
-    """Limited to 20 samples of 300, one of three systems and one of two tasks, as an older record has it."""
-    planned = {
-        "Talks": {"samples": 300, "systems": ["full", "plain", "other"]},
-        "Books": {"samples": None, "systems": ["full"]},
-    }
-    folder = run(tmp_path / "run", talks({"full": always, "plain": always}), planned=planned)
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    del record["command"]
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    text = write(load(folder), tmp_path / "to").read_text(encoding="utf-8")
-    assert "- Talks: 20 of 300 samples (full, plain); 0 of 300 samples (other)\n- Books: no samples (full)" in text
-    assert {row["samples"] for row in read_csv(tmp_path / "to" / "task-talks.csv")} == {"20 of 300"}
-    assert text.startswith("`command not recorded` at commit abc1234")
 
 
 def test_a_system_that_failed_on_everything_has_no_score(tmp_path: Path) -> None:

@@ -52,9 +52,3 @@ def test_the_commit_is_that_of_the_lines(tmp_path: Path) -> None:
 def test_a_run_that_was_scored_again_says_by_what(tmp_path: Path) -> None:
     text = told(tmp_path, {"Talks": [FIRST]}, rescored=attempt("eval.rescore OUT --to NEW", SECOND))
     assert text.splitlines()[0].endswith("; scores by `eval.rescore OUT --to NEW` at commit bbbbbbb")
-
-
-def test_lines_of_old_runs_do_not_say_their_commit(tmp_path: Path) -> None:
-    text = told(tmp_path, {"Talks": [None, FIRST, None]})
-    assert text.splitlines()[0].startswith("`python -m eval.run --config x.toml` at 2 commits, ")
-    assert "- Talks: not recorded 2, aaaaaaa 1\n" in text

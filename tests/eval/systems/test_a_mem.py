@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from eval.systems.a_mem import AMem, AMemOptions, evolution_form
 from eval.systems.documents import default_chunker, passages_of
@@ -12,7 +11,7 @@ from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, conversation, shared
 
 
 def clerk(request: Request) -> str:
@@ -58,14 +57,3 @@ def test_without_a_model_notes_above_the_threshold_are_linked() -> None:
     assert {"person"} <= set(box.notes[0].tags) and {"change", "date"} <= set(box.notes[0].tags), "tags of the new one"
     assert "weather" in box.notes[1].keywords and "kiln" in box.notes[0].keywords
     assert [passage.text for passage in box.find("Has Ana a kiln?", ASKED).passages] == [texts[0], texts[2]]
-
-
-def test_it_runs_without_a_model_and_without_messages(tmp_path: Path) -> None:
-    run = shared()
-    with reading({"kind": "a-mem", "k": 2}, run, tmp_path, conversation()) as session:
-        first, second = (session.ask("What is my dog called?", options=(), now=ASKED).evidence for _ in range(2))
-        early = session.ask("What is the kiln set to?", options=(), now=BEGUN)
-    assert first == second and first is not None and first[0] == 1
-    assert places(early) == (0,) and isinstance(run.reader, ShowingReader)
-    with reading({"kind": "a-mem"}, run, tmp_path / "none", []) as session:
-        assert session.ask("Which dog?", options=(), now=ASKED).abstained

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 
-from eval.harness.sample_run import seed_all
 from eval.systems.catalogue import make_system
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
@@ -91,15 +90,6 @@ def test_a_recalled_memory_is_stronger_and_young_again() -> None:
     assert bank.recalled == [(BEGUN + timedelta(days=1)).date(), BEGUN.date(), (BEGUN + timedelta(days=1)).date()]
 
 
-def test_draws_are_those_that_the_sample_is_seeded_with(tmp_path: Path) -> None:
-    messages = [Message("assistant", f"Fact number {i}.", BEGUN) for i in range(100)]
-    kept = []
-    for name, sample in (("one", "a"), ("two", "a"), ("other", "b")):
-        seed_all(1, "task", sample)
-        kept.append(found(messages, tmp_path / name, 5, 10.0))
-    assert kept[0] == kept[1] != kept[2]
-
-
 def test_what_has_no_time_never_ages(tmp_path: Path) -> None:
     messages = [replace(message, timestamp=None) for message in conversation()]
     assert found(messages, tmp_path, 1000, 1.0) == set(range(6))
@@ -161,11 +151,3 @@ def test_an_engine_writes_of_the_days(tmp_path: Path) -> None:
     assert [node.text for node in bank.nodes if node.written] == ["Ben spoke.", "Rita spoke.", "Rita spoke."]
     assert [node.text for node in bank.always] == ["Ben spoke.", "Rita spoke.", "Ben spoke."]
     assert len(engine.asked) == 3 + 1 + 4 + 2, "days, all days, persons on days, persons"
-
-
-def test_a_bank_without_messages_or_times(tmp_path: Path) -> None:
-    section = {"kind": "memory-bank", "summaries": True, "portrait": True}
-    for name, messages in (("none", []), ("undated", [replace(message, timestamp=None) for message in CHAT])):
-        with reading(section, shared(), tmp_path / name, messages) as session:
-            assert session.ask("Who?", options=(), now=ASKED).abstained == (not messages)
-            assert not session._finder.always  # type: ignore[attr-defined]

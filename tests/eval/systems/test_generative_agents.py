@@ -18,7 +18,7 @@ from eval.systems.language import Language
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, places, reading, shared
 
 
 class Planar(HashEmbedder):
@@ -95,10 +95,3 @@ def test_what_was_said_later_is_not_found_and_asking_leaves_no_trace(tmp_path: P
     assert set(places(early)) == {0, 1, 2, 3} and replies[0] == replies[1]
     assert isinstance(run.reader, ShowingReader)
     assert any(passage.text.startswith("Rita spoke of kiln") for passage in run.reader.handed[1]), "a reflection"
-
-
-def test_little_or_nothing_said(tmp_path: Path) -> None:
-    with reading({"kind": "generative-agents"}, shared(), tmp_path, []) as session:
-        assert session.ask("Which dog?", options=(), now=ASKED).abstained
-    with reading({"kind": "generative-agents"}, shared(), tmp_path / "some", conversation()) as session:
-        assert set(places(session.ask("Which dog?", options=(), now=ASKED))) == set(range(6))

@@ -20,7 +20,7 @@ from eval.systems.leiden_levels import Community, at_level, leiden_levels
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, Scripted, conversation, places, reading, shared
 
 SAID = (
     "Rita works with Ana.",
@@ -254,17 +254,3 @@ def test_local_search_reads_around_the_nearest_entities() -> None:
     assert found.ranking is not None and {passage.place for passage in found.ranking[:4]} == {3, 4, 5, 6}
     own._options = GraphRagOptions(search="local", entities=2, tokens=4, passages=1, reports=0)
     assert len(own.find("glaze of kilns", ASKED).passages) == 1, "one, however long"
-
-
-@pytest.mark.usefixtures("read")
-@pytest.mark.parametrize("search", ["global", "local"])
-def test_it_runs_without_a_model_without_messages_and_before_the_end(tmp_path: Path, search: str) -> None:
-    run = shared()
-    with reading({"kind": "graph-rag", "search": search}, run, tmp_path, conversation(SAID)) as session:
-        first, second = (session.ask("Who needs glaze?", options=(), now=ASKED).evidence for _ in range(2))
-        early = session.ask("Who works with Rita?", options=(), now=BEGUN)
-        assert session.store_bytes() > 0
-    assert first == second and first and first[0] in (3, 4, 5) and isinstance(run.reader, ShowingReader)
-    assert set(early.evidence or ()) <= {0}
-    with reading({"kind": "graph-rag", "search": search}, run, tmp_path / "none", []) as session:
-        assert session.ask("Who?", options=(), now=ASKED).abstained

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from nscma_torch.core.records import Extraction, FactOperation, Operation, ToldF
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, SAID, Scripted, conversation, shared
 
 FACTS: Mapping[str, str] = {
     SAID[0]: "Rita lives in Lisbon.",
@@ -132,16 +131,3 @@ def test_without_a_model_the_change_head_calls(monkeypatch: pytest.MonkeyPatch) 
         f"Rita: {SAID[4]}": (4,),
     }
     assert own.summary == ""
-
-
-def test_it_runs_without_a_model_and_without_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eval.systems.language.KeptExtractions", lambda *_: Reads())
-    run = shared()
-    with reading({"kind": "mem0-operations"}, run, tmp_path, conversation(SAID[:2])) as session:
-        first, second = (session.ask("What is Rita's dog called?", options=(), now=ASKED).evidence for _ in range(2))
-        early = session.ask("What is Rita's dog called?", options=(), now=BEGUN)
-        assert session.store_bytes() > 0
-    assert first == second == (1, 0) and set(places(early)) <= {0}
-    assert isinstance(run.reader, ShowingReader) and run.reader.handed[0][0].text == f"Rita: {SAID[1]}"
-    with reading({"kind": "mem0-operations"}, run, tmp_path / "none", []) as session:
-        assert session.ask("Which dog?", options=(), now=ASKED).abstained

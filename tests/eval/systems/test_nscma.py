@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.harness.contract import Reply
-from eval.harness.fakes import IndifferentProxy
 from eval.systems.catalogue import make_system
 from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession
@@ -96,20 +94,6 @@ def test_evidence_goes_on_with_what_a_search_finds(memory: Remembered) -> None:
     assert len(places(ask(memory, HOME, retrieved=0))) < len(places(ask(memory, HOME)))
 
 
-def test_what_evidence_takes_is_not_counted(memory: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, search = shared(), memory.memory.search
-
-    def spared(*args: Any, **kwargs: Any) -> Any:
-        run.time.spare(1.0)
-        return search(*args, **kwargs)
-
-    monkeypatch.setattr(memory.memory, "search", spared)
-    session = NscmaSession(memory, NscmaOptions(answering="ask"), run, Llm())
-    assert len(places(session.ask(HOME, options=(), now=ASKED))) > 1 and run.time.spared == 0.0
-    session.ask(HOME, options=("Porto", "Rome"), now=ASKED)
-    assert run.time.spared == 1.0  # what the reader was given counts
-
-
 def test_documents_are_cut_and_keep_their_place(tmp_path: Path) -> None:
     hay = "It rained on the moor all day, and nobody came to the house. " * 40
     text = f"{hay}\n\nThe golden key lies in the pantry.\n\n{hay}"
@@ -139,12 +123,6 @@ def test_online_and_offline_hierarchies_hold_the_same_chunks(tmp_path: Path) -> 
     assert leaves[0] == leaves[1] and len(leaves[0]) == len(said)
 
 
-def test_sections_lie_over_those_of_the_run() -> None:
-    run = shared({"retrieval": {"k1": 1.5, "b": 0.5}})
-    setup = setup_of(NscmaOptions(config={"retrieval": {"b": 0.25}, "gate": {"rule": "paper"}}), run, {})
-    assert (setup.config.retrieval.k1, setup.config.retrieval.b, setup.config.gate.rule) == (1.5, 0.25, "paper")
-
-
 @pytest.mark.parametrize(
     ("section", "said"),
     [
@@ -161,30 +139,3 @@ def test_sections_lie_over_those_of_the_run() -> None:
 def test_bad_sections_are_one_clear_error(section: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_system(section, shared())
-
-
-def test_without_notes_the_facts_stay(tmp_path: Path) -> None:
-    run = shared()
-    made = {"facts": {"units": ["triple", "atomic_fact"]}}
-    with remembered(setup_of(NscmaOptions(notes=False), run, made), run, tmp_path) as own:
-        own.read(conversation())
-        units = own.memory.stats().units
-    assert units["triple"] > 0 and "atomic_fact" not in units
-
-
-class CountingProxy(IndifferentProxy):
-    """Counts what it is asked."""
-
-    asked = 0
-
-    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Any:
-        self.asked += len(streams)
-        return super().score(streams, states)
-
-
-@pytest.mark.parametrize(("rule", "asked"), [("everything", False), ("paper", True)])
-def test_only_a_gate_asks_the_proxy(tmp_path: Path, rule: str, asked: bool) -> None:
-    proxy = CountingProxy()
-    section = {"kind": "nscma", "graph": False, "config": {"gate": {"rule": rule}, "hierarchy": {"enabled": False}}}
-    with reading(section, replace(shared(), proxy=proxy), tmp_path, conversation()):
-        assert (proxy.asked > 0) == asked

@@ -78,11 +78,3 @@ def test_an_engine_writes_the_summaries(tmp_path: Path) -> None:
         session.ask("All about boats", options=(), now=ASKED)
     assert isinstance(run.reader, ShowingReader) and len(engine.asked) == 2
     assert [passage.text for passage in run.reader.handed[0]] == ["All about boats."]
-
-
-def test_few_passages_make_no_tree(tmp_path: Path) -> None:
-    run = shared()
-    with reading({"kind": "raptor"}, run, tmp_path, topics(2)) as session:
-        assert places(session.ask("boat?", options=(), now=ASKED))
-    with reading({"kind": "raptor"}, run, tmp_path / "none", []) as session:
-        assert session.ask("boat?", options=(), now=ASKED).abstained

@@ -14,7 +14,7 @@ from eval.systems.memories import MemoryOptions, MemorySystem, Remembered, remem
 from eval.systems.structural_memory import KINDS, StructureOptions, StructureSession
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Hit
-from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, reading, shared
 
 QUESTION = "How many degrees is the kiln set to?"
 LONGER = conversation([f"{text} That was on day {day}." for day, text in enumerate(SAID * 3)])
@@ -74,15 +74,6 @@ def test_memory_doc_hands_over_the_messages_behind(memory: Remembered) -> None:
 def test_strategies_keep_as_many_as_they_say(memory: Remembered, options: dict[str, Any], most: int) -> None:
     _, passages = read(memory, **options)
     assert len(passages) == most and "kiln" in passages[0].text
-
-
-def test_reranking_looks_no_further_than_k(memory: Remembered) -> None:
-    asked = (QUESTION, "Where do I live with my sister?", "What did I do with porcelain on day 9?")
-    found = {
-        k: [set(places(read(memory, question, strategy="rerank", k=k, r=3)[0])[:3]) for question in asked]
-        for k in (3, 18)
-    }
-    assert found[3] == [set(places(read(memory, question, k=3)[0])[:3]) for question in asked] != found[18]
 
 
 @pytest.mark.parametrize(("n", "t", "shown"), [(1, 4, []), (2, 3, [3]), (3, 2, [2, 2])])

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from nscma_torch.core.records import Extraction, FactOperation, Statement, ToldF
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
+from tests.eval.systems.rig import ASKED, BEGUN, Scripted, conversation, shared
 
 SAID = (
     "I live in Lisbon with Annie.",
@@ -301,19 +300,3 @@ def test_without_a_model_statements_are_facts(monkeypatch: pytest.MonkeyPatch) -
     own = Zep(Language(shared(), None), embedder, ZepOptions())
     own.keep(passages_of(conversation([said[0], "Ana lives in Lisbon, too."]), default_chunker(embedder)))
     assert [one.invalid for one in own.graph.facts] == [None, None], "what is said of another changes nothing"
-
-
-@pytest.mark.parametrize("rerank", ["rrf", "mmr", "episode_mentions", "node_distance"])
-def test_it_runs_without_a_model_and_without_messages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rerank: str
-) -> None:
-    monkeypatch.setattr("eval.systems.language.KeptExtractions", lambda *_: Reads())
-    run = shared()
-    with reading({"kind": "zep", "rerank": rerank}, run, tmp_path, conversation(SAID)) as session:
-        first, second = (session.ask("Where is Porto?", options=(), now=ASKED).evidence for _ in range(2))
-        early = session.ask("Where is Porto?", options=(), now=BEGUN)
-        assert session.store_bytes() > 0
-    assert first == second and first and 3 in first[:2] and isinstance(run.reader, ShowingReader)
-    assert set(places(early)) <= {0}
-    with reading({"kind": "zep"}, run, tmp_path / "none", []) as session:
-        assert session.ask("Who?", options=(), now=ASKED).abstained
