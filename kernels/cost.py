@@ -1,4 +1,4 @@
-"""How the cost of the graph operations grows with the number of nodes, as a table and a plot.
+"""Measure how the cost of the graph operations grows with the number of nodes, as a table and a plot.
 
     python kernels/cost.py [--nodes 1000 … 300000] [--out kernels/cost.png]
 
@@ -27,7 +27,7 @@ _BATCH = 100  # new rows, or edges, of the incremental operations
 
 
 def runs_of(n: int, device: torch.device) -> Runs:
-    """What is timed at n nodes."""
+    """Return the operations timed at n nodes."""
     edges, _ = blocks(n, _DEGREE, 100, 0.75)
     edge_index = edges.to(device)
     split = ego_split(edge_index, n)

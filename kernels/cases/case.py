@@ -1,4 +1,4 @@
-"""What a case is: a shape, and what runs on it."""
+"""Benchmark case: a shape, and the functions that run on it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _cut_ring(n: int, size: int) -> tuple[Tensor, Tensor]:
 
 
 def community_peers(n: int, edge_index: Tensor) -> dict[str, Callable[[], object]]:
-    """Those that are installed."""
+    """Return the installed peers."""
     pairs = edge_index[:, edge_index[0] < edge_index[1]].T.tolist()
     peers: dict[str, Callable[[], object]] = {}
     for library in ("networkit", "igraph"):

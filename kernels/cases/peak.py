@@ -1,4 +1,4 @@
-"""How much memory a call holds at most."""
+"""Measure the peak memory of a call."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def _root(parent: Tensor, half_edges: Tensor) -> Tensor:
 
 
 def _place(ids: Tensor, wanted: Tensor) -> Tensor:
-    """Where these stand among ascending ids; without a search where no id is missing."""
+    """Return the positions of values among ascending ids; no search if no id is missing."""
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):
         return wanted - ids[0]
     return torch.searchsorted(ids, wanted)

@@ -46,7 +46,7 @@ class HalfEdges:
         return graph
 
     def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """Where these keys stand, and whether they are there at all."""
+        """Return the positions of keys, and a mask of those present."""
         if self._table is not None:
             return self._table.find(wanted)
         if not len(self.keys):
@@ -100,7 +100,7 @@ def _after_diagonal(graph: HalfEdges) -> Tensor:
 
 
 class _Table:
-    """Where each key stands, by open addressing with linear probing: once built, faster than bisection."""
+    """Hash table of key positions, with linear probing: slower to build than bisection, faster to search."""
 
     def __init__(self, keys: Tensor) -> None:
         self.empty = len(keys)
@@ -122,7 +122,7 @@ class _Table:
         return (cell + 1).bitwise_and_(self.mask)
 
     def find(self, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """Where these keys stand, and whether they are there at all."""
+        """Return the positions of keys, and a mask of those present."""
         cell = self._home(wanted)
         place = self.cells.index_select(0, cell)
         there = self.keys.index_select(0, place) == wanted

@@ -1,4 +1,4 @@
-"""Which implementation of an operation runs."""
+"""Choose the implementation of an operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Impl = Literal["auto", "torch", "triton"]
 
 
 def on_triton(impl: str, tensor: Tensor) -> bool:
-    """Whether Triton runs: where it is asked for, or by default ("auto") for CUDA tensors.
+    """Return True if Triton runs: on request, or by default ("auto") for CUDA tensors.
 
     Raises ValueError for an unknown name, and for Triton on another device without its interpreter.
     """

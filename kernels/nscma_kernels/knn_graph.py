@@ -198,7 +198,9 @@ class Scores:
         return left.to(dtype), error.masked_fill((left == 0).all(dim=1), 0)  # zeros multiply exactly
 
     def threshold(self, kth: Tensor, error: Tensor, dtype: torch.dtype, gamma: float) -> Tensor:
-        """What a near score in `dtype` exceeds [T] if it can be among the k best, given the k-th best near one [T]."""
+        """Return the near score in `dtype` [T] that a candidate must exceed to be among the k best, given the k-th best
+        [T].
+        """
         slack = (0.53 if self.band is None else 1.05) * torch.finfo(dtype).eps  # rounded once, or twice
 
         def least(value: Tensor) -> Tensor:

@@ -110,14 +110,14 @@ def mix(x: Tensor) -> Tensor:
 
 
 def priority(hashes: Tensor, turn: int) -> Tensor:
-    """Who goes first in a round, distinct where the hashes are."""
+    """Return the priority of nodes in a round, distinct if the hashes are."""
     return mix(hashes + salt(turn))
 
 
 def salt(turn: int) -> Tensor:
-    """What sets the priorities of one round apart from those of another, an int64 on the CPU.
+    """Return the value that makes the priorities of one round independent of another's, an int64 on the CPU.
 
-    It is computed as a tensor, modulo 2**64: `torch.compile` may make a symbol of `turn`, and knows no larger numbers.
+    It is computed as a tensor, modulo 2**64: `torch.compile` can make a symbol of `turn`, and knows no larger numbers.
     """
     return (torch.tensor(turn + 1) * _GOLDEN) & (2**63 - 1)
 

@@ -33,7 +33,7 @@ def memory_forward(
     written: Tensor | None,
     memory: list[Tensor],
 ) -> list[Tensor]:
-    """What `run_forward` returns."""
+    """Run the forward pass; returns the same as `run_forward`."""
     plan = Plan(chunk, segment, done, first, norm, triton)
     return [*run_forward(plan, q, Tokens(k, v, theta, eta, keep, written), memory)]
 

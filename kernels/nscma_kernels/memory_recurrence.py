@@ -24,7 +24,7 @@ TOKENS = 256  # whose gradients are computed at a time; CPU libraries multiply m
 
 
 class Plan(NamedTuple):
-    """How the chunks lie."""
+    """Layout of the chunks."""
 
     chunk: int  # C
     segment: int | None  # chunks; None: one that never ends
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     triton: bool
 
     def ends(self, chunk: int) -> bool:
-        """Whether a segment ends with the chunk of this number, -1 being the last one before."""
+        """Return True if a segment ends with the chunk of this number, -1 being the last one before."""
         return self.segment is not None and (self.done + chunk + 1) % self.segment == 0
 
     def reads(self, chunk: int, queries: int) -> slice:
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
         return slice(begin, min(queries, self.first + (chunk + 1) * self.chunk))
 
     def keeps_base(self, number: int) -> bool:
-        """Whether a segment begins within these chunks and does not end with them."""
+        """Return True if a segment begins within these chunks and does not end with them."""
         began = any(self.ends(begin - 1) for begin, _ in self.pieces(0, number))
         return began and not self.ends(number - 1)
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """What the chunks hold."""
+    """Tensors of the chunks' tokens."""
 
     k: Tensor  # [B, N * C, D]
     v: Tensor  # [B, N * C, E]

@@ -33,7 +33,7 @@ _SINGLE = 1e-6  # the share of a change below which float32 no longer follows wh
 
 
 class _Step(NamedTuple):
-    """What a step takes of the graph and the queries, in one precision."""
+    """Graph and query tensors of a step, in one precision."""
 
     moves: Tensor  # [n, n] CSR: from column to row, damping times the share of the weight that leaves the column
     stuck: Tensor  # [m] int64, the nodes that nothing leaves

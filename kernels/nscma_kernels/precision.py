@@ -1,4 +1,4 @@
-"""Which precision a device multiplies fastest."""
+"""Choose the fastest matrix-multiplication precision of a device."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CHUNK = 2**15  # values scanned at a time: as many as stay in a cache
 
 
 class RollingStats(NamedTuple):
-    """What `rolling_stats` returns."""
+    """Result of `rolling_stats`."""
 
     mean: Tensor  # [..., T]
     std: Tensor  # [..., T]

@@ -1,4 +1,4 @@
-"""Which rows a search may find."""
+"""Filter of the rows that a search can return."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of int64: bounds that every key keeps, 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows may be found: those that pass every part that is given.
+    """Filter of searchable rows: those that pass every given part.
 
-    Keys are times, agents, runs, expiry: whatever bounds of whole numbers can say. Keys that are contiguous in N
+    Keys are times, agents, runs, expiry: any bounds of whole numbers. Keys that are contiguous in N
     (`torch.stack([...]).T`) are compared fastest.
     """
 

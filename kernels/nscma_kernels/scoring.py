@@ -1,4 +1,4 @@
-"""What `scored_topk` scores: exact scores of some pairs, and bounds on the error of near scores of many.
+"""Scores of `scored_topk`: exact scores of some pairs, and error bounds of approximate scores of many.
 
 Legend: Q queries, N rows, D dimension, C columns, P pairs of a query and a row.
 """
@@ -23,7 +23,7 @@ _measured = WeakIdKeyDictionary()  # of tensors searched before: their version t
 
 @dataclass(frozen=True)
 class Operands:
-    """What is scored."""
+    """Operands of the scores."""
 
     queries: Tensor  # [Q, D] in `dtype`
     vectors: Tensor  # [N, D]

@@ -69,11 +69,11 @@ class Tiles:
 
     @property
     def shifts(self) -> bool:
-        """Whether a product can subtract on its way: nothing comes between it and the subtraction."""
+        """True if a product can fold in the subtraction: nothing comes between the two."""
         return self.hidden.device.type == "cpu" and self.bias is None and self.softcap is None
 
     def shifted(self, v: slice, t: slice, by: Tensor) -> tuple[Tensor, Tensor]:
-        """As `logits`, less `by` [T] in the dtype of the operands; only where `shifts`."""
+        """Like `logits`, less `by` [T] in the dtype of the operands; requires `shifts`."""
         k, n = v.stop - v.start, t.stop - t.start
         held = self._held[: (k + 1) * n].view(k + 1, n)
         out = held[:k] if self.hidden.dtype == self.dtype else self._near[: k * n].view(k, n)

@@ -1,1 +1,1 @@
-"""How a question is answered: from facts held against newer messages, and from passages."""
+"""Answer questions from facts, held against newer messages, and from passages."""

@@ -1,4 +1,4 @@
-"""How a question is answered: what was said last is read, then the facts are asked, then the messages."""
+"""Answer a question: from the latest messages, then the facts, then the other messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answered(
 
 
 def nothing_asked(text: str) -> str:
-    """What is answered to small talk, in its language."""
+    """Return the reply to small talk, in its language."""
     if script(text) == "cjk":
         return "这不是对记忆的提问；请问说过的事情。"
     return "That asks nothing of the memory; ask about something that was said."

@@ -38,7 +38,7 @@ def _is_of_event(relation: str, graph: FactGraph) -> bool:
 
 
 def _names(asked: set[str], event: str, asker: str) -> bool:
-    """Whether words name an event: its head, and nothing that its name lacks; a journey by where it goes."""
+    """Return True if words name an event: its head, and nothing absent from its name; a journey by its destination."""
     owner, owned, name = event.rpartition("'s ")
     if owned and name_key(owner) != name_key(asker) and not set(terms(owner)) <= asked:
         return False

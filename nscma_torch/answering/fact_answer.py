@@ -87,7 +87,7 @@ class _Answering:
         return self._place() if self._is_place() else self._objects()
 
     def _is_place(self) -> bool:
-        """Whether it asks where something is, which facts on its holder or its whole answer too."""
+        """True if the question asks for a location, which facts on the holder or the containing whole also answer."""
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
     def _listed(self, reached: Sequence[Reached], *, pairs: bool = False) -> FactAnswer:
@@ -124,7 +124,7 @@ class _Answering:
         return self._listed(reached, pairs=relation.cardinality == "one")
 
     def _is_kind(self, value: str) -> bool:
-        """Whether a value says what a thing is ("grey cat") and not what it is called ("Pixel", "Hill School")."""
+        """Return True if a value says what a thing is ("grey cat") rather than its name ("Pixel", "Hill School")."""
         return value.split()[-1] in self._relation.nouns
 
     def _history(self) -> list[Fact]:
@@ -216,23 +216,23 @@ class _Answering:
         return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if over else None
 
     def _forgotten(self, fact: Fact) -> bool:
-        """Whether a fact was put into the archive though it may hold still: that it ended is not known."""
+        """Return True if a fact was archived though it might still hold: no end of it is known."""
         at = self._as_of or self._graph.now
         return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
 
     def _is_known(self, place: str) -> bool:
-        """Whether a fact of where something is names a place; what other facts name may hold anything."""
+        """Return True if a location fact names a place; places in other facts can contain anything."""
         keys = {one.key for one in self._graph.resolve(place, self._as_of)}
         facts = (fact for fact in self._graph.facts if self._graph.schema[fact.relation].locates)
         return any({name_key(fact.subject), name_key(fact.object)} & keys for fact in facts)
 
     def _lies_in(self, place: str) -> bool:
-        """Whether a place lies in the one asked about."""
+        """Return True if a place lies in the one asked about."""
         links = self._whereabouts.chain(place, self._as_of) if self._shape == "place" else []
         return any(same(link.name, self._query.object, "place") for link in links)
 
     def _may_contain(self) -> bool:
-        """Whether the place asked about may hold others, for all that is known: a proper name that no fact mentions."""
+        """Return True if the place asked about might contain others: a proper name that no fact mentions."""
         return self._query.object not in self._graph and not self._query.object[:1].islower()
 
     def _verdict(self, verdict: Literal["yes", "no"], reached: Sequence[Reached], *, show: bool = False) -> FactAnswer:
@@ -244,7 +244,7 @@ class _Answering:
         return [one.name for one in self._graph.resolve(self._query.subject, self._as_of)]
 
     def _place(self) -> FactAnswer | None:
-        """Where it is: the place, or its holder where the place is unknown."""
+        """Return the location: the place, or its holder if the place is unknown."""
         found: list[Reached] = []
         for name in self._names():
             links = self._whereabouts.chain(name, self._as_of)

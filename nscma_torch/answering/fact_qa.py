@@ -155,11 +155,11 @@ class FactQA:
         return []
 
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
-        """Which later messages may say something newer than the one fact of one value that told the answer.
+        """Return the later messages that could renew the single fact behind an answer.
 
-        They name the fact's subject, matter or value, and no statement of its relation was read from them. There are
-        at most `_HELD_AGAINST`, those that name the value alone last. None if there are none, no such fact told, or how
-        something stands now was not asked.
+        They name the fact's subject, matter or value, and no statement of its relation was read from them. There are at
+        most `_HELD_AGAINST`; those naming only the value come last. None if there are no such messages, if no single
+        one-valued fact gave the answer, or if the question was not about the present.
         """
         query = told.query
         if query is None or not query.path or not _asks_now(query):

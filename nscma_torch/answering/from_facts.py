@@ -32,7 +32,7 @@ def from_facts(
     as_of: datetime | None = None,
     follows: FactQuery | None = None,
 ) -> Answer | None:
-    """What the facts tell and nothing newer changes; None where they do not tell, or `facts.answer` is off.
+    """Answer from facts that nothing newer changes; None if they don't answer, or if `facts.answer` is off.
 
     Of facts that may be renewed it is known which message may have done so: what the reader is sure of takes their
     place where its passage is not older. Facts that answer are held against later messages on the matter
@@ -115,7 +115,7 @@ def _day(unit: Unit) -> str:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether all words of one value are among those of the other."""
+    """Return True if all words of one value are among those of the other."""
     first, second = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return first <= second or second <= first
 

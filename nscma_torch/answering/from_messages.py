@@ -40,7 +40,7 @@ def from_messages(
 
 
 def retrieved(parts: Parts, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None) -> Retrieved:
-    """What an answer is made of: the hits, or with `retrieval.answering = "memory-doc"` the messages behind them."""
+    """Return the basis of an answer: the hits, or the messages behind them if `retrieval.answering = "memory-doc"`."""
     found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
     if parts.config.retrieval.answering == "memory-doc":
         return replace(found, hits=parts.retriever.behind(question, found.hits, bounds))

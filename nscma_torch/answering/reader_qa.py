@@ -54,7 +54,7 @@ SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within
 
 
 class ReadHits(NamedTuple):
-    """What the reader was given, in the order in which it was said, and what it made of it.
+    """Passages given to the reader, in the order they were said, and its output.
 
     `query` is the question, with those it names of the passages' speakers; `asker` is who asks it.
     """
@@ -248,7 +248,7 @@ class ReaderQA:
         )
 
     def _of_times(self, read: ReadHits, told: Sequence[int], sure: float, quoted: Answer, spent: Usage) -> Answer:
-        """What was said of the times that a question is about, where it names nothing else."""
+        """Quote the messages about the periods that a question names, if it names nothing else."""
         sure = max(sure, self._settings.unsure)
         evidence = tuple(
             Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), sure) for i in told[-_TOLD:]
@@ -267,9 +267,10 @@ class ReaderQA:
         )
 
     def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:
-        """What each later message makes of an earlier one: the likeliest kind of change, and how likely any is, [0, 1].
+        """Classify each later message's change to an earlier one: the most likely kind, and the probability of any, [0,
+        1].
 
-        Each is read with the turns before it. `none` and `confirms` are no changes.
+        Each is read with the turns before it. `none` and `confirms` are not changes.
         """
         with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
@@ -284,7 +285,7 @@ class ReaderQA:
 
 
 def _of_asker(question: str, quoted: Answer) -> Answer:
-    """What is quoted for a Chinese question, without passages about somebody else than who asks."""
+    """Keep the passages of a Chinese answer that are not about somebody other than the asker."""
     kept = tuple(item for item in quoted.evidence if not is_of_another(question, item.text))
     if len(kept) == len(quoted.evidence):
         return quoted
@@ -298,7 +299,7 @@ def _of_asker(question: str, quoted: Answer) -> Answer:
 
 
 def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
-    """Whether a question of the present, which names no time, is answered by a sentence about an earlier year."""
+    """Return True if a question of the present without a time is answered by a sentence about an earlier year."""
     found = attempt.found
     if found is None or found.kind not in ("span", "list") or attempt.read.query.periods or leading(question) < 0:
         return False

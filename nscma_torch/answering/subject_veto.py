@@ -105,7 +105,7 @@ class SubjectVeto:
 
 
 def _is_of(read: ReadResult, passages: Sequence[Passage], asker: str) -> bool:
-    """Whether a passage surely tells it of who asks, whom an assistant calls "you"."""
+    """Return True if a passage surely speaks of the asker, whom an assistant calls "you"."""
     best = read.spans[0]
     you = best.of_text and best.text.lower() in SECOND_PERSON
     return best.share >= SURE and (you or name_key(_subject(best, passages[best.passage])[0]) == name_key(asker))

@@ -62,7 +62,7 @@ class Deriver(Protocol):
 
     @property
     def in_turn(self) -> bool:
-        """Whether a part looks back on the texts of those before it, so that one is derived after another."""
+        """True if a part depends on the texts of earlier parts, so that parts are derived one after another."""
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
         """The parts of a namespace whose time has come, in order."""
@@ -84,7 +84,7 @@ class Derivations:
         self._derivers = derivers
 
     def count_due(self, connection: Connection, user_id: str, now: datetime) -> int:
-        """How many parts are due, as far as no other one is derived before."""
+        """Count the parts that are due, as far as can be known before others are derived."""
         own = namespaces.of_user(connection, user_id) if self._derivers else ()
         return sum(len(deriver.due(connection, namespace, now)) for deriver in self._derivers for namespace in own)
 
@@ -137,7 +137,7 @@ class Derivations:
                 return
 
     def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
-        """What parts are derived from; None where messages were changed since it was asked what is due."""
+        """Read the sources of parts; None if messages changed since the due parts were listed."""
         with self._database.read(scope.user_id) as connection:
             same = user_versions.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None

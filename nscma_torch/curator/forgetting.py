@@ -67,7 +67,7 @@ def limit(memory_id: str, settings: CuratorSection) -> float:
 
 
 def restarts(connection: Connection, user_id: str, settings: CuratorSection) -> dict[str, datetime]:
-    """When messages were last recalled, by id, where a recall begins their time anew; else nothing."""
+    """Return the last recall of each message, by id, if recalls restart its time; otherwise an empty mapping."""
     return history.last_recalls(connection, user_id) if settings.restarts else {}
 
 

@@ -56,7 +56,7 @@ class Insights:
         return parts
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """What each cluster shows: the first line of each wording. Clusters come the largest first."""
+        """Derive insights of each cluster, one per wording, largest clusters first."""
         most = self._settings.most
         return [first_of_each_wording(texts)[:most] for texts in written(self._tasks.insights, parts)]
 

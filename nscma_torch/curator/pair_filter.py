@@ -76,7 +76,7 @@ class PairFilter:
         return found
 
     def _read(self, pair: QAPair, group: Sequence[Unit], cited: Sequence[Unit]) -> Evidence | None:
-        """What the memory answers, where that is the pair's answer, read in a message that it cites."""
+        """Ask the memory the pair's question; the evidence if the answer matches and comes from a cited message."""
         asking = [group[place].id for place in pair.asking]
         now = max(unit.occurred_at for unit in group)
         read = self._read_back(pair.query, asker=pair.asker, scope=group[0].scope, now=now, without=asking)
@@ -94,13 +94,15 @@ class PairFilter:
 
 
 def grounded(pair: QAPair, cited: Sequence[Unit]) -> bool:
-    """Whether every word of the answer that counts is one of the cited messages', or names who wrote them, or when."""
+    """Return True if the cited messages contain every content word of the answer, or name their author or date."""
     texts = (part for unit in cited for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role))
     return holds(pair.answer, *texts, *(format_day(unit.occurred_at.date()) for unit in cited))
 
 
 def agrees(read: Evidence, pair: QAPair, cited: Sequence[Unit]) -> bool:
-    """Whether a short answer is that of a pair: from a message that it cites, and one holds all words of the other."""
+    """Return True if a short answer matches a pair: it comes from a cited message, and one contains all words of the
+    other.
+    """
     if {unit.id for unit in cited}.isdisjoint(read.hit.unit.episode_ids):
         return False
     one, other = set(terms(read.text)), set(terms(pair.answer))

@@ -1,4 +1,4 @@
-"""Who said what, by a key under which no name is kept."""
+"""Identify speakers by a key that stores no name."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Reflections:
         return recent[-self._settings.recent :], own[first - newest :]
 
     def _found(self, question: str, recent: Sequence[Source], stretch: Sequence[Source]) -> list[Source]:
-        """What there was to be found when the stretch ended, and is no reflection on it."""
+        """Search the memory as it was when the stretch ended, excluding reflections on it."""
         scope = recent[-1].unit.scope
         now = max(source.unit.occurred_at for source in recent)
         last = max(row for source in recent for row in source.seen.messages)

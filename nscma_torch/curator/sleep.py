@@ -46,7 +46,7 @@ _Stage = Callable[[Connection, str, datetime], Counter[str]]
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """What a sleep begins with: how much was queued, and how many jobs of these users had failed before."""
+    """Queue length at the start of a sleep, and the number of these users' jobs that had failed before."""
 
     sleepers: tuple[str, ...]
     tally: Counter[str]

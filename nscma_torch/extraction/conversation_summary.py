@@ -25,7 +25,7 @@ from nscma_torch.hierarchy.store import hierarchies
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What comes before a message in its conversation.
+    """Position of a message in its conversation.
 
     Attributes:
         stream: the conversation.

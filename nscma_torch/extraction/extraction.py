@@ -41,7 +41,7 @@ _MOST_AHEAD = 8192  # messages that are read together, each with the turns befor
 
 
 class _Context(NamedTuple):
-    """What a message is read with: whom its "you" means, the turns before it, and its place in the conversation."""
+    """Context for reading a message: the addressee, the turns before it, and its place in the conversation."""
 
     listener: str
     before: tuple[Unit, ...]
@@ -131,7 +131,7 @@ class Extractor:
         self._ahead.begin([one for own in batches for one in self._given(own)])
 
     def _given(self, batch: Sequence[Job]) -> list[Given]:
-        """What a batch of jobs of one user reads."""
+        """Return the inputs of a batch of one user's jobs."""
         with self._database.read(batch[0].user_id) as connection:
             found = self._messages(connection, batch)
             contexts = self._contexts(connection, batch[0].user_id, found.ids)
@@ -145,7 +145,7 @@ class Extractor:
         return _Messages(chunks_of, found)
 
     def _extract(self, given: Sequence[Given]) -> list[Extraction]:
-        """What each unit states: what was read ahead, and the rest read now."""
+        """Return each unit's statements: those read ahead, and the rest read now."""
         known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
         left = [one for one, own in zip(given, known, strict=True) if own is None]
         if not left:  # and the models of the tasks are not loaded for nothing
@@ -233,7 +233,7 @@ class Extractor:
                 streams.touch_user(connection, user_id)
 
     def _contexts(self, connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
-        """What messages, given their ids by row number, are read with."""
+        """Return the reading contexts of messages, given their ids by row number."""
         listeners = {seq: speakers.listener_of(connection, seq) for seq in ids}
         found: Mapping[int, Place] = {}
         if self._conversation:

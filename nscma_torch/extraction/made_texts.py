@@ -90,7 +90,9 @@ def store(
 
 
 def origins_of(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, Mapping[Any, Any]]:
-    """What new units take over from their episodes: of one that has faded out of search, that they are not in it."""
+    """Return the attributes that new units inherit from their episodes; if the episode faded from search, so do
+    they.
+    """
     shown = units.active_chunks(connection, list(rows))
     faded = [seq for seq, row in rows.items() if row["status"] == "active" and seq not in shown]
     return {**rows, **{seq: {**rows[seq], "status": "archived"} for seq in faded}}

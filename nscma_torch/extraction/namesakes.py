@@ -119,5 +119,5 @@ def _renamed(statement: Statement, name: str, meant: str) -> Statement:
 
 
 def _merge(entity: str, other: str, beside: Statement) -> Statement:
-    """That two entities are one."""
+    """Build the statement that two entities are the same."""
     return Statement(entity, _NAMED, other, start=beside.start, end=beside.end)

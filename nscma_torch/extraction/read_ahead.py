@@ -25,7 +25,7 @@ ReadMany = Callable[[Sequence[Given]], Iterable[tuple[Given, Extraction]]]
 
 
 class ReadAhead:
-    """What was read ahead of its turn, and what is being read."""
+    """Units read ahead of their turn, and those being read."""
 
     def __init__(self, read: ReadMany) -> None:
         self._read = read
@@ -34,7 +34,7 @@ class ReadAhead:
         self._kept: dict[str, tuple[Given, Extraction]] = {}
 
     def holds(self, unit_ids: Iterable[str]) -> bool:
-        """Whether any of these units was read, or is about to be."""
+        """Return True if any of these units was read, or is about to be."""
         return any(one in self._expected or one in self._kept for one in unit_ids)
 
     def begin(self, given: Sequence[Given]) -> None:
@@ -44,7 +44,9 @@ class ReadAhead:
         self._coming = iter(self._read(given))
 
     def take(self, given: Sequence[Given]) -> list[Extraction | None]:
-        """What each states; None for one that was not read, or not as it is given now. Waits for those to come."""
+        """Return each unit's statements; None if it was not read, or not in its current form. Waits for those in
+        progress.
+        """
         awaited = {one.unit.id for one in given} & self._expected
         while awaited and (made := next(self._coming, None)) is not None:
             unit_id = made[0].unit.id

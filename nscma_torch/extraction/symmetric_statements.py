@@ -1,4 +1,4 @@
-"""What a statement of a symmetric relation says of its other side: "I married Ana" is about Ana too."""
+"""Add the reverse of statements of symmetric relations: "I married Ana" is about Ana too."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Integrator:
             self._ahead[lane] = _Clustered(before, cam)
 
     def _readable(self, batch: Sequence[Job]) -> Snapshot | None:
-        """What a batch starts from, where there is anything to cluster."""
+        """Return the snapshot that a batch starts from, if there is anything to cluster."""
         try:
             with self._database.read(batch[0].user_id) as connection:
                 found = snapshot(connection, batch, [], self._device)

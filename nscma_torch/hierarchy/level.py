@@ -40,7 +40,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Propagation:
-    """How labels spread (CAM section 4.1, step 2 of the online clustering updates).
+    """Label propagation settings (CAM section 4.1, step 2 of the online clustering updates).
 
     Attributes:
         weighted: whether neighbours count by the weight of their edges; if not, each counts one, as in the paper.

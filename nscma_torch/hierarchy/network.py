@@ -49,7 +49,7 @@ class Network(Data):  # type: ignore[misc] # PyG has no types
         )
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        """What is added to an attribute for each network before it in a `Batch`."""
+        """Return the offset added to an attribute for each preceding network in a `Batch`."""
         if key in _NUMBERS:
             return 1 << NUMBER_BITS
         return self.num_nodes if key == "owner" else super().__inc__(key, value, *args, **kwargs)

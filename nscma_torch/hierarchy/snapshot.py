@@ -1,4 +1,4 @@
-"""What an integration starts from: a hierarchy as it is stored, and the chunks that come to it or go."""
+"""Snapshot that an integration starts from: the stored hierarchy, and the chunks being added or removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Snapshot:
     change: Change
 
     def same(self, other: Snapshot) -> bool:
-        """Whether an integration of the other one has the same result: a version is never given to another state."""
+        """Return True if integrating the other snapshot has the same result: a version is never given to another
+        state.
+        """
         mine, theirs = self.state.stored, other.state.stored
         return (mine.id, mine.version, self.chunks) == (theirs.id, theirs.version, other.chunks) and all(
             torch.equal(getattr(self.change, name), getattr(other.change, name))
@@ -47,16 +49,17 @@ class Snapshot:
 
     @property
     def changes(self) -> bool:
-        """Whether chunks come or go."""
+        """True if chunks are added or removed."""
         return bool(self.new or len(self.change.removed))
 
 
 def snapshot(
     connection: Connection, batch: Sequence[Job], known: Sequence[State], device: torch.device
 ) -> Snapshot | None:
-    """What the jobs of a batch start from; `known` states are not read again where they are the stored ones.
+    """Return the snapshot that a batch's jobs start from; `known` states are not read again if they are the stored
+    ones.
 
-    None where everything that the jobs are about has been erased.
+    None if everything the jobs are about has been erased.
     """
     state = _state(connection, batch, known, device)
     if state is None:

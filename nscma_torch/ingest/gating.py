@@ -1,4 +1,6 @@
-"""What the proxy and the gate make of consecutive messages of one stream; the same however they are cut into calls."""
+"""Weigh consecutive messages of one stream with the surprise model and the gate; independent of how they are
+batched.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ HISTORY = 32_768  # characters of the stream's past that repetition is looked up
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a stream carries before its next message; without arguments, that of a fresh one.
+    """State that a stream carries into its next message; by default that of a new stream.
 
-    `history` is its last `HISTORY` characters in whole messages, or the end of a last one that is longer, oldest first,
-    and `vectors` [n, d] are theirs, zeros for those that have none; `said` holds the hashes, among `content_hashes` the
-    texts to be weighed, that the user's memory already has.
+    `history` has its last `HISTORY` characters in whole messages (or the end of a longer last message), oldest first,
+    and `vectors` [n, d] their vectors, zeros if absent; `said` has the hashes, among the `content_hashes` of the texts
+    to be weighed, that are already in the user's memory.
     """
 
     proxy_state: bytes | None = None
@@ -41,7 +43,7 @@ class Past:
     vectors: Tensor | None = None
 
     def after(self, texts: Sequence[str], weighed: Gated, vectors: Tensor | None) -> Past:
-        """What the stream carries after these messages, whose vectors [m, d] these are, and from this past."""
+        """Return the stream's state after these messages with vectors [m, d]."""
         history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
         if vectors is not None:
             before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors

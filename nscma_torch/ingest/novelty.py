@@ -1,7 +1,7 @@
-"""How near a message is to what its stream said before, and what it says that the near ones do not.
+"""Measure how near a message is to earlier messages of its stream, and what it adds over the near ones.
 
-d is the embedder's dimension. A message is compared with those of the window that repetition is looked up in; one of
-several chunks has the mean of their vectors, of unit length again.
+d is the embedder's dimension. A message is compared with those of the window in which repetition is looked up; a
+message of several chunks uses the mean of their vectors, normalised again.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Windows:
 
     @property
     def erasures(self) -> int:
-        """How many erasures this has seen: to be read before a transaction whose window is to be kept."""
+        """Number of erasures seen: read it before a transaction whose window is to be kept."""
         return self._erasures
 
     def get(self, stream_id: str, version: tuple[int, int]) -> Window | None:

@@ -161,7 +161,7 @@ class Writer:
         return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
 
     def proxy_state(self, scope: Scope, source: str | None) -> bytes | None:
-        """What the proxy carries into the next message of a stream."""
+        """Return the surprise model's state for the next message of a stream."""
         with self._database.read(scope.user_id) as connection:
             stream = streams.load(connection, scope, source)
             anew = stream.proxy_fingerprint != self._proxy.fingerprint
@@ -321,7 +321,7 @@ class _Batch:
         return places
 
     def results(self, known: dict[str, Any], stored: dict[int, dict[str, Any]]) -> list[Added]:
-        """What became of each message, in order."""
+        """Return the outcome of each message, in order."""
         by_key = {row["idempotency_key"]: row["id"] for row in stored.values() if row["idempotency_key"] is not None}
         added = []
         for i, message in enumerate(self.messages):

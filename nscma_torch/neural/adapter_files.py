@@ -16,7 +16,7 @@ WEIGHTS, CONFIG = "memory.safetensors", "memory_config.json"
 
 
 def base_of(model: nn.Module) -> dict[str, Any]:
-    """What must be the same in a model for a memory to fit it."""
+    """Return the model properties that must match for a memory to fit it."""
     config: Any = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config()

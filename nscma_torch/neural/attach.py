@@ -109,7 +109,7 @@ class AttachedMemory(nn.Module):
         return model
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
-        """What trains."""
+        """Yield the trainable parameters."""
         self._train_beside_adapters()
         return super().parameters(recurse)
 

@@ -1,4 +1,4 @@
-"""Where a memory goes in a Hugging Face decoder: its stack of layers, found by the attention that each layer has."""
+"""Locate the layers of a Hugging Face decoder that a memory attaches to, by the attention that each layer has."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Decoder:
         return cls(*found[0], hidden)
 
     def device(self, index: int) -> torch.device:
-        """Where a layer computes. Raises ModelError if its weights are not loaded."""
+        """Return the device a layer computes on. Raises ModelError if its weights are not loaded."""
         weights = next(self.layers[index].parameters()).device
         if weights.type != "meta":
             return weights

@@ -23,7 +23,7 @@ from nscma_torch.neural.state import NeuralMemoryState
 @as_pytree()
 @dataclass(frozen=True)
 class BlockState:
-    """What one block has kept of B streams; a value, never changed in place."""
+    """Stored state of one block for B streams; a value, never changed in place."""
 
     memory: NeuralMemoryState | KeyValueState
     recent: Tensor  # [B, R - 1, D] the last inputs, zero before the first
@@ -97,9 +97,9 @@ class MemoryBlock(nn.Module):
         state: BlockState,
         store_mask: Tensor | None = None,  # [B, T] bool
     ) -> tuple[Tensor, BlockState]:
-        """What the memory recalls for each token [B, T, D], and the state after them.
+        """Return the memory's recall for each token [B, T, D], and the state after them.
 
-        Where `store_mask` is false (padding) a token is not stored and counts as nothing before the next.
+        If `store_mask` is false (padding) a token is not stored, and counts as nothing before the next.
         """
         x = functional.rms_norm(hidden.to(self.down.weight.dtype), (self.hidden,), eps=1e-6)
         if store_mask is not None:

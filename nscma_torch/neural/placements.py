@@ -61,18 +61,18 @@ class Placement(nn.Module):
         ]
 
     def recall(self, hidden: Tensor) -> tuple[Tensor, BlockState, BlockState]:  # [B, T, D]
-        """What the memory recalls for the tokens [B, T, D] in its own dtype, and the state before and after."""
+        """Return the memory's recall for the tokens [B, T, D] in its own dtype, and the state before and after."""
         call, slot = self._call(), self._slot
         recalled, after = self.block(hidden, call.before[slot], call.store_mask)
         call.after[slot] = after
         return recalled, call.before[slot], after
 
     def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """What the layer is given."""
+        """Transform the layer's input; unchanged by default."""
         return args, kwargs
 
     def after_attention(self, run: Attended) -> Tensor:
-        """What the layer adds to its residual stream [B, T, D]."""
+        """Transform the attention output that the layer adds to its residual stream [B, T, D]; unchanged by default."""
         return run.out
 
     def _enter(self, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -117,7 +117,7 @@ class MemoryAsGate(Placement):
 
 
 class RetrievalAsGate(MemoryAsGate):
-    """As `MemoryAsGate`, m by attention to the k nearest keys of earlier segments (Wu et al. 2022).
+    """Like `MemoryAsGate`, with m from attention to the k nearest keys of earlier segments (Wu et al. 2022).
 
     The paper blends, g m + (1 - g) attention with g = sigmoid(b) of each head, its keys and values those of the layer's
     own attention; here m has projections of its own and is added, so that a frozen model is at first what it was.

@@ -19,7 +19,7 @@ from nscma_torch.core.tensor_files import all_tensors, open_tensors
 @as_pytree("position", "norm", "segment", "chunk")
 @dataclass(frozen=True)
 class NeuralMemoryState(MemoryState):
-    """What a `NeuralMemory` has learnt from B streams; its tensors have B * heads rows, heads varying fastest.
+    """State that a `NeuralMemory` learnt from B streams; its tensors have B * heads rows, heads varying fastest.
 
     A value: every call gives a new one and leaves the old as it was, so keeping an old state is a way back to it.
     `detach()` cuts the graph, `to(device)` moves it. Only a module of the same `segment` and `chunk` goes on from it.

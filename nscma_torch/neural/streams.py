@@ -1,4 +1,4 @@
-"""Where the state of attached memories lives between calls: beside the cache of keys and values, or in a session."""
+"""Keep the state of attached memories between calls: in the key-value cache, or in a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.neural.retrieval_attention import KeyValueState
 
 
 class MemoryStreams:
-    """What each attached memory has kept of B streams of tokens; `states` is empty before the first token.
+    """State of each attached memory for B streams of tokens; `states` is empty before the first token.
 
     Every call of the model replaces the states; an old list that was kept can be put back.
     """

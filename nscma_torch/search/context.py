@@ -98,7 +98,9 @@ class RetrievalContext:
         return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """How far each hit answers the question, in [0, 1]: by the configured reranker, or the language tasks."""
+        """Score how well each hit answers the question, in [0, 1], with the configured reranker or the language
+        tasks.
+        """
         if self._reranker is not None:
             return self._reranker(question, hits, self.bounds)
         return fitting("rerank", self.tasks.rerank(question, hits), hits)
@@ -128,7 +130,7 @@ Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and ho
 
 
 def fitting(task: str, found: list[_Judged], hits: Sized) -> list[_Judged]:
-    """What the language tasks returned for these hits, one each. Raises `EngineError` for fewer, or more."""
+    """Check that the language tasks returned one result per hit. Raises `EngineError` if not."""
     if len(found) != len(hits):
         raise EngineError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
     return found

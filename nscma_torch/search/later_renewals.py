@@ -53,7 +53,7 @@ def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozen
 def may_renew(
     known: Fact | Statement, text: str, said: datetime, about: Collection[str], schema: Schema, *, follows: bool
 ) -> bool:
-    """Whether a message from which nothing of the kind was read may say something newer than what is known.
+    """Return True if a message without such a statement could still contain something newer than what is known.
 
     Args:
         about: the terms of `matter`.
@@ -80,9 +80,9 @@ def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
 
 
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
-    """Whether a message names a matter, or as the next message (`follows`) may speak of it without naming it.
+    """Return True if a message names a matter, or could refer to it without naming it because it follows (`follows`).
 
-    One that only asks says nothing of it.
+    A message that only asks says nothing of it.
     """
     return not only_asks(text) and (not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text)))
 
@@ -92,7 +92,7 @@ def _refers_back(sentence: str, text: str) -> bool:
 
 
 def _holds_another(known: Fact | Statement, sentence: str, said: datetime, schema: Schema) -> bool:
-    """Whether a sentence holds a value that could stand in the place of the known one."""
+    """Return True if a sentence contains a value that could replace the known one."""
     value = known.object
     shape = schema.shape(known.relation)
     if shape == "date":

@@ -48,7 +48,7 @@ def promote_latest(
     asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
-        """Whether one is of the same matter as the other, and was said later."""
+        """Return True if one message is on the same matter as the other and later."""
         return (
             (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
             and units[older].name == units[newer].name

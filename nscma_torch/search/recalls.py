@@ -1,4 +1,4 @@
-"""What searches have found, kept until it can be queued: search itself writes nothing, unless recency counts that."""
+"""Recalls waiting to be queued: search itself writes nothing, unless recency counts recalls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Recalls:
 
     @classmethod
     def of(cls, database: Database, config: Config) -> Recalls:
-        """As a configuration wants them."""
+        """Build from a configuration."""
         dated = config.score.recency_since == "recalled"
         return cls(database, timed=dated or config.curator.restarts, at_once=dated)
 
@@ -64,7 +64,7 @@ class Recalls:
                 self._times.pop(key, None)
 
     def waiting(self) -> dict[str, Waiting]:
-        """What is not queued yet, by user."""
+        """Recalls not yet queued, by user."""
         with self._lock:
             return _by_user(self._counts, self._times)
 

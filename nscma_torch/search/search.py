@@ -59,7 +59,9 @@ class Retrieved:
     trace: tuple[str, ...] = ()
 
     def bears(self, floor: float) -> bool:
-        """Whether what the memory holds bears on the query; -1 is no floor, for which nothing is computed."""
+        """Return True if the memory's contents are relevant to the query; -1 disables the floor, so nothing is
+        computed.
+        """
         return floor <= -1 or self.answerability() >= floor
 
 
@@ -226,7 +228,7 @@ class Searcher:
         return Nearest(numbers, scores, keys, values)
 
     def visible(self, seqs: Sequence[int], bounds: Bounds) -> set[int]:
-        """Those of these units that may be found within bounds."""
+        """Return the units that are visible within bounds."""
         with self.indexes.reading(bounds.scope.user_id) as reading:
             mask = self._mask(reading.connection, reading.index, bounds)
             rows = reading.index.rows_of(sorted(set(seqs)))
@@ -318,7 +320,7 @@ class Searcher:
         return TensorSearch(self._config.score).search(view, query, now=at, mask=view.under(mask), k=k)
 
     def _own(self, index: UserIndex, people: _People) -> Tensor:
-        """What the user said. [n]"""
+        """Mask of the user's own messages. [n]"""
         return index.said_by((), ("user",)) & ~index.said_by(people.others)
 
     def _scored(self, reading: Reading, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
@@ -412,9 +414,10 @@ class Searcher:
 
 
 def _people(reading: Reading) -> _People:
-    """Who spoke. The user's id is their name where it is a word, none of their messages has another, and none says it.
+    """Collect the speakers' names. The user's id counts as their name if it is a word, their messages have no other
+    name, and no message contains it.
 
-    Where no message is known to be the user's own, nobody is another.
+    If no message is known to be the user's own, there are no others.
     """
     index = reading.index
     spoken = index.names_in("user")

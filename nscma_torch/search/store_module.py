@@ -18,7 +18,7 @@ from nscma_torch.search.search_bounds import Bounds
 
 
 class StoreModule(nn.Module):
-    """What a user's memory holds, for a network to read; made by `Memory.as_module`.
+    """A user's memory as a module for a network to read; made by `Memory.as_module`.
 
     Keys are the vectors that a search compares (each with a share of its neighbours' in the conversation), scores those
     of its vector lane, alpha cos + beta recency + gamma importance. Every call reads the store as it is then: what was

@@ -42,7 +42,7 @@ class Surprise:
 
 
 def is_code(run: bytes) -> bool:
-    """Whether an unbroken run of ASCII looks like an id, a hash, base64, a path or markup rather than a word."""
+    """Return True if an unbroken run of ASCII looks like an id, a hash, base64, a path or markup rather than a word."""
     if len(run) >= _LONG_RUN:
         return True
     run = run.strip(_PUNCTUATION)  # an amount at the end of a sentence is none
@@ -122,14 +122,14 @@ def memory_nats(text: str, history: str) -> float:
 
 
 def repeats(text: str, history: str) -> bool:
-    """Whether the stream already said this: the whole message verbatim, quoted, or nearly all of a longer one.
+    """Return True if the stream already said this: the whole message verbatim, quoted, or nearly all of a longer one.
 
-    Verbatim compares whole lines of `history` up to case and spacing, of a message with line breaks whole lines or
-    sentences on end. Quoted means that the message marks what it says
-    as said before ("> ...", "You said: ...", a list of memories) and each of its statements stands whole in the
-    history, as a line or from one end of a sentence to another. Nearly means that the message, of at least 40
-    bytes, has no word or number that the history lacks, and that knowing the history saves three quarters of its
-    DEFLATE size: a known sentence with another number in it says something new.
+    Verbatim compares whole lines of `history`, ignoring case and spacing; a message with line breaks matches whole
+    lines or consecutive sentences. Quoted means that the message marks its content as said before ("> ...", "You said:
+    ...", a list of memories) and each of its statements stands whole in the history, as a line or from one sentence
+    boundary to another. Nearly means that the message, of at least 40 bytes, has no word or number that the history
+    lacks, and that knowing the history saves three quarters of its DEFLATE size: a known sentence with another number
+    in it says something new.
     """
     plain, history = _plain(text), history[-WINDOW:]
     start = plain[:1]
@@ -150,7 +150,7 @@ def repeats(text: str, history: str) -> bool:
 
 
 def _stands(statement: str, found_in: str, lines: str) -> bool:
-    """Whether a statement stands in a text from the beginning of a line or sentence to the end of one.
+    """Return True if a statement occurs in a text from the start of a line or sentence to the end of one.
 
     `lines` is `found_in` with its line breaks.
     """

@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def write(self) -> bool:
-        """Whether the message is encoded now."""
+        """True if the message is encoded now."""
         return self.always or self.score > self.threshold
 
 
@@ -137,14 +137,17 @@ def composition(observation: Observation, history: History, config: Gate) -> Ver
 
 
 def restates(observation: Observation, config: Gate) -> bool:
-    """Whether the stream already said this in other words: an earlier message is near, and nothing in this is news."""
+    """Return True if the stream already said this in other words: an earlier message is near, and nothing here is
+    new.
+    """
     return _is_near(observation, config) and observation.news is not None and observation.news < config.news
 
 
 def varies(observation: Observation, config: Gate) -> bool:
-    """Whether a message says something else in the words of an earlier one: "Alice lives in 4B", "Bob lives in 4B".
+    """Return True if a message says something else in the words of an earlier one: "Alice lives in 4B", "Bob lives in
+    4B".
 
-    The words that the two share are expected, which tells nothing about the news.
+    The shared words are expected, which says nothing about the news.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news >= config.news
 

@@ -32,7 +32,7 @@ class Gating(NamedTuple):
 
 
 class SurpriseGate(nn.Module):
-    """Which inputs of a stream are worth writing: NSCMA section 3.2, for the numbers of any language model.
+    """Gate that selects the inputs of a stream worth writing: NSCMA section 3.2, for the numbers of any language model.
 
     Each call takes one input, of T tokens, from each of B streams:
 

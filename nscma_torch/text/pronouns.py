@@ -25,5 +25,5 @@ _REFERS = re.compile(rf"\b(?:{_SPACED})\b|(?<![其吉])(?:{_UNSPACED})", re.IGNO
 
 
 def refers_back(text: str) -> bool:
-    """Whether a text has a pronoun that may mean somebody or something spoken of before."""
+    """Return True if a text has a pronoun that could refer to an earlier person or thing."""
     return _REFERS.search(text) is not None

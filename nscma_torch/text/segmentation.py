@@ -51,7 +51,7 @@ class Segmentation:
 
 
 def surprise_peaks(surprise: Tensor, window: int, gamma: float) -> Tensor:
-    """Which of T values [T] are above mu + gamma * sigma of the last `window` before them, [T] bool."""
+    """Mark the T values [T] above mu + gamma * sigma of the last `window` values before them, [T] bool."""
     if not len(surprise):
         return torch.zeros(0, dtype=torch.bool)
     usual = rolling_stats(surprise.double(), window, current=False)

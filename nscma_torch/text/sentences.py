@@ -134,7 +134,9 @@ def _mark_ends_sentence(text: str, start: int, line_start: int, match: re.Match[
 
 
 def _period_ends_sentence(before: str, word: str, dotted: bool, text: str, line_start: int, at: int) -> bool:
-    """Whether the period at `at`, after the token `before`, before `word` (`dotted`: a period follows it), ends."""
+    """Return True if the period at `at`, after token `before` and before `word` (`dotted`: another period follows),
+    ends a sentence.
+    """
     token = before.lstrip(_OPENERS).rstrip(_CLOSERS)
     lowered = token.lower()
     in_front = text[line_start:at].removesuffix(before) if at - line_start < _WORD_BEFORE else before

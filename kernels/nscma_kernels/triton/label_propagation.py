@@ -134,7 +134,7 @@ def mark_kernel(
 
 
 def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, max_rounds: int | None) -> Tensor:
-    """As `nscma_kernels.label_propagation.propagate`."""
+    """Triton version of `nscma_kernels.label_propagation.propagate`."""
     n, device = len(codes), codes.device
     pads = max((len(tile.neighbours) for tile in tiles), default=0)
     state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])

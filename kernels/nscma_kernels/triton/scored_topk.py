@@ -43,7 +43,7 @@ def passing(
     masked: tl.constexpr,
     flagged: tl.constexpr,
 ):
-    """Whether rows exist and pass every filter."""
+    """Return the mask of rows that exist and pass every filter."""
     passes = j < n
     if masked:
         passes = passes & (tl.load(mask_ptr + j, mask=passes, other=0) != 0)

@@ -148,7 +148,7 @@ def sums(
     softcap: float | None,
     moments: bool,
 ) -> tuple[Sums, Tensor]:
-    """As `Tiles.sums`, and the targets' logits [T]."""
+    """Return `Tiles.sums`, and the targets' logits [T]."""
     tokens, d = hidden.shape
     words, device = len(weight), hidden.device
     merged, logit = torch.empty(3, tokens, device=device), torch.empty(tokens, device=device)

@@ -1,4 +1,4 @@
-"""What texts are derived from: messages of a namespace that are to stay, and the texts that were derived from them."""
+"""Sources of derived texts: a namespace's persistent messages, and the texts already derived from them."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ class Source:
 def heard(
     connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str], files: bool = False
 ) -> list[Heard]:
-    """What was said in conversations of a namespace by `now`, in these roles, in the order it came; or in its files.
+    """Return messages said in conversations of a namespace by `now`, in these roles and in order; or those of its
+    files.
 
-    Left out is what is to expire: a derived text would outlive it.
+    Messages with an expiry are left out: a derived text would outlive them.
     """
     said = func.coalesce(_E.occurred_at, _E.recorded_at)
     columns = (_E.seq, _E.id, _E.text_hash, _E.stream_id, _E.session, said.label("at"), _E.name, _E.importance)
@@ -112,9 +113,9 @@ def texts(
 
 
 def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
-    """What found units are of, each once, in the order found: messages as in `heard`, and derived texts.
+    """Return the sources behind found units, each once, in the order found: messages as in `heard`, and derived texts.
 
-    Units of other namespaces, and of what is no source, are left out.
+    Units of other namespaces, and units that are not sources, are left out.
     """
     scope = namespaces.owner(connection, namespace)
     places = {unit_id: place for place, unit_id in enumerate(unit_ids)}

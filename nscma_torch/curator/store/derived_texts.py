@@ -57,7 +57,7 @@ class DerivedText:
 
 
 class Part(NamedTuple):
-    """What is derived at once: a kind, of a part of a namespace.
+    """Unit of derivation: a kind, for a part of a namespace.
 
     The part of a reflection is a stretch of messages: `stretch_part`.
     """
@@ -102,7 +102,7 @@ class NewText(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """What `replace` did: how many texts of the part are not the ones before, and how many of other parts went."""
+    """Result of `replace`: number of texts of the part that changed, and number of other parts' texts removed."""
 
     texts: int
     above: int = 0
@@ -249,7 +249,7 @@ def note_skill(connection: Connection, part: Part, text: str, behind: Collection
 
 
 def is_noted(connection: Connection, key: str) -> bool:
-    """Whether a text with this id was derived."""
+    """Return True if a text with this id was derived."""
     return connection.execute(select(_T.seq).where(_T.id == key)).first() is not None
 
 
@@ -315,9 +315,9 @@ def _of(part: Part) -> ColumnElement[bool]:
 
 
 def _contents(connection: Connection, part: Part) -> list[tuple[str, float, float, Rows, Rows]]:
-    """What a part holds, in order.
+    """Return the contents of a part, in order.
 
-    Of each text its wording, its confidence, its importance, what it cites, and what was in view.
+    For each text: its wording, confidence, importance, citations, and the messages that were in view.
     """
     query = select(_T.seq, _T.text, _T.confidence, importance_of_units.label("importance"))
     rows = connection.execute(query.where(_of(part)).order_by(_T.number)).all()

@@ -60,10 +60,10 @@ class RayActors:
             )
 
     def each(self, make: Callable[[], Work[T, R]], items: Sequence[T]) -> Iterator[R]:
-        """What each item comes to, by the work that `make` gives in every actor.
+        """Apply the work that `make` returns in every actor to each item.
 
-        The results of one item come in order, those of different items as they are done. An error of the library's in
-        an actor is raised here.
+        Results of one item come in order, those of different items as they finish. A library error in an actor is
+        raised here.
         """
         if not items:
             return
@@ -132,7 +132,7 @@ def _be_quiet(data: Any) -> None:
 
 
 class _Actor:
-    """What Ray Data makes one of in each actor; rows go in and come out, items and results in them pickled."""
+    """Worker that each Ray Data actor instantiates; rows come in and go out with pickled items and results."""
 
     def __init__(self, make: Callable[[], Work[Any, Any]]) -> None:
         self._work = make()

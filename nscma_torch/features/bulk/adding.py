@@ -36,11 +36,11 @@ WINDOW = 65_536  # rows that are planned together, and by Ray computed in one ru
 
 @dataclass(frozen=True, slots=True)
 class BulkReport:
-    """What a bulk add did.
+    """Result of a bulk add.
 
-    `rows` are those of the files, of `users`; `added` of them are new, and `known` were there already, or stand twice.
-    `asked` counts what had to be asked of embedder and proxy in a commit. `jobs` were run; of all that wait in the
-    store, `jobs_queued` are left and `jobs_failed` have failed. `seconds` are of the whole.
+    `rows` counts rows of the files, belonging to `users`; `added` of them are new, `known` were there already or occur
+    twice. `asked` counts requests to the embedder and the surprise model within a commit. `jobs` were run;
+    `jobs_queued` and `jobs_failed` are left in the store. `seconds` is the total time.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class BulkReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Who hears how far a bulk add has come: rows that are checked, and stored of all; jobs that have been run."""
+    """Callbacks for the progress of a bulk add: rows checked, rows stored of all, and jobs run."""
 
     checked: Callable[[int], None] = lambda _: None
     stored: Callable[[int, int], None] = lambda _, __: None
@@ -137,7 +137,7 @@ class _Adding:
         self._shared = is_postgres(store)
 
     def run(self, work: Sequence[Pack]) -> Iterator[Committed]:
-        """What is on disk, bit by bit."""
+        """Commit packs and yield what is on disk, piece by piece."""
         if self._actors is None:
             for pack in work:
                 yield from self._here(pack)

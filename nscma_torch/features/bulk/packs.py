@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def texts(self) -> list[str]:
-        """What they say."""
+        """Texts of all messages."""
         return [message.content for message in self.messages]
 
 
@@ -46,7 +46,7 @@ class Pack:
 
     @property
     def messages(self) -> int:
-        """How many messages it has."""
+        """Number of messages."""
         return sum(len(batch.messages) for batch in self.batches)
 
 

@@ -29,14 +29,18 @@ class Reader:
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """By the configured tasks without a language model: that one is asked by whoever has its engine."""
+        """Build from the configured tasks that need no language model; a language model is called by its engine's
+        owner.
+        """
         bundled = config.facts.relations == "bundled"
         relations = load_relations(None if bundled else config.facts.relations)
         facts = configured_facts(config.reading, relations, torch_device(config.device))
         return cls(EmbeddedTasks(relations=relations, read_facts=facts))
 
     def __call__(self, pack: Sequence[Given]) -> Iterator[Read]:
-        """What the messages of a pack state; nothing where the tasks fail, so that each fails in its own job."""
+        """Read the statements of a pack's messages; nothing if the tasks fail, so that each message fails in its own
+        job.
+        """
         try:
             made = self._tasks.extract(
                 [one.unit for one in pack],

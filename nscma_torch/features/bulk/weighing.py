@@ -1,4 +1,4 @@
-"""What models make of a pack: the vectors of its chunks and the surprise of its messages, of many users at once."""
+"""Compute the chunk vectors and message surprise of a pack, for many users at once."""
 
 from __future__ import annotations
 

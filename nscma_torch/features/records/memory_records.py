@@ -64,7 +64,7 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: NewReco
 
 
 def present(connection: Connection, episode_seqs: Collection[int]) -> set[int]:
-    """Which of these messages have rows that `replace` would delete."""
+    """Return the messages that have rows which `replace` would delete."""
     found: set[int] = set()
     for some in pages(sorted(episode_seqs)):
         columns = (_M.episode_seq, _N.episode_seq, _R.by_seq)

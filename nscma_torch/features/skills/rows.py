@@ -99,7 +99,7 @@ def put(
 
 
 def is_kept(connection: Connection, scope: Scope, name: str) -> bool:
-    """Whether there is a skill of this name that the user wrote or archived, which no written one may replace."""
+    """Return True if the user wrote or archived a skill of this name, which a derived skill must not replace."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     known = find(connection, scope.user_id, key)
     return known is not None and (known.status == "archived" or not derived_texts.is_noted(connection, key))

@@ -81,7 +81,7 @@ def _rows(context: Tensor, size: int) -> Tensor:
 
 
 def _followers(known: Tensor, follower: Tensor, rows: int) -> Tensor:
-    """How often each byte follows in each row of contexts, [rows, 256], from the row and the follower of each place."""
+    """Count how often each byte follows in each row of contexts, [rows, 256]."""
     counts = torch.bincount(known * 256 + follower, minlength=256 * rows)
     return counts[: 256 * rows].view(rows, 256)  # after them, what is in no row
 

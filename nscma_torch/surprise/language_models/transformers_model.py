@@ -38,7 +38,7 @@ _KeysValues = tuple[tuple[Tensor, Tensor], ...]  # per layer [1, heads, tokens, 
 
 @dataclass(slots=True)
 class _Reading:
-    """How far the model has read a stream."""
+    """Position up to which the model has read a stream."""
 
     stream: TokenStream
     anchor: int

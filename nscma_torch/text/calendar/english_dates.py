@@ -266,7 +266,7 @@ def _past_period(match: re.Match[str], today: date) -> DaySpan:
 
 
 def names_part_of(text: str, first: tuple[int, int], then: tuple[int, int]) -> bool:
-    """Whether a weekday or season stands right before a date in digits that says when it was: "Friday, 12 May 2023"."""
+    """Return True if a weekday or season directly precedes a numeric date that it belongs to: "Friday, 12 May 2023"."""
     (start, end), (begin, after) = first, then
     digits = any(map(str.isdecimal, text[begin:after]))
     return digits and bool(_PART_NAME.search(text[start:end]) and _JOINT.fullmatch(text[end:begin]))

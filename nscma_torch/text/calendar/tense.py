@@ -42,7 +42,7 @@ _NO_PAST = re.compile(r"(?:need|feed|seed|weed|speed|indeed|exceed|proceed|succe
 
 
 def direction(text: str, start: int, end: int) -> Direction:
-    """Where the clause around `text[start:end]` looks from the time it is said: -1 back, 1 ahead, 0 unclear.
+    """Return the time direction of the clause around `text[start:end]`: -1 past, 1 future, 0 unclear.
 
     The nearest verb before the span decides, else the first one after it. English.
     """
@@ -61,7 +61,7 @@ def direction(text: str, start: int, end: int) -> Direction:
 
 
 def leading(text: str) -> Direction:
-    """Where the first finite verb of a sentence looks: -1 back, 1 not back, 0 if none is found. English."""
+    """Return the time direction of a sentence's first finite verb: -1 past, 1 not past, 0 if there is none. English."""
     words = [_plain(word) for word in _WORD.findall(text)]
     return next((found for i in range(len(words)) if (found := _of_word(words, i))), 0)
 
@@ -81,7 +81,7 @@ def _plain(word: str) -> str:
 
 
 def _of_word(words: list[str], place: int) -> Direction:
-    """Where the verb at a place looks; 0 for what is no finite verb."""
+    """Return the time direction of the verb at a place; 0 if it is not a finite verb."""
     word, before = words[place], words[place - 1] if place else ""
     if word in _PAST:
         return -1

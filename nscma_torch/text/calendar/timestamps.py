@@ -1,4 +1,4 @@
-"""When something was said: parse what callers and files hand in, print it for people, index it for search."""
+"""Parse timestamps from callers and files, format them for people, and index them for search."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def format_days(first: date, last: date) -> str:
 
 
 def are_two_readings(first: date, last: date) -> bool:
-    """Whether two days differ in the order of day and month alone: 11 September and 9 November."""
+    """Return True if two days differ only in day-month order: 11 September and 9 November."""
     return first < last and last.timetuple()[:3] == (first.year, first.day, first.month)
 
 
