@@ -44,6 +44,11 @@ def test_files_that_a_page_names_are_there(name: str) -> None:
             assert section in slugs, f"{name} links to {link}: no such section"
 
 
+def test_llms_txt_lists_every_page() -> None:
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", text_of("docs/llms.txt"))
+    assert sorted(linked) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_only_its_owner_reads_a_store(open_memory: Callable[..., Any], light_proxy: Any, tmp_path: Path) -> None:
     """SECURITY.md promises it, whatever the umask."""
