@@ -52,7 +52,7 @@ def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], 
 def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibration:
     """Evaluate a threshold; raises InvalidInputError without traces."""
     if not traces:
-        raise InvalidInputError("there are no labelled traces; a threshold is chosen from at least one")
+        raise InvalidInputError("choosing a threshold needs at least one labelled trace")
     kept = [trace for trace in traces if threshold > 0 and trace.uncertainty <= threshold]
     wrong = sum(trace.retrieved_right and not trace.draft_right for trace in kept)
     right = sum(trace.draft_right for trace in kept)

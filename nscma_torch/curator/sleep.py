@@ -110,7 +110,7 @@ class Sleeper:
             everyone = statistics.users_of(connection)
             check_clock(connection, now)
         if user_id is not None and user_id not in everyone:
-            raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was done")
+            raise NotFoundError(f"user {user_id!r} has no memory in this store")
         sleepers = everyone if user_id is None else [user_id]
         if dry_run:
             return self._dry_run(sleepers, now, recalls or {})

@@ -67,7 +67,8 @@ class Indexer:
             embedded = torch.cat(runs)
             if wanted and embedded.shape != (len(wanted), self._embedder.dimension):
                 raise VectorError(
-                    f"the embedder names dimension {self._embedder.dimension} and gave vectors {[*embedded.shape]} for "
+                    f"the embedder declares dimension {self._embedder.dimension} but returned vectors "
+                    f"{[*embedded.shape]} for "
                     f"{len(wanted)} texts; nothing was stored. Correct its `dimension`"
                 )
             vectors = iter(embedded)

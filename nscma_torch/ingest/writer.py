@@ -133,8 +133,8 @@ class Writer:
                 return batch.results(known, stored.rows)
         if self._served:
             raise StoreBusyError(
-                f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what comes "
-                "next; nothing of it was stored; add it again"
+                f"other writers changed the conversation {SERVED_ATTEMPTS} times while the served model read the "
+                "messages; nothing was stored; retry"
             )
         with self._database.write(batch.scope.user_id) as connection:
             known = batch.known(connection)

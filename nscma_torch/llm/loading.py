@@ -133,7 +133,7 @@ def _described(
     """The model with what its configurations say about it; ModelError where they do not fit together."""
     text = model.config.get_text_config()
     if not tokenizer.is_fast:
-        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one beside it")
+        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one in its folder")
     if len(tokenizer) > text.vocab_size:
         raise ModelError(f"the tokenizer of {name} has {len(tokenizer)} tokens and the model only {text.vocab_size}")
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
@@ -151,7 +151,7 @@ def _name(model: str, quantization: Quantization, adapter: Path | None) -> str:
 
 def _weights(folder: Path) -> list[Path]:
     if not (folder / "config.json").is_file():
-        raise ModelNotFoundError(f"{folder} has no config.json, so no model of transformers lies there")
+        raise ModelNotFoundError(f"{folder} has no config.json, so it is not a transformers model")
     for pattern in _WEIGHTS:
         found = sorted(folder.glob(pattern))
         if found:
@@ -169,7 +169,7 @@ def _adapter_files(adapter: Path) -> list[Path]:
     files = [adapter / "adapter_config.json", adapter / "adapter_model.safetensors"]
     for path in files:
         if not path.is_file():  # peft would ask the network for it
-            raise ModelNotFoundError(f"{adapter} is no adapter folder of peft: it has no {path.name}")
+            raise ModelNotFoundError(f"{adapter} is not a peft adapter folder: it has no {path.name}")
     return files
 
 

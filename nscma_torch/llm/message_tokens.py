@@ -64,15 +64,15 @@ class MessageTokenizer:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-            raise ModelError(f"{folder} holds no tokenizer that can be loaded: {error}") from error
+            raise ModelError(f"{folder} has no loadable tokenizer: {error}") from error
         if not tokenizer.is_fast:
-            raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one beside it")
+            raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one in its folder")
         digest = hashlib.sha256()
         for path in files:
             digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
         ends = {tokenizer.eos_token_id, *_ends(folder)} - {None}
         if not ends and tokenizer.bos_token_id is None:
-            raise ModelError(f"{name} names no beginning and no end of text in its tokenizer_config.json; set one")
+            raise ModelError(f"{name} defines no beginning- or end-of-text token in its tokenizer_config.json; set one")
         first = _first(tokenizer, frozenset(ends))
         return cls(tokenizer, name=str(name), first=first, vocabulary=len(tokenizer), digest=digest.hexdigest())
 
@@ -94,7 +94,7 @@ class MessageTokenizer:
         encoded = self._encode(text)
         ids: list[int] = encoded["input_ids"]
         if not ids:
-            raise ModelError(f"the tokenizer of {self.name} makes no token of {message[:40]!r}")
+            raise ModelError(f"the tokenizer of {self.name} produces no token for {message[:40]!r}")
         bytes_before = [0, *accumulate(len(char.encode()) for char in text)]
         ends = list(accumulate((bytes_before[end] for _, end in encoded["offset_mapping"]), max))
         ends[-1] = total  # some tokenizers drop the line feed

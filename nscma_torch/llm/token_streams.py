@@ -112,8 +112,8 @@ class TokenStreams:
             return TokenStream(0, 0, [])
         if state[:16] != self._fingerprint.encode():
             raise StateMismatchError(
-                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or pass None "
-                "to begin the stream anew"
+                f"the stream's state was not written by surprise model {self._fingerprint}: load the model that wrote "
+                "it, or pass None to restart the stream"
             )
         count = (len(state) - _HEADER.size) // 4
         end, ids = -1, []
@@ -121,5 +121,5 @@ class TokenStreams:
             end = _HEADER.unpack_from(state)[1]
             ids = list(struct.unpack_from(f"<{count}I", state, _HEADER.size))
         if end < 0 or end - self.anchor(end) != count or any(token >= self._tokenizer.vocabulary for token in ids):
-            raise StateMismatchError("the stream's state is damaged: pass None to begin the stream anew")
+            raise StateMismatchError("the stream's state is damaged: pass None to restart the stream")
         return TokenStream(end - count, end, ids)

@@ -331,7 +331,7 @@ class RetrievalMemory(nn.Module):
             held = ((ordered[at] == self.ids) & (self.ids != NONE)).nonzero()[:, 0]
             rows[place[at[held]]] = held
         if bool((missing := rows == NONE).any()):
-            raise NotFoundError(f"there are no items {wanted[missing][:9].tolist()} in this memory")
+            raise NotFoundError(f"no items {wanted[missing][:9].tolist()} in this memory")
         return rows
 
     def _make_room(self, number: int) -> int:

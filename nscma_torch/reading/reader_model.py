@@ -104,7 +104,7 @@ class ReaderModel(nn.Module):
         own = self.trained()
         if odd := sorted(own.keys() ^ weights.keys()):
             raise ModelError(
-                f"{source} is no reader of this version and encoder: {odd[0]} is missing, or not known; train it again"
+                f"{source} is not a reader of this version and encoder: {odd[0]} is missing or unknown; train it again"
             )
         for name, parameter in own.items():
             if parameter.shape != weights[name].shape:

@@ -112,10 +112,10 @@ class Schema(BaseModel):
         for relation in self.relations.values():
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
-                    raise ValueError(f"relation {relation.name!r} takes a {other!r}, which is no kind")
+                    raise ValueError(f"relation {relation.name!r} has an unknown kind, {other!r}")
             for other in (relation.inverse, relation.opposite, relation.shared_home):
                 if other and other not in self.relations:
-                    raise ValueError(f"relation {relation.name!r} refers to {other!r}, which is not there")
+                    raise ValueError(f"relation {relation.name!r} refers to {other!r}, which does not exist")
         return self
 
     def __getitem__(self, name: str) -> Relation:
@@ -179,7 +179,7 @@ def _read(source: Traversable) -> Schema:
     except OSError as error:
         raise ConfigError(f"cannot read {source}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
-        raise ConfigError(f"{source} is not TOML of relations: {error}") from error
+        raise ConfigError(f"{source} is not a valid relations file: {error}") from error
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])

@@ -40,12 +40,12 @@ class TransformersEncoder(Encoder):
 
     def __init__(self, model: Any, tokenizer: Tokenizer, source: Path) -> None:
         if model.config.is_encoder_decoder:
-            raise ModelError(f"{source} has a decoder too; a reader needs an encoder alone, such as BERT")
+            raise ModelError(f"{source} has a decoder as well; a reader needs an encoder-only model, such as BERT")
         words, positions = model.get_input_embeddings(), _positions(model)
         if tokenizer.get_vocab_size() > words.num_embeddings:
             raise ModelError(
                 f"the tokenizer in {source} knows {tokenizer.get_vocab_size()} tokens, its encoder "
-                f"{words.num_embeddings}: they are not of one model"
+                f"{words.num_embeddings}: they belong to different models"
             )
         if positions < LEAST_TOKENS:
             raise ModelError(f"{source} has {positions} positions of tokens; a reader needs {LEAST_TOKENS} or more")
@@ -79,7 +79,7 @@ class TransformersEncoder(Encoder):
             )
         if not tokenizer.is_fast:
             raise ModelError(
-                f"the tokenizer of {folder} has no fast version, which alone tells of what characters a token is: "
+                f"the tokenizer of {folder} has no fast version, which is needed to map tokens to characters: "
                 "choose another base"
             )
         missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
@@ -101,7 +101,7 @@ class TransformersEncoder(Encoder):
         """
         for name in (WEIGHTS, CONFIG, TOKENIZER):
             if not (folder / name).is_file():
-                raise ModelNotFoundError(f"no {name} in {folder}: it is no reader; write one with train/reader")
+                raise ModelNotFoundError(f"no {name} in {folder}: it is not a reader; create one with train/reader")
         transformers = require("transformers", extra="hf", purpose=_PURPOSE)
         with _loading(folder):
             config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -109,7 +109,7 @@ class TransformersEncoder(Encoder):
         try:
             tokenizer = load_tokenizer(folder)
         except Exception as error:  # tokenizers raises no narrower one
-            raise ModelError(f"{folder / TOKENIZER} holds no tokenizer: {error}") from error
+            raise ModelError(f"{folder / TOKENIZER} has no valid tokenizer: {error}") from error
         return cls(model, tokenizer, folder)
 
     def forward(

@@ -122,7 +122,7 @@ class Retriever:
         if name == "auto":
             return plan(question, kinds)
         if not isinstance(name, str) or name not in STRATEGIES:
-            raise InvalidInputError(f"there is no strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
+            raise InvalidInputError(f"unknown strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
         return Plan(name, False, (f"strategy {name}",))
 
 

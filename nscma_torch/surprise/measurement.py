@@ -85,7 +85,7 @@ def measure(
             f"nll has shape {tuple(nll.shape)} for {len(raw)} bytes: pass one value per byte and one for the end"
         )
     if not bool(torch.isfinite(nll).all()):
-        raise InvalidInputError("nll holds NaN or infinity: the proxy's weights or state are damaged")
+        raise InvalidInputError("nll holds NaN or infinity: the surprise model's weights or state are damaged")
     per_byte = nll.double() if ends is None else nats_per_byte(nll.double(), ends, len(raw) + 1)
     before = torch.cat([per_byte.new_zeros(1), per_byte.clamp(max=byte_clamp)]).cumsum(0).tolist()
     total, codes = before[-1], []
@@ -108,7 +108,7 @@ def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
     """
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
-            f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass what the proxy returned"
+            f"ends {ends.tolist()[:8]}… do not cover {total} bytes with {len(nll)} tokens: pass the model's values"
         )
     last = torch.cat([ends.diff() > 0, ends.new_ones(1, dtype=torch.bool)]) & (ends > 0)
     upto = nll.cumsum(0)[last]

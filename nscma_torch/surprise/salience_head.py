@@ -52,7 +52,7 @@ class SalienceHead(nn.Module):
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
             raise VectorError(
                 f"the salience head reads vectors [n, {self.dimension}] of {self.embedder}, got {[*vectors.shape]}: "
-                "give it those, or none"
+                "pass these, or none"
             )
         weight = self.inner.weight
         odds = self(vectors.to(weight.device, weight.dtype)).clamp(-MOST, MOST)

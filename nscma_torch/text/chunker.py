@@ -73,7 +73,7 @@ class Chunker:
         self._empty = count_tokens([""])[0]
         if max_tokens <= self._empty:
             raise ConfigError(
-                f"chunker.max_tokens = {max_tokens} leaves no room beside {self._empty} special tokens; raise it"
+                f"chunker.max_tokens = {max_tokens} leaves no room for {self._empty} special tokens; raise it"
             )
         self.max_tokens = max_tokens
         if segmentation is not None and segmentation.min_tokens > max_tokens:

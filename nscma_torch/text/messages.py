@@ -37,7 +37,7 @@ def as_messages(
         raise InvalidInputError(f"metadata must map names to values, got {type(metadata).__name__}")
     items = [messages] if single else list(messages)  # type: ignore[arg-type]
     if not items:
-        raise EmptyTextError("the list of messages is empty; there is nothing to add")
+        raise EmptyTextError("the list of messages is empty")
     batch = [_as_message(item) for item in items]
     return [
         replace(

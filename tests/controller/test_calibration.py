@@ -47,7 +47,7 @@ def test_no_other_threshold_saves_more() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InvalidInputError, match="no labelled traces"):
+    with pytest.raises(InvalidInputError, match="labelled trace"):
         choose_threshold([])
     with pytest.raises(InvalidInputError, match="most_wrong"):
         choose_threshold(TRACES, most_wrong=1.5)

@@ -102,7 +102,7 @@ def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: Rec
     with damaged.components.database.write(ALL_USERS) as connection:
         connection.exec_driver_sql(f"UPDATE streams SET proxy_state = {damage}")
         (state,) = connection.exec_driver_sql("SELECT proxy_state FROM streams").scalars()
-    with pytest.raises(StateMismatchError, match="pass None" if state else "not of proxy"):
+    with pytest.raises(StateMismatchError, match="pass None" if state else "not written by surprise model"):
         proxy.score([[texts[2]]], [state])
     for text in texts[2:]:
         whole.add(text, user_id="ada", now=NOW)

@@ -131,7 +131,7 @@ def test_bad_messages_and_states_are_refused(tiny: CausalLM, proxy: CausalProxy,
         proxy.score([["\ud800"]], [None])
     other = CausalProxy(tiny, window=2 * WINDOW)
     assert other.fingerprint != proxy.fingerprint == CausalProxy(tiny, window=WINDOW).fingerprint
-    with pytest.raises(StateMismatchError, match="load the proxy"):
+    with pytest.raises(StateMismatchError, match="load the model"):
         other.score([["x"]], [whole.state])
     for damaged in (whole.state[:-1], whole.state[:-4], whole.state[:20], whole.state + struct.pack("<I", 9)):
         with pytest.raises(StateMismatchError, match="damaged"):

@@ -222,7 +222,7 @@ def test_bad_messages_states_and_settings_are_refused(
     assert other.fingerprint != proxy.fingerprint == VllmProxy(engine, tokenizer, window=WINDOW).fingerprint
     (causal,) = CausalProxy(tiny, window=WINDOW).score([["x"]], [None])
     for foreign in (other.score([["x"]], [None])[0].state, causal.state):
-        with pytest.raises(StateMismatchError, match="not of proxy"):
+        with pytest.raises(StateMismatchError, match="not written by surprise model"):
             proxy.score([["x"]], [foreign])
     for damaged in (whole.state[:-1], whole.state[:20], whole.state[:-4] + struct.pack("<I", 9999)):
         with pytest.raises(StateMismatchError, match="damaged"):

@@ -163,7 +163,7 @@ def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
         if count == sooner:
             writer.add([message], Scope("ada"), recorded_at=NOW)
         else:
-            with pytest.raises(StoreBusyError, match="nothing of it was stored"):
+            with pytest.raises(StoreBusyError, match="nothing was stored"):
                 writer.add([message], Scope("ada"), recorded_at=NOW)
         assert busy.locked == []
     texts = [episode.text for episode in rival.log(user_id="ada")]

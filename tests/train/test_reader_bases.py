@@ -289,7 +289,7 @@ def test_without_transformers_the_error_names_the_extra(written: Path, monkeypat
 
 
 def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"no reader\.safetensors in .*: it is no reader"):
+    with pytest.raises(ModelNotFoundError, match=r"no reader\.safetensors in .*: it is not a reader"):
         Reader.from_pretrained(bert)
     folder = shutil.copytree(written, tmp_path / "reader")
     (folder / "config.json").write_text("{}", encoding="utf-8")
@@ -297,7 +297,7 @@ def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_pa
         Reader.from_pretrained(folder)
     shutil.copy(written / "config.json", folder)
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ModelError, match="holds no tokenizer"):
+    with pytest.raises(ModelError, match="has no valid tokenizer"):
         Reader.from_pretrained(folder)
     shutil.copy(written / "tokenizer.json", folder)
     (folder / "reader.safetensors").write_bytes(b"no weights")
@@ -310,7 +310,7 @@ def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_pa
     [
         ({"hidden_size": 64}, "was trained on another encoder: .* train it again"),
         ({"num_hidden_layers": 3}, "no reader of this version and encoder: model.encoder.layer.2"),
-        ({"vocab_size": 20}, "they are not of one model"),
+        ({"vocab_size": 20}, "they belong to different models"),
         ({"max_position_embeddings": 100}, "100 positions"),
     ],
 )
@@ -345,7 +345,7 @@ def test_a_base_that_cannot_be_used_is_refused(bert: Path, tmp_path: Path) -> No
     BartModel(BartConfig(vocab_size=300, d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, **sizes)).save_pretrained(
         both
     )
-    with pytest.raises(ModelError, match="has a decoder too"):
+    with pytest.raises(ModelError, match="has a decoder as well"):
         TransformersEncoder.from_base(str(both))
 
 

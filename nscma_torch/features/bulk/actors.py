@@ -55,7 +55,7 @@ class RayActors:
         if room < self._size or not room:
             self.close()
             raise ConfigError(
-                f"Ray has {there.get('CPU', 0):g} processors and {there.get('GPU', 0):g} GPUs, which is no room for "
+                f"Ray has {there.get('CPU', 0):g} processors and {there.get('GPU', 0):g} GPUs, too few for "
                 f"{self._size or 'one'} actors with {gpus:g} GPUs each; ask for fewer, or for less of one"
             )
 

@@ -82,7 +82,7 @@ def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None
     """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
     rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
-        raise EmptyTextError(f"{path} is empty: there is no message in it")
+        raise EmptyTextError(f"{path} is empty: it has no messages")
     return Checked(path, rows)
 
 
@@ -115,7 +115,7 @@ def _row(value: object, user_id: str | None) -> Row:
         label(name, fields.pop(name, None)) for name in ("user_id", "agent_id", "run_id", "source", "id")
     )
     if user is None and user_id is None:
-        raise InvalidInputError(f'no "user_id"; a row looks like {_EXAMPLE}, or name whose the rows are (--user)')
+        raise InvalidInputError(f'no "user_id"; a row looks like {_EXAMPLE}, or set the user of all rows (--user)')
     if isinstance(fields.get("metadata"), str):  # of a Parquet file
         fields["metadata"] = _parsed(fields["metadata"])
     message = parse_message(fields)

@@ -30,7 +30,7 @@ class ChatTemplate:
         if tokenizer.chat_template is None:
             raise ModelError(
                 f"the tokenizer of {name} has no chat template: name an instruct or chat model, "
-                "or put the template's chat_template.jinja beside it"
+                "or add a chat_template.jinja to its folder"
             )
         self._tokenizer = tokenizer
         self._name = name
@@ -45,7 +45,7 @@ class ChatTemplate:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
             ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         except (TemplateError, UnicodeEncodeError, TypeError) as error:
-            raise EngineRefusedError(f"the chat template of {self._name} takes no such prompt: {error}") from error
+            raise EngineRefusedError(f"the chat template of {self._name} rejects the prompt: {error}") from error
         return ids
 
     def fitting(self, request: Request, context: int) -> list[int]:

@@ -56,10 +56,10 @@ class HttpClient:
             parsed = httpx2.URL(url)
         except httpx2.InvalidURL as error:
             raise ConfigError(
-                f"{url!r} is no URL: {error}; set llm.base_url to the server's, as http://127.0.0.1:8000"
+                f"{url!r} is not a URL: {error}; set llm.base_url, for example http://127.0.0.1:8000"
             ) from error
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise ConfigError(f"{url!r} is no URL of a server; write llm.base_url as http://127.0.0.1:8000")
+            raise ConfigError(f"{url!r} is not a server URL; set llm.base_url, for example http://127.0.0.1:8000")
         self._url = url
         self._patience = retry_policy
         self._client = httpx2.AsyncClient(

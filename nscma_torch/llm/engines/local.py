@@ -54,7 +54,7 @@ class TransformersEngine(InProcessEngine):
             raise ConfigError(f"batch_tokens must be at least 1, not {batch_tokens}")
         loaded = load_causal_lm(model, device=device, dtype=dtype, quantization=quantization, adapter=adapter)
         if loaded.context is None and context is None:
-            raise ConfigError(f"{loaded.name} does not tell its context: give it as `context`, in tokens")
+            raise ConfigError(f"{loaded.name} does not report its context length: pass `context`, in tokens")
         name = f"transformers/{loaded.name}"
         most = min(size for size in (context, loaded.context) if size is not None)
         super().__init__(name, ChatTemplate(loaded.tokenizer, name), most)

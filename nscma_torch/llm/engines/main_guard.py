@@ -25,7 +25,7 @@ def check_main_guard() -> None:
     if place is not None:
         raise ConfigError(
             f"{place} starts vLLM at the top level of a script, and vLLM's engine process would run that script again: "
-            "put the code into a function and call it under `if __name__ == '__main__':`"
+            "move the code into a function and call it under `if __name__ == '__main__':`"
         )
 
 

@@ -70,7 +70,7 @@ class OpenAIEngine:
         retry_policy: RetryPolicy | None = None,
     ) -> None:
         if server == "other" and context is None:
-            raise ConfigError("a server of kind 'other' does not tell its context: set llm.context, in tokens")
+            raise ConfigError("a server of kind 'other' does not report its context length: set llm.context, in tokens")
         if context is not None and context < 1:
             raise ConfigError(f"llm.context must be at least 1 token, not {context}")
         self._client = _connect(url, api_key, concurrency, retry_policy or RetryPolicy())
@@ -162,7 +162,7 @@ class OpenAIEngine:
     def _find_context(self) -> int:
         if self._server == "llama.cpp":
             return self._ask("/props", [None], Props)[0].default_generation_settings.n_ctx
-        raise ConfigError("the server does not tell its context: set llm.context, in tokens")
+        raise ConfigError("the server does not report its context length: set llm.context, in tokens")
 
     def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
         """Every response as that shape; raises the first error."""
@@ -191,7 +191,7 @@ def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: Retr
     from nscma_torch.llm.engines.http_client import HttpClient
 
     if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-        raise ConfigError("the API key has characters that no HTTP header carries")
+        raise ConfigError("the API key has characters that are not allowed in an HTTP header")
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     root = url.rstrip("/").removesuffix("/v1")
     return HttpClient(root, headers=headers, concurrency=concurrency, retry_policy=retry_policy)

@@ -30,7 +30,7 @@ def logprobs_of(prompt: Sequence[int], places: Sequence[Mapping[int, float] | No
             raise ReplyError(f"token {token} at place {at} of the prompt came without its log-probability")
         here = f"token {token} at place {at} of the prompt has the log-probability {logprob}"
         if math.isnan(logprob) or logprob <= _MINUS_INFINITY:
-            raise ReplyError(f"{here}: the model that is served is damaged, or has no such token")
+            raise ReplyError(f"{here}: the served model is damaged, or does not have this token")
         if logprob > _ABOVE_ONE:
             raise ReplyError(f"{here}, above that of certainty: start the server with --logprobs-mode raw_logprobs")
         found.append(min(logprob, 0.0))

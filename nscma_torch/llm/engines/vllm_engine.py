@@ -219,7 +219,7 @@ def _rank(adapter: Path) -> int:
     try:
         rank = json.loads(path.read_text(encoding="utf-8"))["r"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is no configuration of a LoRA adapter: {error!r}") from error
+        raise ModelError(f"{path} is not a LoRA adapter configuration: {error!r}") from error
     if not isinstance(rank, int) or rank < 1:
         raise ModelError(f"{path} names the rank {rank!r}; it must be an integer above 0")
     return 1 << max(3, (rank - 1).bit_length())  # vLLM takes powers of two from 8

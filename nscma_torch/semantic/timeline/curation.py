@@ -212,7 +212,7 @@ class Curator:
             if proposal is None:
                 raise NotFoundError(f"user {user_id!r} has no decision {proposal_id!r}; `nscma conflicts` lists them")
             if proposal.record.action != "PROPOSE" or proposal.record.undone:
-                raise InvalidInputError(f"decision {proposal_id!r} is not a proposal that stands; nothing was merged")
+                raise InvalidInputError(f"decision {proposal_id!r} is not an open proposal; nothing was merged")
             now = to_micros(at)
             key, into = proposal.record.subject, proposal.record.object
             before = entities.canonical(connection, proposal.namespace)

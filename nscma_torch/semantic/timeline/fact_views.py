@@ -39,7 +39,7 @@ def selected(
     refuse_surrogates((subject, topic), "a subject or topic")
     if relation is not None and relation not in schema:
         known = ", ".join(schema.relations)
-        raise InvalidInputError(f"there is no relation {relation!r}; the relation file has {known}")
+        raise InvalidInputError(f"unknown relation {relation!r}; the relation file has {known}")
     if subject is not None and not (isinstance(subject, str) and name_key(subject)):
         raise InvalidInputError(f"a subject is a name, got {subject!r}; leave it out for facts about all")
     found = facts.select_facts(

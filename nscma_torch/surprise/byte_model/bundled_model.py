@@ -174,13 +174,13 @@ class RecurrentProxy:
         start = _HEADER.size + 4 * (count + NUMBERS)
         if state[:16] != self._fingerprint.encode():
             raise StateMismatchError(
-                f"the stream's state is not of proxy {self._fingerprint}: load the proxy that wrote it, or pass None "
-                "to begin the stream anew"
+                f"the stream's state was not written by surprise model {self._fingerprint}: load the model that wrote "
+                "it, or pass None to restart the stream"
             )
         whole = len(state) > start and len(state) == start + _HEADER.unpack_from(state)[1]
         numbers = torch.frombuffer(bytearray(state[_HEADER.size : start]), dtype=torch.float32) if whole else None
         if numbers is None or not bool(numbers.isfinite().all()):
-            raise StateMismatchError("the stream's state is damaged: pass None to begin the stream anew")
+            raise StateMismatchError("the stream's state is damaged: pass None to restart the stream")
         numbers = numbers.to(self._device)
         return _Reading(numbers[:count].reshape(shape), Mixture.unpacked(numbers[count:]), state[start:])
 

@@ -191,7 +191,7 @@ class CausalProxy:
     def _check(self, kept: _KeysValues, tokens: int) -> None:
         if any(keys.shape[-2] != tokens for keys, _ in kept):
             raise ModelError(
-                f"{self._loaded.name} does not keep the keys and values of every token; take another proxy"
+                f"{self._loaded.name} does not keep the keys and values of every token; choose another model"
             )
 
     def _keep(self, reading: _Reading) -> None:

@@ -61,7 +61,7 @@ class VllmProxy:
             )
         if engine.tokenize(_PROBE) != tokenizer.ids(_PROBE):
             raise ConfigError(
-                f"{engine.name} has another tokenizer than {tokenizer.name}; name the folder of the model that it "
+                f"{engine.name} has a different tokenizer from {tokenizer.name}; set the folder of the model that it "
                 "serves as proxy.model"
             )
         self._engine = engine

@@ -38,7 +38,7 @@ class CrossEncoder:
                 str(folder), device=str(device), local_files_only=True, activation_fn=torch.nn.Sigmoid()
             )
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-            raise ModelError(f"{folder} holds no cross-encoder that sentence-transformers reads: {error}") from error
+            raise ModelError(f"{folder} is not a cross-encoder that sentence-transformers can load: {error}") from error
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Score of each text as an answer to the question, in [0, 1]. Raises `ModelError` for what is not a number."""

@@ -96,7 +96,7 @@ def _checked(
         stream.seek(0)
         numbered = partial(_numbered, kind=kind, max_message_bytes=max_message_bytes, max_file_bytes=max_file_bytes)
         if not sum(1 for _ in numbered(stream)):
-            raise EmptyTextError(f"{name or 'the input'} is empty: there is no message in it")
+            raise EmptyTextError(f"{name or 'the input'} is empty: it has no messages")
 
     def messages() -> Iterator[Message]:
         keys = FileKeys(None if path is None else place_of(path))

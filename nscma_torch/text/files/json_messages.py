@@ -156,7 +156,7 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     try:
         text = json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"metadata must be what JSON can say, with strings as keys: {error}") from error
+        raise InvalidInputError(f"metadata must be JSON-serialisable, with strings as keys: {error}") from error
     level: list[Any] = [metadata]
     depth = 0
     while level:

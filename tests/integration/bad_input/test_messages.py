@@ -50,7 +50,7 @@ def test_text_without_text(text: str, filled: Memory, untouched: Any) -> None:
 
 
 def test_no_messages_at_all(filled: Memory, untouched: Any) -> None:
-    with untouched(EmptyTextError, "nothing to add"):
+    with untouched(EmptyTextError, "is empty"):
         filled.add([], user_id="ada")
     assert list(filled.add_many([], user_id="ada")) == []
 

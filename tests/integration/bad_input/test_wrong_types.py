@@ -37,7 +37,7 @@ OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError] | 
     "deferred": (lambda m: m.log(deferred="no", **ADA), InvalidInputError, "deferred is 'no'"),
     "explain": (lambda m: m.search("tea", explain="no", **ADA), InvalidInputError, "explain is 'no'"),
     "strategy": (lambda m: m.search("tea", strategy=[], **ADA), InvalidInputError, r"no strategy \[\]"),
-    "no strategy": (lambda m: m.search("tea", strategy="", **ADA), InvalidInputError, "no strategy ''"),
+    "no strategy": (lambda m: m.search("tea", strategy="", **ADA), InvalidInputError, "unknown strategy ''"),
     "follows": (lambda m: m.ask("and before that?", follows="Rome", **ADA), InvalidInputError, "Answer, got str"),
     "import a path": (lambda m: m.import_("backup.jsonl"), InvalidInputError, "an open file, got str"),
     "import a number": (lambda m: m.import_(5), InvalidInputError, "an open file, got int"),

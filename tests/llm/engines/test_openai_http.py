@@ -333,8 +333,8 @@ def test_counting_is_the_servers(connect: Callable[..., OpenAIEngine]) -> None:
         ({"api_key": "a\nb"}, "API key"),
         ({"api_key": "ключ"}, "API key"),
         ({"model": "another"}, r"'another'; name one of these as llm\.model: double"),
-        ({"url": "127.0.0.1:8000"}, r"write llm\.base_url as http://"),
-        ({"url": "ftp://127.0.0.1"}, r"write llm\.base_url as http://"),
+        ({"url": "127.0.0.1:8000"}, r"set llm\.base_url, for example http://"),
+        ({"url": "ftp://127.0.0.1"}, r"set llm\.base_url, for example http://"),
         ({"url": "http://127.0.0.1:port"}, "no URL"),
     ],
 )

@@ -61,7 +61,7 @@ async def everything(client: Client) -> str:
 async def _errors(client: Client, id: str) -> None:
     """With our messages, and without one of pydantic's addresses."""
     assert "the query is empty" in await refused(client, "recall", query=" ")
-    assert "there is no relation 'whim'" in await refused(client, "facts", relation="whim")
+    assert "unknown relation 'whim'" in await refused(client, "facts", relation="whim")
     assert "no memory with id 'nobody'" in await refused(client, "forget", id="nobody")
     assert "give the id of a message, or" in await refused(client, "history")
     assert "give the id of a message, or" in await refused(client, "history", id=id, subject="user")
