@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Holder(Protocol[M]):
-    """What has a memory whose methods it mirrors."""
+    """A wrapper that holds the memory whose methods it mirrors."""
 
     memory: M
 

@@ -104,7 +104,7 @@ class Components:
 
     @locked_cached_property
     def device(self) -> torch.device:
-        """Where models, indexes and graphs are."""
+        """Device of models, indexes and graphs."""
         from nscma_torch.core.device import torch_device
 
         return torch_device(self.config.device)
@@ -175,7 +175,7 @@ class Components:
 
     @property
     def _importance(self) -> Callable[[Sequence[str]], Sequence[float]] | None:
-        """How likely texts are needed later, by the salience head; None where importance is not rated, or not by it."""
+        """Salience head: how likely texts are needed later; None if another method, or none, rates importance."""
         if self.config.score.importance == "cues":
             return None
         head = self.salience_head
@@ -184,7 +184,7 @@ class Components:
         return lambda texts: [1 / (1 + math.exp(-odds)) for odds in head.log_odds(self.embedder.embed(texts))]
 
     def _descriptions(self) -> Descriptions:
-        """What describes messages without a language model; it reads the vectors of the bundled embedder."""
+        """Describes messages without a language model, from the bundled embedder's vectors."""
         from nscma_torch.core.config import Embedder as EmbedderSection
         from nscma_torch.reading.descriptions import Descriptions
         from nscma_torch.reading.memory_types import MemoryTypes
@@ -201,7 +201,7 @@ class Components:
 
     @property
     def _describer(self) -> Describer | None:
-        """What makes structured records; None where there are none."""
+        """Makes structured records; None if they are switched off."""
         if not self.config.records.enabled:
             return None
         from nscma_torch.features.records.describing import Describer
@@ -212,7 +212,7 @@ class Components:
 
     @property
     def _fact_changes(self) -> FactChanges | None:
-        """What chooses operations on facts without a language model; None where no reader is configured."""
+        """Chooses operations on facts without a language model; None if no reader is configured."""
         from nscma_torch.reading.fact_changes import FactChanges
 
         if self.config.reading.model == "none":
@@ -221,7 +221,7 @@ class Components:
 
     @property
     def _adjacent_pairs(self) -> AdjacentPairs | None:
-        """What finds question-answer pairs without a language model; None where no reader is configured."""
+        """Finds question-answer pairs without a language model; None if no reader is configured."""
         from nscma_torch.reading.question_pairs import AdjacentPairs
 
         return None if self.config.reading.model == "none" else AdjacentPairs(self._reader)
@@ -242,7 +242,7 @@ class Components:
 
     @property
     def process(self) -> Process:
-        """What this process did, for `stats`."""
+        """Counters of this process, for `stats`."""
         name = "embedded" if self.engine is None else self.engine.name
         language = name if self._tasks is None else type(self._tasks).__name__
         return Process(self.stages.seconds, language, self.tally)
@@ -360,7 +360,7 @@ class Components:
 
     @locked_cached_property
     def questions(self) -> QuestionReader:
-        """What reads questions about facts."""
+        """Parser of questions about facts."""
         from nscma_torch.reading.questions import QuestionReader
 
         return QuestionReader(self.relations, self._question_network)
@@ -406,7 +406,7 @@ class Components:
 
     @property
     def _adviser(self) -> Adviser | None:
-        """What asks the language tasks about new statements; None where no rule does."""
+        """Asks the language tasks about new statements; None if no rule needs it."""
         from nscma_torch.core.protocols import FactTasks
         from nscma_torch.semantic.timeline.adviser import Adviser
 
@@ -439,21 +439,21 @@ class Components:
 
     @locked_cached_property
     def derivations(self) -> Derivations:
-        """What sleep derives from messages, as far as it is switched on."""
+        """Derivations that sleep makes from messages, those that are switched on."""
         from nscma_torch.api.derivers import derivers
         from nscma_torch.curator.derivation import Derivations
 
         return Derivations(self.database, lambda: self.indexer, list(derivers(self)))
 
     def _judge(self) -> str:
-        """Who settles disputes, by a name that is the same in every process: `sleep` knows by it whom it has asked."""
+        """Name of the judge of disputes, the same in every process; `sleep` records it to ask each judge once."""
         if self._tasks is not None:
             return type(self._tasks).__name__
         return "embedded" if self.engine is None else self.engine.configured
 
     @property
     def _notes(self) -> Literal["none", "beside", "alone"]:
-        """How atomic facts are kept: as notes if a model decides on them, alone if nothing reads other statements."""
+        """Storage of atomic facts: as notes if a model decides on them, alone if nothing reads other statements."""
         made = self.config.facts.units
         if self.config.curator.rule != "model" or "atomic_fact" not in made:
             return "none"
@@ -519,7 +519,7 @@ class Components:
 
     @property
     def rate(self) -> Callable[[Sequence[Unit]], list[int]] | None:
-        """What rates the importance of messages; None where the gate's cues are it."""
+        """Rates the importance of messages; None if the gate's cues are used."""
         from nscma_torch.core.protocols import ImportanceTasks
 
         if self.config.score.importance == "cues":
@@ -548,7 +548,7 @@ class Components:
 
     @locked_cached_property
     def settling(self) -> Settling:
-        """What a question waits for."""
+        """Work that a question waits for."""
         from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
         return Settling(

@@ -1,4 +1,4 @@
-"""What sleep derives from messages, as far as the configuration switches it on, put together of a memory's parts."""
+"""Build the derivers that sleep runs, as configured, from a memory's components."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def derivers(parts: Components) -> Iterator[Deriver]:
-    """What derives each kind of text, in the order in which they rest on each other.
+    """Yield the derivers of each kind of text in dependency order.
 
     Raises `ConfigError` for language tasks that lack what a key switches on.
     """
@@ -77,7 +77,7 @@ def _portrait(parts: Components) -> Iterator[Deriver]:
 
 
 def _recall(parts: Components, roles: Sequence[str]) -> Callable[[str, Scope, datetime], list[Source]]:
-    """What finds memories, by the configured search: messages in these roles, and reflections."""
+    """Return a function that searches messages in these roles, and reflections, with the configured search."""
     from nscma_torch.curator.store import derived_sources
     from nscma_torch.search.search_bounds import Bounds
     from nscma_torch.semantic.store import namespaces
@@ -93,7 +93,7 @@ def _recall(parts: Components, roles: Sequence[str]) -> Callable[[str, Scope, da
 
 
 def _question_pairs(parts: Components) -> Deriver:
-    """What mines question-answer pairs, each of which the trained reader reads back."""
+    """Return the deriver that mines question-answer pairs and checks each with the trained reader."""
     from nscma_torch.answering.read_back import SearchAndRead
     from nscma_torch.curator.pair_filter import PairFilter
     from nscma_torch.curator.question_pairs import QuestionPairs
@@ -108,7 +108,7 @@ def _question_pairs(parts: Components) -> Deriver:
 
 
 def lacking(key: str, tasks: LanguageTasks, needed: type) -> ConfigError:
-    """What is said where language tasks of the caller's own lack what a key switches on."""
+    """Build the error for custom language tasks that lack the protocol a key needs."""
     return ConfigError(
         f"{key} needs language tasks with what nscma_torch.core.protocols.{needed.__name__} names, which "
         f"{type(tasks).__name__} lacks: set the key to false, or add it there"

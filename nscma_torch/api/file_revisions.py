@@ -188,7 +188,7 @@ def _file(path: Path, read: Reads) -> _File:
 
 
 def _stored(memory: Memory, user: str, file: _File, path: Path) -> list[FileRow]:
-    """What is stored of the file: under its place, else under the name or the form of key that it had before."""
+    """Return the file's stored sections: by its path, else by its earlier name or key format."""
     if not file.keys:
         return []
     with memory.components.database.read(user) as connection:

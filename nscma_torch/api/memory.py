@@ -129,7 +129,7 @@ class Memory:
 
     @property
     def components(self) -> Components:
-        """What the memory is made of. Raises StoreClosedError once it is closed."""
+        """Parts of this memory. Raises StoreClosedError once it is closed."""
         if self._closed:
             raise StoreClosedError(f"the memory in {self._components.database.name} is closed; open it again")
         return self._components
@@ -316,7 +316,7 @@ class Memory:
         now: datetime | None = None,
         follows: Answer | None = None,
     ) -> Answer:
-        """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know.
+        """Answer from the facts, else from one retrieval, with evidence; or say that the memory does not know.
 
         What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
         what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
@@ -505,7 +505,7 @@ class Memory:
             return sessions.window(connection, scope, most, at, session=name)
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
-        """What happened to a message, oldest first. Raises `NotFoundError` for an unknown id."""
+        """Return a message's history, oldest first. Raises `NotFoundError` for an unknown id."""
         user = Scope(user_id).user_id
         with self.components.database.read(user) as connection:
             events = history.of_episode(connection, user, memory_id)
@@ -572,7 +572,7 @@ class Memory:
             return fact_views.contradictions(connection, scope, schema)
 
     def decisions(self, *, user_id: str, agent_id: str | None = None, limit: int | None = 100) -> list[CuratorDecision]:
-        """What the curator decided, newest first."""
+        """Return the curator's decisions, newest first."""
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
             return decisions.select_decisions(connection, scope, limit=checked_limit(limit))
@@ -619,7 +619,7 @@ class Memory:
             take_feedback(connection, user, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
-        """What sleep has written down of the user: dated lines with the ids of their facts, then portrait and insights.
+        """Return the user's profile: dated lines with the ids of their facts, then portrait and insights.
 
         These (sections [daily] and [insights]) have the ids of the messages that they rest on. What was deleted or
         corrected since is left out.
@@ -686,7 +686,7 @@ class Memory:
         return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "active", at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
-        """What a user said to one agent, or to none, as a hierarchy: chunks, then the clusters of each level (CAM).
+        """Return the hierarchy over a user's messages to one agent, or none: chunks, then each level's clusters (CAM).
 
         What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
         """
@@ -758,7 +758,7 @@ class Memory:
             return digest.digest(connection, user)
 
     def verify(self) -> list[str]:
-        """What is wrong with the store, a sentence each; empty when every index equals its rows."""
+        """Return the store's problems, a sentence each; empty if every index equals its rows."""
         from nscma_torch.maintenance import check
 
         with self.components.database.read(ALL_USERS) as connection:

@@ -21,7 +21,7 @@ _KINDS = (*_READING, CURATE)
 
 
 class Settled(NamedTuple):
-    """What the facts still lack.
+    """Messages not yet reflected in the facts.
 
     `waiting` messages are still to be read, reading `failed` ones was given up, `unmade`: facts are still to be made of
     what was read. `problem` says why it could not be done now.

@@ -1,4 +1,4 @@
-"""What the arguments of `Memory` mean, checked: scopes and filters, limits, times."""
+"""Validate the arguments of `Memory`: scopes and filters, limits, times."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
-    """What a structured record must be, from a mapping: `type`, `sentiment` and `resolution` (a value or a list of
+    """Parse a filter on structured records from a mapping: `type`, `sentiment` and `resolution` (a value or a list of
     them), `entity` (a name) and `importance` (the least). None for none.
 
     Raises `InvalidInputError` for another key or value.

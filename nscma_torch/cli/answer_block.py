@@ -27,7 +27,7 @@ def lines_of(answer: Answer, shorten: Callable[[str], str]) -> Iterator[str]:
 
 
 def heading(hit: Hit, shorten: Callable[[str], str], day: Callable[[Hit], str] | None = None) -> str:
-    """Who said it and when; `day` says when, by default the day alone."""
+    """Format a hit's speaker and date; `day` formats the date, by default the day alone."""
     from nscma_torch.core.records import OF_ONE_MESSAGE
 
     unit = hit.unit

@@ -1,4 +1,4 @@
-"""What `nscma chat` does with each line that is typed or piped in."""
+"""Process the lines typed or piped into `nscma chat`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def converse(memory: Memory, *, user: str, agent: str | None, run: str, json: bo
     live = Live(console=console, transient=True, auto_refresh=False)
 
     def writing() -> AbstractContextManager[object]:
-        """Where what is being written shows, until it is done."""
+        """Return the live display of the answer being written; a no-op without a terminal."""
         live.update(Text())
         return live if console.is_terminal and not json else nullcontext()
 
@@ -68,7 +68,7 @@ def _typed() -> Iterator[str]:
 
 
 def _piped() -> Iterator[str]:
-    """What is piped in, a line each. Raises `EncodingError` where it is no UTF-8."""
+    """Yield the piped lines. Raises `EncodingError` if they are not UTF-8."""
     offset = 0
     for number, line in enumerate(sys.stdin.buffer, 1):
         yield decode(line, offset, number)

@@ -1,4 +1,4 @@
-"""Which module each command is in: it is imported when the command is asked for, and not before."""
+"""Map each command to its module, which is imported only when the command is used."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from nscma_torch.cli import options as o
 
 
 class Shell(StrEnum):
-    """Those that completion is there for."""
+    """Shells with completion."""
 
     BASH = "bash"
     ZSH = "zsh"

@@ -1,4 +1,4 @@
-"""What `nscma doctor` examines: installation, server and store, or whether a configuration fits a card."""
+"""Checks of `nscma doctor`: installation, server and store, or the fit of a configuration on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nscma doctor --plan --users N --messages M` prints: sizes of a memory side by side, and what to do."""
+"""Output of `nscma doctor --plan --users N --messages M`: memory sizes side by side, with advice."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def retain(
 
 
 def _tried(call: Callable[[dict[str, Any], Door], str | None], door: Door) -> str | None:
-    """What the call returns; where it fails, a note on stderr and None: the client goes on without the memory."""
+    """Return the call's result. If it fails, print a note to stderr and return None, so the client can go on."""
     from nscma_torch.server.mcp import hooks
 
     try:

@@ -31,7 +31,7 @@ def flush(memory: Any, known: int = 0) -> None:
 
 
 def dropped(memory: Any, user: str) -> int:
-    """How many readings the process of a memory has dropped, as their texts do not say that."""
+    """Return how many extractions this process has dropped because their texts do not support them."""
     return int(memory.stats(user_id=user).language_work.get("ungrounded", 0))
 
 

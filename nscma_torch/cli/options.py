@@ -93,7 +93,7 @@ def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
 
 
 def record_filter(given: list[str] | None) -> dict[str, Any] | None:
-    """What `--record` says, as `Memory.records` takes it; of a type, sentiment or resolution given twice, either."""
+    """Parse `--record` for `Memory.records`; a repeated type, sentiment or resolution matches any of its values."""
     wanted: dict[str, Any] = {}
     for key, value in pairs(given, "--record"):
         if key in ("entity", "importance") and key in wanted:

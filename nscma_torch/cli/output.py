@@ -1,4 +1,4 @@
-"""What the commands print: text for people through rich, or JSON."""
+"""Print command output: rich text for people, or JSON."""
 
 from __future__ import annotations
 

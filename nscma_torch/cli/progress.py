@@ -1,4 +1,4 @@
-"""How far a long job has come, on stderr: on a terminal a live line, else a line now and then."""
+"""Show the progress of a long job on stderr: a live line on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Advance(Protocol):
 
 @contextmanager
 def progress(title: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
-    """How far work has come, with its rate: on a terminal a bar, gone when done; else a line every `_LINE_SECONDS`.
+    """Show progress and rate: a bar on a terminal, removed when done; else a line every `_LINE_SECONDS`.
 
     The last known total holds; with one there is an estimate of the time left.
     """
@@ -43,7 +43,7 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
     )
 
     class Rate(TransferSpeedColumn):
-        """As many a second."""
+        """Format items per second."""
 
         def render(self, task: Task) -> Text:
             return super().render(task) if in_bytes else Text("" if task.speed is None else _rate(task.speed, in_bytes))

@@ -49,7 +49,7 @@ class Waiting(Iterator[Message]):
 def sent(
     line: Line, waiting: Waiting, *, infer: bool, progress: Callable[[int], None], **scope: str | None
 ) -> Iterator[Added]:
-    """What became of each message; `progress` hears the bytes of a batch once it is stored.
+    """Yield the result of each message; `progress` is called with the bytes of each stored batch.
 
     Raises `ElsewhereError` where the server stores no more: what it did not store is in `waiting`, with what it may
     have stored where a retry adds nothing. Else that is a `StoreError`.

@@ -101,7 +101,7 @@ def _tell(store: str, json: bool, event: str, url: str) -> None:
 
 
 def _rooms(upstream: str | None, upstream_key: str | None) -> list[MakesRoom]:
-    """What is built in beside the endpoints: MCP, and the proxy where there is an upstream."""
+    """Return the route groups beside the endpoints: MCP, and the proxy if there is an upstream."""
     from nscma_torch.server.mcp import http as mcp
 
     rooms: list[MakesRoom] = [mcp.room]
@@ -122,7 +122,7 @@ def _one_of_several(
     json: bool,
     listening: socket.socket,
 ) -> None:
-    """What one of several processes does until it is told to stop."""
+    """Run one of several server processes until it is told to stop."""
     from nscma_torch.api.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.running import run

@@ -35,20 +35,20 @@ _LOOK = 0.5  # seconds between two looks at how much is queued
 
 
 class ServedMemory:
-    """What of a memory the commands use through its server."""
+    """Client of a served memory, with the methods the commands use."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
 
     def search(self, query: str, *, user_id: str, explain: bool = False, **options: Any) -> list[Hit]:
-        """As `Memory.search`, but that reasons (`explain`) are the retriever's, which is not at hand."""
+        """Call `Memory.search` on the server. Raises `ElsewhereError` with `explain`: it needs a local retriever."""
         if explain:
             raise ElsewhereError
         told = self._line.asked("POST", "/v1/search", query=query, user_id=user_id, **_sent(options))
         return [_hit(one, user_id) for one in json.loads(told)]
 
     def ask(self, question: str, *, user_id: str, **options: Any) -> Answer:
-        """As `Memory.ask`, without the facts and the walk that the answer was read off from."""
+        """Call `Memory.ask` on the server; the answer lacks its facts and graph walk."""
         told = json.loads(self._line.asked("POST", "/v1/ask", question=question, user_id=user_id, **_sent(options)))
         evidence = tuple(
             Evidence(_hit(one["hit"], user_id), one["text"], one["start"], one["end"], one["score"])
@@ -60,7 +60,7 @@ class ServedMemory:
         )  # fmt: skip
 
     def log(self, *, user_id: str, limit: int | None = None, **options: Any) -> list[Episode]:
-        """As `Memory.log`."""
+        """Call `Memory.log` on the server."""
         if (limit or 0) > _MOST_MESSAGES:
             raise ElsewhereError
         told = self._line.asked("GET", "/v1/log", user_id=user_id, limit=limit or _MOST_MESSAGES, **options)
@@ -70,7 +70,7 @@ class ServedMemory:
         return found
 
     def facts(self, *, user_id: str, **options: Any) -> list[Fact]:
-        """As `Memory.facts`."""
+        """Call `Memory.facts` on the server."""
         found: list[Fact] = _records(
             list[Fact], self._line.asked("GET", "/v1/facts", user_id=user_id, **_sent(options))
         )
@@ -81,19 +81,19 @@ class ServedMemory:
         return frozenset(one["name"] for one in json.loads(self._line.asked("GET", "/v1/relations")) if one["open"])
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
-        """As `Memory.profile`."""
+        """Call `Memory.profile` on the server."""
         told = self._line.asked("GET", "/v1/profile", user_id=user_id, agent_id=agent_id)
         found: list[ProfileLine] = _records(list[ProfileLine], told)
         return found
 
     def history(self, memory_id: str, *, user_id: str) -> list[HistoryEvent]:
-        """As `Memory.history`."""
+        """Call `Memory.history` on the server."""
         told = self._line.asked("GET", f"/v1/messages/{quote(memory_id, safe='')}/history", user_id=user_id)
         found: list[HistoryEvent] = _records(list[HistoryEvent], told)
         return found
 
     def stats(self, *, user_id: str | None = None) -> Stats:
-        """As `Memory.stats`, with the work of the server's process. They hold what is the whole store's, too.
+        """Call `Memory.stats` on the server: counters of the server's process, including those of the whole store.
 
         Raises `ElsewhereError` for a token of this user alone, and `ForbiddenError` for one of another.
         """
@@ -106,12 +106,12 @@ class ServedMemory:
         return found
 
     def digest(self, *, user_id: str | None = None) -> str:
-        """As `Memory.digest`."""
+        """Call `Memory.digest` on the server."""
         path = "/v1/store/digest" if user_id is None else "/v1/digest"
         return str(json.loads(self._line.asked("GET", path, user_id=user_id))["digest"])
 
     def messages_and_users(self, user_id: str) -> tuple[int, int]:
-        """How many messages a user has, and how many users there are: 0 where the token hides it."""
+        """Return the user's message count and the number of users (0 if the token may not see it)."""
         counts = []
         for path, whose, name in (("/v1/stats", user_id, "messages"), ("/v1/store/stats", None, "users")):
             try:
@@ -121,11 +121,11 @@ class ServedMemory:
         return counts[0], counts[1]
 
     def add_many(self, messages: Waiting, **options: Any) -> Iterator[Added]:
-        """As `Memory.add_many`; see `sending.sent` for what is left where the server does not do it all."""
+        """Call `Memory.add_many` on the server; see `sending.sent` for what is left if it fails midway."""
         return sent(self._line, messages, **options)
 
     def flush(self, *, progress: Callable[[int], None]) -> int:
-        """As `Memory.flush`, together with the server's own worker; `progress` hears how many jobs are done."""
+        """Process queued jobs together with the server's own worker; `progress` is called with the number done."""
         from concurrent.futures import ThreadPoolExecutor, wait
 
         with ThreadPoolExecutor(1) as pool:

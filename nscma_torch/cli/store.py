@@ -76,7 +76,7 @@ _MOST_LEFT = 20  # warnings of an import that are printed
 
 
 def rows_of(first: str) -> int | None:
-    """How many rows an export has by its first line; None for a line that does not say so."""
+    """Return the row count in an export's first line, or None if it states none."""
     try:
         rows = jsonlib.loads(first)["rows"]
     except (ValueError, LookupError, TypeError):

@@ -41,7 +41,7 @@ class LostError(ElsewhereError):
 def read(
     look: Callable[[Any], T], store: str, config: Path | None, *, token: str | None = None, no_server: bool = False
 ) -> T:
-    """What `look` returns of a server's memory, else of the store opened here.
+    """Return `look(memory)` of the server's memory, else of the store opened here.
 
     Raises what `Memory` raises, and `TokenError` or `ForbiddenError` where the server refuses the token.
     """

@@ -80,7 +80,7 @@ def _free() -> int:
 
 
 def _has_display() -> bool:
-    """Whether a browser has a window: without one, Python would start a browser of the terminal in this one."""
+    """Return whether a graphical browser can open; otherwise Python would start a text browser in this terminal."""
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 
 def described(value: object) -> str:
-    """What was handed in where a tensor was expected: shape and dtype of a tensor, else the type."""
+    """Describe a value given for a tensor: shape and dtype of a tensor, else the type."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{[*value.shape]} {value.dtype}"
     return type(value).__name__
@@ -52,7 +52,7 @@ class NscmaError(Exception):
 
 
 class InvalidInputError(NscmaError, ValueError):
-    """What the caller handed in cannot be used; the store is as it was."""
+    """Invalid input; the store is unchanged."""
 
 
 class EmptyTextError(InvalidInputError):

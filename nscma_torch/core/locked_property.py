@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class HasBuildLock(Protocol):
-    """What has such properties: one lock for all of them, as they ask for each other."""
+    """An object with locked properties: one lock for all, since they depend on each other."""
 
     build_lock: threading.RLock
 

@@ -1,4 +1,4 @@
-"""What the packages need of each other; `assembly` puts the implementations together.
+"""Interfaces between packages; `api.components` connects the implementations.
 
 Shapes: n texts, d embedding dimension.
 """
@@ -94,21 +94,21 @@ class Proxy(Protocol):
 
 @runtime_checkable
 class RetrievalTasks(Protocol):
-    """What retrieval strategies need from language; `llm.embedded` does it by words alone."""
+    """Language tasks of retrieval strategies; `llm.embedded` implements them with words alone."""
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """How far each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
+        """Rate how well each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
         """A better question after these hits, "" for none (Structural Memory section 3.2, iterative retrieval)."""
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """Which hits help to answer the question (CAM section 4.3, Prune-and-Grow)."""
+        """Mark the hits that help to answer the question (CAM section 4.3, Prune-and-Grow)."""
 
 
 @runtime_checkable
 class QueryTasks(Protocol):
-    """What the strategies `hyde` and `self-questioning` need from language."""
+    """Language tasks of the strategies `hyde` and `self-questioning`."""
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
         """Passages that might answer the question; the hits of a first search are there for who cannot invent any."""
@@ -119,7 +119,7 @@ class QueryTasks(Protocol):
 
 @runtime_checkable
 class CuratorTasks(Protocol):
-    """What the curator needs from language where weights leave it undecided."""
+    """Language tasks of the curator for cases that weights leave undecided."""
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
         """Of each dispute the place of the side that holds, None to leave it open; a side is what was said for it."""
@@ -127,7 +127,7 @@ class CuratorTasks(Protocol):
 
 @runtime_checkable
 class FactTasks(Protocol):
-    """What the curator needs from language where a model decides what becomes of facts (mem0, the update phase)."""
+    """Language tasks of the curator if a model decides on fact operations (mem0, the update phase)."""
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
         """Of each new fact, what it does to the known ones beside it, which are those most like it, best first."""
@@ -135,56 +135,56 @@ class FactTasks(Protocol):
 
 @runtime_checkable
 class ImportanceTasks(Protocol):
-    """What rates messages where `score.importance` is "model"."""
+    """Rates messages if `score.importance` is "model"."""
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """How important each is to who said it: whole numbers, 1 for everyday matters to 10 (Generative Agents)."""
+        """Rate each unit's importance to its speaker: whole numbers from 1 (everyday) to 10 (Generative Agents)."""
 
 
 @runtime_checkable
 class InsightTasks(Protocol):
-    """What insights about a user need from language."""
+    """Language tasks of insights about a user."""
 
     def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What each group of alike messages by one person shows about that person; the whole batch at once."""
+        """Conclude what each group of similar messages by one person shows about them; the whole batch at once."""
 
 
 @runtime_checkable
 class SummaryTasks(Protocol):
-    """What summaries of days need from language (MemoryBank)."""
+    """Language tasks of daily summaries (MemoryBank)."""
 
     def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """What happened, by the messages of each day, in about so many words; the whole batch at once."""
+        """Summarise each day's messages in about `words` words; the whole batch at once."""
 
     def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """What happened over all days, by the lines of their summaries, in about so many words."""
+        """Summarise all days from the lines of their summaries, in about `words` words."""
 
 
 @runtime_checkable
 class PortraitTasks(Protocol):
-    """What a portrait of a person needs from language (MemoryBank)."""
+    """Language tasks of a person's portrait (MemoryBank)."""
 
     def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """What the messages of one person on each day show of personality and mood; the whole batch at once."""
+        """Conclude one person's personality and mood from each day's messages; the whole batch at once."""
 
     def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Who a person is, by the lines of all days, in about so many words."""
+        """Describe a person from the lines of all days, in about `words` words."""
 
 
 @runtime_checkable
 class ReflectionTasks(Protocol):
-    """What reflections need from language (Generative Agents)."""
+    """Language tasks of reflections (Generative Agents)."""
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
         """The most salient questions that the memories of each group answer, at most so many."""
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-        """What the memories found for each question show about it, in at most so many lines."""
+        """Conclude what the memories found for each question show about it, in at most `most` lines."""
 
 
 @runtime_checkable
 class QuestionTasks(Protocol):
-    """What the mining of question-answer pairs needs from language."""
+    """Language tasks of question-answer pair mining."""
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
         """The questions that the messages of each group ask and answer, with what they rest on; no filter yet."""
@@ -204,7 +204,7 @@ class ReadBack(Protocol):
 
 @runtime_checkable
 class RecordTasks(Protocol):
-    """What structured records need from language."""
+    """Language tasks of structured records."""
 
     def describe(
         self,
@@ -214,12 +214,12 @@ class RecordTasks(Protocol):
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """What each unit is, given what it states, whom it speaks to and the turns before it; None: it cannot tell."""
+        """Describe each unit from its statements, its listeners and the turns before it; None if undecidable."""
 
 
 @runtime_checkable
 class LanguageTasks(Protocol):
-    """What the system needs from language, batch first; `llm.embedded` does it without a language model."""
+    """Language tasks of the system, batch first; `llm.embedded` implements them without a language model."""
 
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
@@ -239,4 +239,4 @@ class QuotingTasks(Protocol):
 
     @property
     def quotes(self) -> bool:
-        """Whether answers are passages."""
+        """True if answers are passages."""

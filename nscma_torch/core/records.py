@@ -1,4 +1,4 @@
-"""What the memory holds and returns, as frozen dataclasses.
+"""Records that the memory holds and returns, as frozen dataclasses.
 
 Times are timezone-aware `datetime`s. `occurred_at` is when something was said (world time, by the caller), in the zone
 that it was given with, and so are the times of facts; `recorded_at` is when it was stored (system time), in UTC like
@@ -51,7 +51,7 @@ KEEP: Final = Keep.KEEP
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory it is. `user_id` bounds everything; the other two narrow or widen reads within the user.
+    """Owner of memories. `user_id` bounds everything; the other two narrow or widen reads within the user.
 
     Raises `ScopeError` for an id that is empty, no string, above 256 characters, or holds control characters.
     """
@@ -91,7 +91,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the gate decided for one message, and why.
+    """The gate's decision on one message, with its reason.
 
     `rule` names the rule; `score` is compared with `threshold` in the rule's own unit; `parts` are the rule's
     ingredients by name; `reason` is a sentence for people. `surprise` is nats per token (NSCMA section 3.2),
@@ -155,7 +155,7 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are wanted: one of these types, sentiments and resolutions (none named: any), about this entity
+    """Filter on records: any of these types, sentiments and resolutions (all if none is named), about this entity
     (under any of its names), and of at least this importance.
     """
 
@@ -168,7 +168,7 @@ class RecordFilter:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What retrieval finds. `episode_ids` is its provenance; a chunk is its episode's text from `start` to `end`."""
+    """Unit of retrieval. `episode_ids` is its provenance; a chunk is its episode's text from `start` to `end`."""
 
     id: str
     scope: Scope
@@ -203,7 +203,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a text says of one subject, before it is compared with what is known: text from `start` to `end`.
+    """A text's statement about one subject, not yet compared with known facts: text from `start` to `end`.
 
     `relation` is a name of `configs/relations.toml`; `topic` tells apart what it has one of each ("colour" of
     favourite). `negated`: no longer, or not; with no `object` none holds. `replaces` is the object that held before;
@@ -231,7 +231,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a unit yields: sentences that stand alone (atomic facts), and statements (triples)."""
+    """Result of reading a unit: self-contained sentences (atomic facts) and statements (triples)."""
 
     sentences: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
@@ -240,7 +240,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What language tasks say of a unit for its structured record; see `MemoryRecord`.
+    """Description of a unit by the language tasks, for its structured record; see `MemoryRecord`.
 
     `entities` come in order of weight. `sentiment` is None where it cannot be told. `settled`: the text itself says
     that its problem is solved, its plan carried out, or its question answered. `settles` are the places, among the
@@ -367,7 +367,7 @@ class ToldFact:
 
 @dataclass(frozen=True, slots=True)
 class FactOperation:
-    """What a new fact does to the known ones that it was compared with, named by their ids (mem0's four operations).
+    """Effect of a new fact on the known facts it was compared with, named by their ids (mem0's four operations).
 
     ADD: it stands beside them. UPDATE: it takes the place of those named; of notes, `text` is the merged note, "" for
     the new one as it is. DELETE: those named are contradicted, and archived; a new note is not kept either. NOOP:
@@ -422,7 +422,7 @@ class Hit:
 
     @property
     def occurred_at(self) -> datetime:
-        """When it was said."""
+        """Time when it was said."""
         return self.unit.occurred_at
 
 
@@ -439,7 +439,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost: calls of a language model, its tokens, and wall-clock seconds."""
+    """Cost of an answer: language-model calls, tokens, and wall-clock seconds."""
 
     llm_calls: int = 0
     tokens: int = 0
@@ -480,7 +480,7 @@ def unquoted(text: str, quotes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of one message: `event` is ADD, or NOOP for the retry of an idempotency key.
+    """Result of adding one message: `event` is ADD, or NOOP for the retry of an idempotency key.
 
     `decision` is None for a retry and with `infer=False`.
     """
@@ -578,7 +578,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What a sleep changed, or with `dry_run` would change.
+    """Changes made by a sleep, or with `dry_run` those it would make.
 
     `replayed` deferred messages were read, `refreshed` summaries were due; of the contradictions `settled` were
     settled and `disputed` stand; `proposed` pairs of entities may be one. `forgotten_*` left search for the archive,

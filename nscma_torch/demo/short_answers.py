@@ -85,7 +85,7 @@ def judge(gold: Gold, answer: Answer) -> Verdict:
 
 
 def says(text: str, wording: str) -> bool:
-    """Whether the wording stands in the text as whole words."""
+    """Return whether the text contains the wording as whole words."""
     plain = _plain(wording)
     if not plain:
         return False

@@ -1,1 +1,1 @@
-"""What is installed, and whether a configuration fits a card, before anything is loaded."""
+"""Check the installation, and the fit of a configuration on a GPU, before anything is loaded."""

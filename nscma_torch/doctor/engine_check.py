@@ -1,4 +1,4 @@
-"""Why the configured language engine cannot start on this machine, found without loading the model."""
+"""Find what keeps the configured language engine from starting on this machine, without loading the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXTRAS = {"http": "http", "transformers": "hf", "vllm": "vllm"}
 
 
 def engine_problems(config: Config, found: Installed, *, units: int) -> list[str]:
-    """What keeps the engine of `config.llm` from starting, each with its remedy.
+    """Return the problems that keep the engine of `config.llm` from starting, each with its remedy.
 
     Args:
         found: installed packages and devices.

@@ -1,4 +1,4 @@
-"""Which packages are installed and which devices torch sees."""
+"""Installed packages, and the devices torch sees."""
 
 from __future__ import annotations
 

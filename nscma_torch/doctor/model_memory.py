@@ -58,7 +58,7 @@ _STORED_GROUP = 128  # weights of a stored 4-bit checkpoint that share a half-pr
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """What a plan needs to know of a model.
+    """Properties of a model that a plan needs.
 
     Attributes:
         weights: bytes of all parameters and buffers.

@@ -1,4 +1,4 @@
-"""What a configuration puts on a card, part by part, and whether it fits: arithmetic, nothing is loaded.
+"""Plan the GPU memory of a configuration, part by part, and check the fit: arithmetic, nothing is loaded.
 
 Two processes' worth of memory stand side by side: the language engine, which takes a share of the card and fills what
 its weights leave with keys and values, and the memory system (embedder, proxy, index) in what is left.
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a plan fits a card.
+    """Fit of a plan on a GPU.
 
     Attributes:
         card: bytes of the card.
@@ -87,7 +87,7 @@ class Plan:
         return sum(part.size for part in self.parts if part.side == side)
 
     def fit(self, card: int) -> Fit:
-        """How this fits a card of so many bytes."""
+        """Return the fit on a GPU with this many bytes."""
         engine, memory = self.of("engine"), self.of("memory")
         if self.share is None:
             room, left = card - memory, card - engine

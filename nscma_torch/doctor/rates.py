@@ -1,4 +1,4 @@
-"""What a message costs, as it was measured: the figures that a plan for many users is computed from.
+"""Measured costs per message, from which a plan for many users is computed.
 
 They are in `rates.json` beside this file; `python -m eval.experiments.speed.rates` measures them on another machine
 and prints a file of the same form.
@@ -22,7 +22,7 @@ PARTS = ("log", "units", "vectors", "postings", "facts", "hierarchy", "other")  
 
 
 class Source(Section):
-    """Where figures come from."""
+    """Origin of the figures."""
 
     command: str
     machine: str
@@ -39,7 +39,7 @@ class Seconds(Section):
 
 
 class Store(Section):
-    """What one kind of store takes.
+    """Disk use of one kind of store.
 
     Attributes:
         parts: bytes of a message by part of the store, with indexes and free pages, once nothing is queued.

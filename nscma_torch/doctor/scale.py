@@ -1,4 +1,4 @@
-"""What a memory of many users takes: disk, index, processor time, searches, calls of a language model.
+"""Estimate a memory of many users: disk, index, CPU time, searches, language-model calls.
 
 Arithmetic over what was measured (`rates`); nothing is opened or loaded. Each figure says what it rests on.
 """
@@ -76,7 +76,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """What both the figures and the advice are made of."""
+    """Sizes from which the figures and the advice are computed."""
 
     users: int
     messages: int
@@ -162,7 +162,7 @@ def scale(
 
 
 def texts_of(rates: Rates, length: float) -> Texts:
-    """What a message of so many bytes costs: between two measured lengths on the line that joins them.
+    """Return the cost of a message of `length` bytes: linear interpolation between measured lengths.
 
     A shorter one costs what the shortest does, a longer one what the longest does for each of its bytes.
     """
@@ -196,8 +196,10 @@ def _mixed(low: Mapping[str, Any], high: Mapping[str, Any], share: float, factor
 
 
 def search_ms(rates: Rates, units: float) -> Search:
-    """What a search takes among so many units: logarithms interpolated between measured sizes, growing with the size
-    beyond the largest, and never less than a smaller memory takes."""
+    """Return the search time among `units` units, never below that of a smaller memory.
+
+    Interpolates logarithms between measured sizes; beyond the largest, time is proportional to size.
+    """
     found = {}
     for name in ("p50", "p95"):
         points = [(float(point.units), float(getattr(point, name))) for point in rates.search]
@@ -321,7 +323,7 @@ def _figures(config: Config, rates: Rates, sizes: _Sizes, length: float, dimensi
 
 
 def _store(sizes: _Sizes) -> tuple[StoreKind, tuple[str, ...]]:
-    """Where the memory should be, and why."""
+    """Return the recommended store and the reasons."""
     reasons = []
     if sizes.apart:
         reasons.append(f"users of {sizes.units:,.0f} units are searched in the database, which a file cannot")

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def print_plan(config: Config) -> None:
-    """What each part takes of the card with 100,000 units in the index, and whether it fits."""
+    """Print each part's GPU memory with 100,000 units in the index, and whether it fits."""
     made = plan(config, units=100_000)
     for part in made.parts:
         print(f"{part.side:6} {part.size / GIB:5.2f} GiB  {part.name}, {part.note}")

@@ -1,1 +1,1 @@
-"""What this library offers inside others."""
+"""Adapters for other libraries."""

@@ -1,4 +1,4 @@
-"""What of a hit goes beside its text, as frameworks carry it: a flat mapping of names to JSON values."""
+"""Metadata of a hit for frameworks: a flat mapping of names to JSON values."""
 
 from __future__ import annotations
 

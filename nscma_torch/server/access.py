@@ -1,4 +1,4 @@
-"""Who asks: the user and the rights of a request, from its token and never from its body alone.
+"""Authenticate requests: user and rights come from the token, never from the body alone.
 
 Every request passes `Door` before anything else of the server, so that no path can be forgotten; what it found out is
 in the state of the request, for `allowed` and for applications that are mounted.
@@ -29,7 +29,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks, and what they may.
+    """Authenticated caller and rights.
 
     Args:
         user_id: whose memory it is; None: any user that the request names.
@@ -92,7 +92,7 @@ class Access:
         self._default = default
 
     def principal(self, headers: Mapping[str, str], peer: str | None) -> Principal:
-        """Who asks, by the headers (names in lower case) and the address of the peer.
+        """Authenticate by headers (names in lower case) and peer address.
 
         Raises `TokenError` without a known token, and without a tokens file `ForbiddenError` for another machine.
         """
@@ -138,7 +138,7 @@ class Door:
 
 
 def principal_of(scope: Mapping[str, Any]) -> Principal:
-    """Who asks, of an ASGI scope behind `Door`. Raises `TokenError` on a public path."""
+    """Return the principal of an ASGI scope behind `AuthMiddleware`. Raises `TokenError` on a public path."""
     found = scope.get("state", {}).get("principal")
     if not isinstance(found, Principal):
         raise TokenError("a token is needed here")
@@ -176,7 +176,7 @@ def presented(headers: Mapping[str, str]) -> str | None:
 
 
 def is_loopback(address: str | None) -> bool:
-    """Whether an address is this machine's own loopback."""
+    """Return whether an address is loopback."""
     try:
         found = ipaddress.ip_address(address or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""How programs of this machine find the server of a store: the notice beside it, and an answer that proves it ours.
+"""Announce a store's server to programs of this machine: a notice beside the store, and a proof of identity.
 
 `GET /health/store` answers the HMAC of a challenge under the key in the notice, so that whoever else listens on the
 port later is not taken for this server, and is sent nothing.

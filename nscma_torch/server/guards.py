@@ -75,7 +75,7 @@ def cors(app: FastAPI, limits: Server) -> None:
 
 
 def _follows_link(headers: Headers, scope: Scope, public: Collection[str]) -> bool:
-    """Whether a browser opens a page that anybody may read in a tab of its own."""
+    """Return whether a browser opens a public page in its own tab."""
     opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return opens and scope["method"] in ("GET", "HEAD") and scope["path"] in public
 

@@ -13,7 +13,7 @@ from nscma_torch.server.rooms import House, Room
 
 
 class Health(BaseModel):
-    """How the server is. It tells nothing of anybody's memory, so that it needs no token."""
+    """Health of the server. Exposes no user data; needs no token."""
 
     status: Literal["ok", "unready"]
 
@@ -24,12 +24,12 @@ def room(house: House) -> Room:
 
     @router.get("/live", operation_id="live")
     async def live() -> Health:
-        """Whether the process answers."""
+        """Report that the process answers."""
         return Health(status="ok")
 
     @router.get("/ready", operation_id="ready", responses={503: {"model": Health}})
     async def ready(response: Response) -> Health:
-        """Whether the store can be read; 503 where it cannot, or where no thread is free."""
+        """Check that the store can be read; 503 if not, or if no thread is free."""
         try:
             await house.work.run(_look, house)
         except NscmaError:

@@ -1,4 +1,4 @@
-"""How much a JSON body may hold, told from its bytes before anything is made of them.
+"""Bound the number of values in a JSON body, counted from its bytes before parsing.
 
 A parsed value and an error about it take a thousand times the two bytes of `1,`. Counting takes time in proportion to
 the bytes, stops at the bound, and keeps nothing.

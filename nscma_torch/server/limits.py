@@ -1,4 +1,4 @@
-"""How much is taken on: bytes of a body, seconds until it is there, requests of one token at once and a second.
+"""Limit request bodies (bytes, seconds to arrive) and each token's concurrent requests and requests per second.
 
 Requests without a token come from this machine, and are not counted.
 """

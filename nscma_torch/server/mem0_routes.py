@@ -44,7 +44,7 @@ class Items(BaseModel):
 
 
 class Event(BaseModel):
-    """What became of a message."""
+    """Result for one message."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -54,7 +54,7 @@ class Event(BaseModel):
 
 
 class Events(BaseModel):
-    """What became of messages."""
+    """Results for messages."""
 
     results: list[Event]
 
@@ -75,7 +75,7 @@ class Change(BaseModel):
 
 
 class Said(BaseModel):
-    """What was done."""
+    """Confirmation message."""
 
     message: str
 
@@ -89,7 +89,7 @@ class Listed(OfRun):
 
 
 class Created(OfRun):
-    """What mem0's `add` takes."""
+    """Arguments of mem0's `add`."""
 
     messages: str | MessageIn | Annotated[list[MessageIn], MANY]
     metadata: dict[str, Any] | None = None
@@ -105,7 +105,7 @@ class Created(OfRun):
 
 
 class Searched(Filtered):
-    """What mem0's `search` takes."""
+    """Arguments of mem0's `search`."""
 
     query: str
     top_k: TopK = searching.TOP_K
@@ -118,7 +118,7 @@ class Searched(Filtered):
 
 
 class Updated(Closed):
-    """What changes of a memory; `data` is an old name of `text`."""
+    """Changes to a memory; `data` is an old name of `text`."""
 
     user_id: str | None = None
     text: str | None = None
@@ -179,7 +179,7 @@ async def delete(memory_id: str, asked: Annotated[OfUser, Query()], asker: Write
 
 @router.get("/memories/{memory_id}/history", operation_id="mem0_history", response_model=list[Change])
 async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
-    """What happened to a memory, oldest first."""
+    """Return a memory's history, oldest first."""
     user = _owner(asker, asked.user_id)
     return await here.work.json(list[_JSON], operations.history_events, here.memory, memory_id, user_id=user)
 

@@ -20,7 +20,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Measures:
-    """What is counted of requests; each application has its own."""
+    """Request metrics; each application has its own."""
 
     def __init__(self, house: House) -> None:
         self.registry = CollectorRegistry()

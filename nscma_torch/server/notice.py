@@ -25,7 +25,7 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What results depend on beside the store's rows: two that are equal give the same ones.
+    """Everything besides the store's rows that results depend on: equal values give equal results.
 
     `store` is device and inode of the database file; `config` the digest of the configuration file, or the name of a
     shipped one, and `folder` the working folder, to which paths in the configuration are relative ("" for defaults).
@@ -38,7 +38,7 @@ class Answers:
 
     @classmethod
     def of(cls, store: Path, config: Path | None) -> Answers:
-        """Those of a command with these options. Raises OSError where the store or the configuration cannot be read."""
+        """Build from a command's options. Raises OSError if the store or the configuration cannot be read."""
         file = store.expanduser().stat()
         if config is None:
             text, folder = "", ""
@@ -69,7 +69,7 @@ class Notice:
         return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers, max_message_bytes)
 
     def proof(self, challenge: str) -> str:
-        """What this server alone answers to a challenge: its HMAC-SHA-256 under the key, in hex."""
+        """Return the proof for a challenge: its HMAC-SHA-256 under the key, in hex."""
         return hmac.digest(bytes.fromhex(self.key), challenge.encode(), "sha256").hex()
 
     def write(self, path: Path) -> None:
@@ -90,7 +90,7 @@ class Notice:
 
     @property
     def ended(self) -> bool:
-        """Whether its process, on this machine, is no more."""
+        """Return whether its process, on this machine, has ended."""
         if self.machine != socket.gethostname() or os.name != "posix":
             return False
         try:
@@ -103,7 +103,7 @@ class Notice:
 
 
 def beside(store: Path) -> Path:
-    """Where the notice of a store's server is."""
+    """Return the path of the notice of a store's server."""
     real = Path(os.path.realpath(store.expanduser()))
     return real.with_name(f"{real.name}.server")
 

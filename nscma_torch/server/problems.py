@@ -55,7 +55,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class Problem(BaseModel):
-    """What went wrong, and what to do."""
+    """An error and its remedy."""
 
     type: str = Field(description="urn:nscma: and the name of the error, or about:blank where the status says it all")
     title: str
@@ -80,7 +80,7 @@ class BodyError(errors.AccessError):
 
 
 def described(error: Exception) -> Problem:
-    """What a client is told of an error."""
+    """Convert an error to the problem sent to the client."""
     if isinstance(error, RequestValidationError):
         found = error.errors()[:_MOST_PLACES]  # a body can be wrong in a million places
         places = [{"at": _short(".".join(map(str, one["loc"]))), "message": _short(one["msg"])} for one in found]

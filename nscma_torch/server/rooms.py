@@ -1,4 +1,4 @@
-"""What is built into the server beside its own endpoints: MCP, the proxy, the page."""
+"""Shared context of the application, and groups of routes beside its own endpoints: MCP, the proxy, the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nscma_torch.server.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where the server listens and whom it knows; limits are in the section [server] of the configuration.
+    """Listening and access settings; limits are in the section [server] of the configuration.
 
     Args:
         tokens: the tokens file, there or not.
@@ -35,7 +35,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What every room works with: the memory, whose calls go through `work`, and the settings.
+    """Context shared by all route groups: the memory, called through `work`, and the settings.
 
     `slow` is for calls that take long, so that these keep no thread from the others; `stopping` is set when the server
     is told to end.

@@ -35,7 +35,7 @@ class Decisions(OfAgent):
 
 @router.get("/decisions", operation_id="decisions", response_model=list[CuratorDecision])
 async def decisions(asked: Annotated[Decisions, Query()], asker: Reader, here: Here) -> Response:
-    """What the curator decided, newest first."""
+    """List the curator's decisions, newest first."""
     scope = asked.scope(asker)
     return await here.work.json(list[CuratorDecision], here.memory.decisions, **scope, limit=asked.limit)
 

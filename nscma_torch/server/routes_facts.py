@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1", tags=["facts"])
 
 
 class Facts(OfAgent):
-    """Which facts; see `Memory.facts`."""
+    """Filter on facts; see `Memory.facts`."""
 
     subject: str | None = None
     relation: str | None = None
@@ -66,7 +66,7 @@ async def conflicts(asked: Annotated[OfAgent, Query()], asker: Reader, here: Her
 
 @router.get("/profile", operation_id="profile", response_model=list[ProfileLine])
 async def profile(asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
-    """What sleep has written down of the user: dated lines with the ids that they rest on."""
+    """Return the user's profile: dated lines with the ids of their sources."""
     return await here.work.json(list[ProfileLine], here.memory.profile, **asked.scope(asker))
 
 
@@ -78,5 +78,5 @@ async def derived(kind: DerivedKind, asked: Annotated[OfAgent, Query()], asker: 
 
 @router.get("/tree", operation_id="tree", response_model=list[Node])
 async def tree(asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
-    """What a user said to one agent, or to none, as a hierarchy of clusters."""
+    """Return the hierarchy of clusters over a user's messages to one agent, or to none."""
     return await here.work.json(list[Node], here.memory.tree, **asked.scope(asker))

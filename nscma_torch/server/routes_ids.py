@@ -16,14 +16,14 @@ router = APIRouter(prefix="/v1", tags=["store"])
 
 
 class Alike(OfUser):
-    """Whose ids, of what, and how many digits are looked at."""
+    """Owner and kind of ids, and the number of digits compared."""
 
     kind: Named = "message"
     digits: Annotated[int, Field(ge=4, le=32)] = 8
 
 
 class Beginning(OfUser):
-    """Whose ids, of what, and how they begin."""
+    """Owner, kind and prefix of ids."""
 
     kind: Named = "message"
     digits: Annotated[str, Field(pattern=r"^[0-9a-f]{4,32}$")]

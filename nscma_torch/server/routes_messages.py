@@ -77,7 +77,7 @@ class Recorded(OfRun):
 
 
 class Streamed(OfRun):
-    """How a stream of messages is stored."""
+    """Options for storing a stream of messages."""
 
     infer: bool = True
     ids: bool = Field(False, description="name the id of each message in the answer")
@@ -88,7 +88,7 @@ class Streamed(OfRun):
 
 
 def _there(found: T | None, memory_id: str, what: str = "active message") -> T:
-    """What was found. Raises `NotFoundError` for None."""
+    """Return `found`. Raises `NotFoundError` for None."""
     if found is None:
         raise NotFoundError(f"there is no {what} with id {memory_id!r}; GET /v1/log lists the ids")
     return found
@@ -176,7 +176,7 @@ async def restore(memory_id: str, asked: Annotated[OfUser, Query()], asker: Writ
 
 @router.get("/messages/{memory_id}/history", operation_id="history", response_model=list[HistoryEvent])
 async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
-    """What happened to a message, oldest first."""
+    """Return a message's history, oldest first."""
     return await here.work.json(list[HistoryEvent], here.memory.history, memory_id, user_id=asked.user(asker))
 
 

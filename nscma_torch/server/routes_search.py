@@ -26,7 +26,7 @@ async def search(body: SearchBody, asker: Reader, here: Here) -> Response:
 
 @router.post("/ask", operation_id="ask", response_model=AnswerOut)
 async def ask(body: AskBody, asker: Reader, here: Here) -> Response:
-    """What the facts say, else one retrieval and one answer with evidence, or that the memory does not know."""
+    """Answer from the facts, else from one retrieval, with evidence; or say that the memory does not know."""
     scope = body.scope(asker)
 
     def answered() -> AnswerOut:

@@ -60,7 +60,7 @@ async def digest(asker: Reader, here: Here) -> Response:
 
 @router.get("/store/verify", operation_id="verify", response_model=Problems)
 async def verify(asker: Reader, here: Here) -> Response:
-    """What is wrong with the store; nothing when every index equals its rows."""
+    """Return the store's problems; none if every index equals its rows."""
     asker.any_user()
     return await here.slow.json(Problems, lambda: Problems(problems=here.memory.verify()))
 

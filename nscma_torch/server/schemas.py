@@ -48,7 +48,7 @@ class Closed(BaseModel):
 
 
 class OfUser(Closed):
-    """Whose memory: the user of the token, or the one who is named where the token is for any user."""
+    """Owner: the token's user, or the named one if the token is for any user."""
 
     user_id: str | None = Field(None, description="only with a token for any user")
 
@@ -58,7 +58,7 @@ class OfUser(Closed):
 
 
 class OfAgent(OfUser):
-    """Whose memory, and of which agent."""
+    """Owner and agent."""
 
     agent_id: str | None = None
 
@@ -68,7 +68,7 @@ class OfAgent(OfUser):
 
 
 class OfRun(OfAgent):
-    """Whose memory, of which agent and run."""
+    """Owner, agent and run."""
 
     run_id: str | None = None
 
@@ -91,7 +91,7 @@ class MessageIn(BaseModel):
 
 
 class AddBody(OfRun):
-    """What `Memory.add` takes, and the document that the messages are sections of."""
+    """Arguments of `Memory.add`, and the document that the messages are sections of."""
 
     messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
     source: str | None = Field(None, min_length=1, description="name of the document; none for conversation")
@@ -112,13 +112,13 @@ class AddBody(OfRun):
 
 
 class AddedOut(BaseModel):
-    """What became of each message. It is on disk when this is answered."""
+    """Result for each message. The messages are on disk when the response is sent."""
 
     results: list[Added]
 
 
 class UpdateBody(OfUser):
-    """What changes of a message: its text, keys of its metadata, its expiration date (null: none)."""
+    """Changes to a message: its text, keys of its metadata, its expiration date (null: none)."""
 
     text: str | None = None
     metadata: dict[str, Any] | None = None
@@ -126,7 +126,7 @@ class UpdateBody(OfUser):
 
 
 class FeedbackBody(OfUser):
-    """Whether a message that was found helped."""
+    """Feedback on a found message: whether it helped."""
 
     helpful: bool
 
@@ -144,7 +144,7 @@ class Filtered(OfRun):
 
 
 class QueryBody(Filtered):
-    """What `Memory.get_all` takes."""
+    """Arguments of `Memory.get_all`."""
 
     limit: Count | None = 100
     now: Time | None = None
@@ -152,7 +152,7 @@ class QueryBody(Filtered):
 
 
 class SearchBody(Filtered):
-    """What `Memory.search` takes."""
+    """Arguments of `Memory.search`."""
 
     query: str
     record: dict[str, Any] | None = None
@@ -169,7 +169,7 @@ class SearchBody(Filtered):
 
 
 class AskBody(Filtered):
-    """What `Memory.ask` takes; `follows` is `query` of the answer before."""
+    """Arguments of `Memory.ask`; `follows` is `query` of the previous answer."""
 
     question: str
     record: dict[str, Any] | None = None
@@ -184,7 +184,7 @@ class AskBody(Filtered):
 
 
 class HitOut(BaseModel):
-    """What a search found: `id` is what the paths of a message take; a summary's messages are its `episode_ids`."""
+    """Search result: `id` goes into the paths of a message; a summary's messages are its `episode_ids`."""
 
     id: str
     text: str
@@ -263,7 +263,7 @@ class AnswerOut(BaseModel):
 
 
 class SkillBody(OfAgent):
-    """What `Memory.add_skill` takes."""
+    """Arguments of `Memory.add_skill`."""
 
     name: str
     trigger: str
@@ -271,14 +271,14 @@ class SkillBody(OfAgent):
 
 
 class SituationBody(OfAgent):
-    """What `Memory.find_skills` takes."""
+    """Arguments of `Memory.find_skills`."""
 
     situation: str
     top_k: Annotated[int, Field(ge=1, le=10_000)] = 5
 
 
 class OutcomeBody(OfUser):
-    """How a use of a skill went."""
+    """Outcome of a skill's use."""
 
     success: bool
 
@@ -298,28 +298,28 @@ class RedecisionOut(BaseModel):
 
 
 class ReplayOut(BaseModel):
-    """How many messages were decided, and those on which the decision changes."""
+    """Number of messages decided, and those whose decision changes."""
 
     decided: int
     changed: list[RedecisionOut]
 
 
 class SleepBody(OfUser):
-    """What `Memory.sleep` takes for one user."""
+    """Arguments of `Memory.sleep` for one user."""
 
     dry_run: bool = False
     now: Time | None = None
 
 
 class StoreSleepBody(Closed):
-    """What `Memory.sleep` takes for all users."""
+    """Arguments of `Memory.sleep` for all users."""
 
     dry_run: bool = False
     now: Time | None = None
 
 
 class EraseBody(OfUser):
-    """What is deleted for real: one message, one skill, or with `everything` all of the user."""
+    """Selection for permanent deletion: one message, one skill, or with `everything` all of the user."""
 
     memory_id: Id | None = None
     skill_id: Id | None = None
@@ -347,13 +347,13 @@ class RelationOut(BaseModel):
 
 
 class Changed(BaseModel):
-    """Whether it was changed."""
+    """Change flag: true if something was changed."""
 
     changed: bool
 
 
 class Counted(BaseModel):
-    """How many it was."""
+    """Count of affected items."""
 
     count: int
 
@@ -365,7 +365,7 @@ class Digest(BaseModel):
 
 
 class Problems(BaseModel):
-    """What is wrong with the store, a sentence each."""
+    """Problems of the store, a sentence each."""
 
     problems: list[str]
 
@@ -387,5 +387,5 @@ class UserStats(BaseModel):
 
     @classmethod
     def of(cls, stats: Stats) -> Self:
-        """Those counts."""
+        """Build from the store's statistics."""
         return cls(**{name: getattr(stats, name) for name in cls.model_fields})

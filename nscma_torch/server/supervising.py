@@ -51,7 +51,7 @@ def _started(child: Callable[[socket.socket], None], listening: socket.socket) -
 
 
 def _ended(process: BaseProcess, begun: float) -> bool:
-    """Whether a process is no more. Raises StoreAccessError where it never came up."""
+    """Return whether a process has ended. Raises StoreAccessError if it never came up."""
     if process.is_alive():
         return False
     if process.exitcode and process.exitcode > 0 and time.monotonic() - begun < _QUICK:  # not by a signal

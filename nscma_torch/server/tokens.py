@@ -60,7 +60,7 @@ class Tokens:
 
     @property
     def required(self) -> bool:
-        """Whether requests need a token."""
+        """True if requests need a token."""
         self._refresh()
         return self._known
 
@@ -168,7 +168,7 @@ class Tokens:
 
 
 def beside(store: str) -> Path:
-    """Where the tokens of a store are by default: beside its file, or in the working folder where it has none."""
+    """Return the default path of a store's tokens: beside its file, or in the working folder if it has none."""
     file = file_of(store)
     return Path("nscma.tokens") if file is None else file.with_name(f"{file.name}.tokens")
 

@@ -77,7 +77,7 @@ class Work:
         return len(self._running) + len(self._waiting)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the call returns. It is run to its end even if nobody waits for it any more.
+        """Run a call and return its result. It runs to its end even if nobody waits for it any more.
 
         Raises `OverloadedError` if too many wait already.
         """
@@ -90,7 +90,7 @@ class Work:
         self._submit(partial(call, *args, **kwargs))
 
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
-        """What the call returns as an answer in JSON, written in the same thread: lists can be long.
+        """Run a call and return its result as a JSON response, serialised in the same thread, since lists can be long.
 
         `kind` is the type that it is written by, and the `response_model` of the endpoint.
         """
@@ -177,7 +177,7 @@ class _Used:
         self._users: dict[Any, float] = {}
 
     def begin(self, call: _Call) -> tuple[float, float]:
-        """When a call is due: at once for a user of whom nothing was done lately."""
+        """Return when a call is due: at once for a user without recent calls."""
         token, user = self._now
         return max(token, self._tokens.get(call.token, 0.0)), max(user, self._users.get(call.user, 0.0))
 

@@ -1,1 +1,1 @@
-"""What other memories and chat services export, as messages: mem0, MemPalace, ChatGPT and Claude."""
+"""Read exports of other memories and chat services as messages: mem0, MemPalace, ChatGPT and Claude."""

@@ -33,7 +33,7 @@ Found = Foreign | InvalidInputError
 
 
 def until_fault(found: Iterator[Found]) -> Iterator[Found]:
-    """What is found; the error that ends it becomes its last item."""
+    """Yield the items found; an error ends the iteration and becomes its last item."""
     try:
         yield from found
     except InvalidInputError as error:

@@ -29,7 +29,7 @@ class Part(BaseModel):
 
 
 class Own(BaseModel):
-    """What mem0's configuration has no name for.
+    """Settings that mem0's configuration does not have.
 
     Args:
         store: the database file.

@@ -24,7 +24,7 @@ def day_of(value: object) -> date | None:
 
 
 def end_of(day: date | None) -> datetime | None:
-    """When what lasts through a day expires: the beginning of the next one in UTC."""
+    """Return when a memory valid through a day expires: the start of the next day in UTC."""
     return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
 
 

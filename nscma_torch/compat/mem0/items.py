@@ -53,7 +53,7 @@ def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def relevance(hit: Hit) -> tuple[float, float]:
-    """How near a hit is to the query by meaning, and by words, each in [0, 1].
+    """Return a hit's semantic and lexical relevance to the query, each in [0, 1].
 
     By meaning: the score of the vector lane, which is the cosine unless [score] weighs more into it. By words: BM25
     as x / (x + 5).
@@ -91,7 +91,7 @@ def fact_of(fact: Fact) -> dict[str, Any]:
 
 
 def history_of(episode: Episode, events: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
-    """What happened to a memory, oldest first: ADD, UPDATE, DELETE, and RESTORE, which mem0 does not have."""
+    """Return a memory's history, oldest first: ADD, UPDATE, DELETE, and RESTORE, which mem0 does not have."""
     found: list[dict[str, Any]] = []
     text: str | None = None
     for number, event in enumerate(events):

@@ -149,7 +149,7 @@ class Memory:
         return operations.delete_all(self.nscma, ids_of(user_id, agent_id, run_id))
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """What happened to a memory, oldest first."""
+        """Return a memory's history, oldest first."""
         return operations.history_events(self.nscma, memory_id)
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""What mem0's `add` takes, as messages to store."""
+"""Convert the arguments of mem0's `add` to messages to store."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def delete_all(memory: Memory, ids: Mapping[str, Any]) -> dict[str, str]:
 
 
 def history_events(memory: Memory, memory_id: str, *, user_id: str | None = None) -> list[dict[str, Any]]:
-    """What happened to a memory, oldest first; empty for an id that nobody has."""
+    """Return a memory's history, oldest first; empty for an unknown id."""
     found = _find(memory, memory_id, user_id)
     return [] if found is None else history_of(found, memory.history(memory_id, user_id=found.scope.user_id))
 

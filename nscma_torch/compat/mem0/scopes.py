@@ -1,4 +1,4 @@
-"""Whose memory a call is about: mem0's `user_id`, `agent_id` and `run_id` as a `Scope`.
+"""Convert mem0's `user_id`, `agent_id` and `run_id` to a `Scope`.
 
 mem0 wants one of the three. Here a user bounds everything, so that memories without one have an owner of their own,
 `NO_USER`, a name that no caller can give: ids of mem0 hold no white space.

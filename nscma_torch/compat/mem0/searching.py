@@ -88,7 +88,7 @@ def search(
 
 
 def _is_near(hit: Hit, least: float | None) -> bool:
-    """Whether a hit is near enough; one that a strategy reached by another way than the lanes is, by its score."""
+    """Return whether a hit is relevant enough; a hit that a strategy found outside the lanes counts by its score."""
     if least is None:
         return True
     return max(relevance(hit)) >= least if "vector_score" in hit.parts else hit.score >= least
@@ -128,6 +128,6 @@ def checked_threshold(threshold: float) -> float:
 
 
 def updates_of(memory: Memory, user_id: str) -> dict[str, datetime]:
-    """When each of a user's messages that were ever updated last was, by id."""
+    """Return the last update time of each updated message of a user, by id."""
     with memory.components.database.read(user_id) as connection:
         return history.last_updates(connection, user_id)

@@ -1,4 +1,4 @@
-"""What all sections of a configuration have in common."""
+"""Base class of configuration sections."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Store(Section):
 
 
 class Limits(Section):
-    """What is refused, and how much is written at once."""
+    """Size limits of input, and of one write."""
 
     max_message_bytes: int = Field(1_048_576, gt=0, description="Largest message in bytes of UTF-8.")
     max_question_characters: int = Field(
@@ -55,7 +55,7 @@ class Embedder(Section):
 
 
 class Chunker(Section):
-    """How a long message becomes units."""
+    """Splitting of long messages into units."""
 
     strategy: Literal["sentence", "fixed", "surprise"] = Field(
         "sentence", description="Where a chunk may end: 'surprise' is at sentences that the proxy did not expect, too."
@@ -121,7 +121,7 @@ class GateWeights(Section):
 
 
 class Gate(Section):
-    """Which messages are worth language-model work now; what is deferred stays searchable."""
+    """Selection of messages worth language-model work now; deferred messages stay searchable."""
 
     rule: Literal["composition", "paper", "information", "memory", "gradient", "salience", "everything"] = Field(
         "composition",
@@ -459,17 +459,17 @@ class Curator(Section):
 
     @property
     def restarts(self) -> bool:
-        """Whether a recall begins t anew."""
+        """True if a recall resets t."""
         return self.recall == "restart"
 
     @property
     def asks_model(self) -> bool:
-        """Whether the language tasks are asked about each new statement."""
+        """True if the language tasks are asked about each new statement."""
         return self.rule == "model" or self.opposites == "model"
 
 
 class Insights(Section):
-    """What sleep concludes about a user from clusters of alike messages."""
+    """Insights about a user that sleep draws from clusters of similar messages."""
 
     enabled: bool = Field(False, description="Whether sleep derives insights; it costs a call of the model a cluster.")
     days: float = Field(7.0, ge=0, description="Days after which a sleep derives them anew.")
@@ -696,7 +696,7 @@ class Config(Section):
     controller: Controller = Controller()
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:
-        """Those of these kinds of units that nothing makes, as facts.units does not name them."""
+        """Return the unit kinds that are never made because facts.units does not name them."""
         made = ("triple", "atomic_fact", "document_summary")
         return [kind for kind in kinds if kind in made and kind not in self.facts.units]
 

@@ -83,11 +83,11 @@ class Database(ABC):
 
     @abstractmethod
     def problems(self, connection: Connection) -> list[str]:
-        """What the database itself finds broken, a sentence each."""
+        """Return the problems that the database's own checks find, a sentence each."""
 
     @abstractmethod
     def exposures(self) -> list[str]:
-        """Who can see more of the store than they should, and what to do about it, a sentence each."""
+        """Return excessive access to the store and its remedy, a sentence each."""
 
     def close(self) -> None:
         """Close every connection."""

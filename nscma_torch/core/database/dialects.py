@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL say differently."""
+"""SQL that differs between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Vector: TypeEngine[bytes] = LargeBinary().with_variant(_PgVector(), "postgresql"
 
 
 def in_postgres(connection: Connection) -> bool:
-    """Whether a connection is to PostgreSQL, not to a file of SQLite."""
+    """Return whether a connection is to PostgreSQL rather than an SQLite file."""
     return connection.dialect.name == "postgresql"
 
 
@@ -66,11 +66,11 @@ def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
 
 
 def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
-    """Whether a column with JSON objects in text holds true under a key."""
+    """Build the condition that a JSON text column holds true under a key."""
     read = cast if in_postgres(connection) else type_coerce  # a cast in SQLite would make it a number
     return func.coalesce(read(column, JSON)[key].as_boolean(), False)
 
 
 def vector_bytes(connection: Connection, column: ColumnElement[bytes]) -> ColumnElement[int]:
-    """How many bytes a vector has."""
+    """Build the expression for a vector's size in bytes."""
     return func.vector_dims(column) * 4 if in_postgres(connection) else func.length(column)

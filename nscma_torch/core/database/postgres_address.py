@@ -15,14 +15,14 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class PostgresAddress(NamedTuple):
-    """Where a store is: a database, and the schema in it that holds the store's tables."""
+    """Address of a store: a database, and the schema that holds the store's tables."""
 
     url: URL
     schema: str
 
     @property
     def name(self) -> str:
-        """As it is shown: without the password."""
+        """Address without the password, for display."""
         shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         return f"{shown}?schema={self.schema}"
 

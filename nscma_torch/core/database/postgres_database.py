@@ -87,7 +87,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def read(self, whose: Whose) -> Iterator[Connection]:
-        """As `Database.read`."""
+        """Implement `Database.read`."""
         with self._translated(), self._engine.connect() as connection, connection.begin():
             connection.exec_driver_sql(_SNAPSHOT)
             connection.execute(_WHOSE, self._settings(whose, self._busy_timeout))
@@ -95,7 +95,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def write(self, whose: Whose, *, wait: float | None = None) -> Iterator[Connection]:
-        """As `Database.write`."""
+        """Implement `Database.write`."""
         with (
             nullcontext(wait)
             if whose is ONE_BY_ONE
@@ -166,7 +166,7 @@ class PostgresDatabase(Database):
         return []
 
     def exposures(self) -> list[str]:
-        """That row-level security does not hold for the role of these connections."""
+        """Report if row-level security does not apply to the role of these connections."""
         with self.read(NO_USER) as connection:
             role, isolated = connection.execute(postgres_schema.ISOLATED_ROLE).one()
         if isolated:

@@ -23,7 +23,7 @@ _ALL = text(f"SELECT c.relname, i.indisvalid {_OWN} LIKE 'vectors\\_hnsw\\_%'")
 
 
 def usable(connection: Connection, dimension: int) -> bool:
-    """Whether there is the index for vectors of this dimension. Raises StoreAccessError as `check_version`."""
+    """Return whether the index for vectors of this dimension exists. Raises StoreAccessError like `check_version`."""
     there = bool(connection.execute(_VALID, {"name": _name(dimension)}).scalar())
     if there:
         check_version(connection)

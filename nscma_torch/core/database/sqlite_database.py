@@ -115,7 +115,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def read(self, whose: Whose) -> Iterator[Connection]:  # noqa: ARG002 - all rows are there
-        """As `Database.read`. Ends without a commit, which fails where a damaged page was met."""
+        """Implement `Database.read`. Ends without a commit, which would fail after a damaged page."""
         with self._translated(), self._engine.connect() as connection:
             connection.begin()
             yield connection
@@ -127,7 +127,7 @@ class SqliteDatabase(Database):
         *,
         wait: float | None = None,
     ) -> Iterator[Connection]:
-        """As `Database.write`.
+        """Implement `Database.write`.
 
         Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
         """
@@ -188,7 +188,7 @@ class SqliteDatabase(Database):
         return sum(path.stat().st_size for path in self.files())
 
     def problems(self, connection: Connection) -> list[str]:
-        """What SQLite's own checks find: of pages and indexes, and of foreign keys."""
+        """Return the problems SQLite's own checks find in pages, indexes and foreign keys."""
         unsound = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
         found = [f"SQLite: {what}" for what in unsound if what != "ok"]
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check")

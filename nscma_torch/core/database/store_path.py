@@ -1,4 +1,4 @@
-"""What a store's address names, and checks of a path before SQLite opens it for writing.
+"""Parse store addresses, and check a path before SQLite opens it for writing.
 
 No descriptor of the file is opened here.
 """
@@ -52,7 +52,7 @@ def located(path: Path | str) -> Path:
 
 
 def is_postgres(store: Path | str) -> bool:
-    """Whether a store is named by an address of PostgreSQL, not by the path of a file."""
+    """Return whether a store is named by a PostgreSQL address rather than a file path."""
     return isinstance(store, str) and store.startswith(_POSTGRES)
 
 
@@ -62,7 +62,7 @@ def file_of(store: str) -> Path | None:
 
 
 def is_of(store: str, path: Path | str) -> bool:
-    """Whether a path names a store's file, or what SQLite may keep beside it, there now or not."""
+    """Return whether a path names a store's file or an SQLite side file of it, existing or not."""
     file = file_of(store)
     return file is not None and Path(os.path.realpath(path)) in names(Path(os.path.realpath(file)))
 
@@ -77,8 +77,9 @@ def name_of(store: str) -> str:
 
 
 def exists(path: Path | str) -> bool:
-    """Whether there is a file; a database of PostgreSQL is taken to be there. Raises StoreAccessError where that cannot
-    be said."""
+    """Return whether the file exists; a PostgreSQL database is assumed to exist.
+
+    Raises StoreAccessError if that cannot be determined."""
     if is_postgres(path):
         return True
     try:
@@ -93,7 +94,7 @@ def names(path: Path) -> tuple[Path, ...]:
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether the permissions of a file let its group or other users of the machine read or write it."""
+    """Return whether a file's permissions let its group or other users read or write it."""
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 

@@ -202,7 +202,7 @@ def whole_batches(
 
 
 def all_queued(connection: Connection, batch: Sequence[Job]) -> bool:
-    """Whether all jobs of a batch are still queued."""
+    """Return whether all jobs of a batch are still queued."""
     found = 0
     for some in pages([job.seq for job in batch]):
         there = select(func.count()).where(jobs.c.seq.in_(some), jobs.c.state == "queued")
@@ -211,13 +211,13 @@ def all_queued(connection: Connection, batch: Sequence[Job]) -> bool:
 
 
 def kinds_queued(connection: Connection, kinds: Collection[str]) -> list[str]:
-    """Those of these kinds of which a job is queued."""
+    """Return those of these kinds that have a queued job."""
     any_of = select(jobs.c.lane).where(jobs.c.state == "queued").limit(1)  # from the index by kind and lane alone
     return [kind for kind in kinds if connection.execute(any_of.where(jobs.c.kind == kind)).first() is not None]
 
 
 def waiting(connection: Connection, kinds: Collection[str]) -> bool:
-    """Whether jobs of these kinds are queued, or recalls wait to be counted."""
+    """Return whether jobs of these kinds are queued or recalls wait to be counted."""
     recalled = connection.execute(select(recalls.c.user_id).limit(1)).first() is not None
     return recalled or bool(kinds_queued(connection, kinds))
 
@@ -232,7 +232,7 @@ def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select
 
 
 def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:
-    """Whether jobs of these kinds are queued for a user; with `or_failed`, or have failed."""
+    """Return whether jobs of these kinds are queued (with `or_failed`: or have failed) for a user."""
     states = ("queued", "failed") if or_failed else ("queued",)
     query = select(jobs.c.seq).where(jobs.c.state.in_(states), jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
     return connection.execute(query.limit(1)).first() is not None
@@ -248,7 +248,7 @@ def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str
 
 
 def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> bool:
-    """Whether a user's job of this kind has failed, on an episode with a smaller row number."""
+    """Return whether a user's job of this kind has failed on an episode with a smaller row number."""
     query = select(jobs.c.seq).where(jobs.c.state == "failed", jobs.c.user_id == user_id, jobs.c.kind == kind)
     return connection.execute(query.where(jobs.c.episode_seq < before).limit(1)).first() is not None
 
@@ -309,7 +309,7 @@ def failures(connection: Connection, user_id: str | None = None) -> list[str]:
 
 
 def put_off(connection: Connection, user_id: str | None = None) -> bool:
-    """Whether a job is queued that was tried before because its language engine could not be reached."""
+    """Return whether a queued job was postponed because its language engine could not be reached."""
     query = select(jobs.c.seq).where(_tried(user_id), jobs.c.state == "queued").limit(1)
     return connection.execute(query).first() is not None
 

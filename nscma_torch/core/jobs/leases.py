@@ -37,7 +37,7 @@ def new_number() -> str:
 
 
 def is_dead(owner: str) -> bool:
-    """Whether the process that holds a lease ran on this machine and has ended: nobody needs to wait for it."""
+    """Return whether a lease's owner was a process of this machine that has ended, so the lease is free."""
     host, pid, _ = owner.split()
     if host != socket.gethostname() or os.name != "posix":  # elsewhere signal 0 is no mere question
         return False
@@ -74,7 +74,7 @@ def forget_user(connection: Connection, user_id: str) -> None:
 
 
 def held_by(column: ColumnElement[str], name: str, owner: str) -> ColumnElement[bool]:
-    """Whether the user in a column is one whose lease an owner has."""
+    """Build the condition that an owner has the lease of the user in a column."""
     own = (user_leases.c.user_id == column) & (user_leases.c.name == name) & (user_leases.c.owner == owner)
     return select(user_leases.c.user_id).where(own).exists()
 
@@ -94,7 +94,7 @@ def holders(connection: Connection, name: str, *, now: int) -> list[str]:
 def free(
     connection: Connection, name: str, wanted: Select[str], owner: str, *, now: int, longest: int = DAY
 ) -> list[str]:
-    """Those of the wanted users whose lease an owner can have, in the order in which they are wanted.
+    """Return the wanted users whose lease an owner can take, in the given order.
 
     A lease that runs for more than `longest` (microseconds) from now is of a clock that was ahead, and free.
     """
@@ -136,7 +136,7 @@ def reach(seconds: float) -> int:
 
 
 def _free(connection: Connection, name: str, owner: str, now: int, longest: int) -> ColumnElement[bool]:
-    """Whether an owner can have a lease: nobody alive holds it, its end is too far, or the owner has it."""
+    """Build the condition that an owner can take a lease: no live holder, an end too far ahead, or already its own."""
     ended = [one for one in holders(connection, name, now=now) if is_dead(one)]
     ends = user_leases.c.until
     return (ends <= now) | (ends > now + longest) | user_leases.c.owner.in_([owner, *ended])

@@ -1,5 +1,5 @@
-"""Which users one of several background workers takes on: those that belong to it, so that what it keeps of them stays
-warm, and those that have waited for their own worker in vain."""
+"""Share users among background workers: each takes its own users, whose caches stay warm, and those whose own worker
+has kept them waiting too long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UserShare:
         self._since: dict[str, float] = {}  # when a user whom nobody works for was first seen
 
     def chosen(self, free: Sequence[str], *, held: int = 0) -> Sequence[str]:
-        """Those of the users whom nobody works for that it should take now, in their order; alone it takes all.
+        """Return the free users this worker should take now, in their order; a lone worker takes all.
 
         `held`: how many it has already.
         """

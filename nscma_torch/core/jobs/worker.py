@@ -29,7 +29,7 @@ from nscma_torch.core.jobs.user_shares import UserShare
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What works on one kind of job: `run` commits its results and finishes the jobs in one transaction.
+    """Handler of one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
     `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
     one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
@@ -50,7 +50,7 @@ class Handler:
 
 
 class _Circuit:
-    """Whether the language engine is still asked in one run of the worker: a circuit breaker.
+    """Circuit breaker for the language engine within one run of the worker.
 
     Each request is sent several times before it fails for good, so a first batch without any answer ends the asking. An
     engine that has answered in this run is only given up after more such batches in a row than one job has attempts:
@@ -74,17 +74,17 @@ class _Circuit:
 
     @property
     def broken(self) -> bool:
-        """Whether the engine is not asked any more."""
+        """True once the engine is no longer asked."""
         return self._silent > (self._most if self._answered else 0)
 
     def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Those of these kinds that are still worked on."""
+        """Return those of these kinds that are still processed."""
         return {kind: size for kind, size in sizes.items() if not (self.broken and kind in self._language)}
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What one run of the worker takes on.
+    """Selection of jobs for one run of the worker.
 
     `sizes`: the kinds of jobs, with the most of a batch; `user_id`: of this user alone, `users`: of these alone,
     `share`: of those that it chooses. Before each batch `goes_on` is asked, after it `progress` is told the number of
@@ -250,7 +250,7 @@ class Worker:
 
     @property
     def _owner(self) -> str:
-        """Who holds the leases; a forked child is somebody else."""
+        """Owner name of the leases; a forked child gets another one."""
         return leases.owner_name(self._number)
 
     def _circuit(self) -> _Circuit:
@@ -429,7 +429,7 @@ class Worker:
         return ahead.popleft() if ahead else []
 
     def _next_of_lanes(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
-        """What tells the next batch of each lane, for the kind of this one."""
+        """Return the next batch of each lane, of this batch's kind."""
         kind = batch[0].kind
         if run.whole:
             return [own for own in (batch, *ahead) if own[0].kind == kind]

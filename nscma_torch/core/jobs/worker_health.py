@@ -1,4 +1,4 @@
-"""What is known of the background workers of a store, for `stats`: their signs of life, the last error, the last sleep.
+"""State of a store's background workers, for `stats`: signs of life, last error, last sleep.
 
 A worker that stops takes its report back. One that was killed leaves it until another worker starts.
 
@@ -72,7 +72,7 @@ def forget_error(connection: Connection, user_id: str) -> None:
 
 
 def _last_error(connection: Connection) -> tuple[int | None, str | None]:
-    """When the last error of all was, and what it says."""
+    """Return the time and message of the most recent error."""
     found = connection.execute(select(work_errors.c.at, work_errors.c.error).order_by(work_errors.c.at.desc()).limit(1))
     own = json.loads(get_meta(connection, _ERROR) or "null")
     last = max((tuple(row) for row in (found.first(), own) if row is not None), default=(None, None))

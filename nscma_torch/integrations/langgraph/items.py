@@ -33,7 +33,7 @@ class Put:
 
     @property
     def idempotency_key(self) -> str:
-        """What its message is known by."""
+        """Idempotency key of its message."""
         return idempotency_key(self.namespace, self.key)
 
     def message(self, *, created_at: datetime, updated_at: datetime) -> Message:
@@ -62,7 +62,7 @@ def source_of(namespace: Sequence[str]) -> str:
 
 
 def idempotency_key(namespace: Sequence[str], key: str) -> str:
-    """What the message of an item is known by."""
+    """Return the idempotency key of an item's message."""
     return derive_id(FIELD, json.dumps([list(namespace), key]))
 
 
@@ -124,7 +124,7 @@ def _is_path(path: object) -> bool:
 
 
 def text_of(value: Mapping[str, Any], paths: Sequence[str]) -> str | None:
-    """What of a value search finds: the texts at these paths, a line each; None where there are none.
+    """Return the searchable text of a value: the texts at these paths, a line each; None if there are none.
 
     "$" is the whole value, each of its leaves with its path before it, but for a single one.
     """

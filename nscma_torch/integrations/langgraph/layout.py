@@ -1,4 +1,4 @@
-"""Which labels of a namespace say whose it is."""
+"""Map namespace labels to user, agent and run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Layout:
         self.user_id = None if user_id is None else Scope(user_id).user_id
 
     def scope_of(self, path: Sequence[str], *, wildcards: bool = False) -> Scope:
-        """Whose a namespace or the beginning of one is; ids that it does not reach to are None.
+        """Return the scope of a namespace or prefix; ids beyond its length are None.
 
         With `wildcards` "*" stands for any label. Raises `ScopeError` where it does not name the user, or does not
         begin as the layout does.

@@ -12,7 +12,7 @@ from nscma_torch.integrations.langgraph.layout import ANY, Layout
 
 
 def condition_on(match: MatchCondition) -> Callable[[Sequence[str]], bool]:
-    """Whether a namespace begins or ends with a path, in which "*" is any label."""
+    """Return a predicate: the namespace begins or ends with a path, in which "*" matches any label."""
     path = tuple(match.path)
     if match.match_type not in ("prefix", "suffix"):
         raise InvalidInputError(f"unknown match type {match.match_type!r}; namespaces match by prefix or by suffix")
@@ -30,6 +30,6 @@ def _same(label: str, expected: str) -> bool:
 
 
 def scope_listed(layout: Layout, op: ListNamespacesOp) -> Scope:
-    """Whose namespaces are listed: the user must be named by a prefix. Raises `ScopeError` where it is not."""
+    """Return the scope to list; a prefix must name the user. Raises `ScopeError` otherwise."""
     prefixes = [one.path for one in op.match_conditions or () if one.match_type == "prefix"]
     return layout.scope_of(max(prefixes, key=len, default=()), wildcards=True)

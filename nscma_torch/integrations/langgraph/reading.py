@@ -32,7 +32,7 @@ def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
 
 
 def is_below(held: Held, prefix: Sequence[str]) -> bool:
-    """Whether an item's namespace begins with these labels."""
+    """Return whether an item's namespace begins with these labels."""
     return bool(held["namespace"][: len(prefix)] == list(prefix))
 
 

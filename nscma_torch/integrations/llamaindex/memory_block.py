@@ -113,7 +113,7 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
                 self._flushed.update(counts)
 
     def _before(self, session: str) -> Counter[_Said]:
-        """How often each message left the history of a session already; read from the store the first time."""
+        """Count how often each message has left a session's history; read from the store the first time."""
         if session not in self._flushed:
             own = self.memory.get_all(
                 **self._ids(), filters={_FLUSHED: True}, limit=None, where=lambda one: one.session == session
@@ -145,7 +145,7 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _block(shown: Sequence[Mapping[str, str]]) -> str:
-    """What a model reads. Stored text has no angle brackets in it: it closes no tag of the template."""
+    """Render the block for the model. Stored text has no angle brackets, so it can't close a template tag."""
     return f"{_HEAD}\n{quoted({'memories': shown})}"
 
 

@@ -1,4 +1,4 @@
-"""What the tools answer. Stored text goes out as a field of its own, beside who said it and when."""
+"""Results of the tools. Stored text is a separate field, beside its speaker and date."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Passage(BaseModel):
 
     @classmethod
     def of_hit(cls, hit: Hit, text: str | None = None) -> Self:
-        """What was found, or a part of it."""
+        """Build from a hit; `text` replaces its whole text."""
         unit = hit.unit
         return cls(
             id=hit.id, text=hit.text if text is None else text, role=unit.role, name=unit.name, session=unit.session,
@@ -82,7 +82,7 @@ class KnownFact(BaseModel):
 
 
 class Remembered(BaseModel):
-    """What became of a text. It is on disk."""
+    """Result of storing a text, which is on disk."""
 
     id: str
     stored: bool = Field(description="false: the key was there already, nothing was added")
@@ -127,7 +127,7 @@ class Facts(Quoting):
 
 
 class Forgotten(BaseModel):
-    """What became of a message."""
+    """Result of forgetting a message."""
 
     id: str
     action: Literal["hide", "restore", "erase"]
@@ -156,7 +156,7 @@ class Change(BaseModel):
 
 
 class Past(Quoting):
-    """What happened to a message, or all that held of a subject and relation; oldest first."""
+    """History of a message, or of all facts on a subject and relation; oldest first."""
 
     changes: list[Change] = Field(default_factory=list)
     facts: list[KnownFact] = Field(default_factory=list)
@@ -176,7 +176,7 @@ class Line(BaseModel):
 
 
 class Profile(Quoting):
-    """What sleep has written down of the user."""
+    """The user's profile, written by sleep."""
 
     lines: list[Line]
 

@@ -1,4 +1,4 @@
-"""How programs that speak MCP are told of a server, and of hooks: which file, which keys.
+"""Settings files and keys with which MCP clients register a server and hooks.
 
 The formats are from public documents, listed in docs/mcp.md; they were not tried in the clients themselves.
 """
@@ -102,7 +102,7 @@ class Client:
 
 
 def program() -> list[str]:
-    """How this program is started from anywhere: a client has another PATH than the shell."""
+    """Return the command that starts this program from anywhere; a client's PATH differs from the shell's."""
     beside = Path(sys.executable).with_name("nscma.exe" if os.name == "nt" else "nscma")
     return [str(beside)] if beside.exists() else [sys.executable, "-m", "nscma_torch"]
 

@@ -1,4 +1,4 @@
-"""Where calls of MCP clients reach the memory: who asks, what they may, and threads in which the memory works."""
+"""Authorise MCP calls and run them in the memory's threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scope = dict[str, Any]  # user_id and agent_id, as the methods of Memory take th
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and whose memory they name.
+    """An MCP caller and the memory it names.
 
     Args:
         users: users that the address names; one at most, and the token's own where it has one.
@@ -35,13 +35,13 @@ class Asker:
     agent_id: str | None = None
 
     def scope(self, right: Right) -> Scope:
-        """Whose memory it is. Raises `ForbiddenError` for a right that is missing, or another user."""
+        """Return the scope of the call. Raises `ForbiddenError` for a missing right or another user."""
         self.principal.need(right)
         return {"user_id": self.principal.user(*self.users), "agent_id": self.agent_id}
 
 
 def over_http(request: Request | None) -> Asker:
-    """Who asks by HTTP: the token says it; `?user_id=` names the user where the token is for any."""
+    """Return the caller over HTTP, from its token; `?user_id=` names the user if the token is for any user."""
     assert request is not None
     query = request.query_params
     return Asker(principal_of(request.scope), tuple(query.getlist("user_id")), query.get("agent_id"))
@@ -78,7 +78,7 @@ class Desk:
             self._asker.reset(token)
 
     async def call(self, right: Right, call: Callable[[Memory, Scope], T], *, slow: bool = False) -> T:
-        """What the call returns, for whom it is asked. It is run to its end even where the client cancels or leaves.
+        """Run a call for the current caller and return its result. It completes even if the client cancels or leaves.
 
         Raises `ForbiddenError` before anything is done where the right is missing.
         """

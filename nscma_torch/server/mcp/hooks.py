@@ -42,7 +42,7 @@ class Door:
     seconds: float
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
-        """What the server answers. Raises `HookError`."""
+        """Return the server's response. Raises `HookError`."""
         address = urlsplit(self.url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise HookError(f"{self.url!r} is no address of a server, such as http://127.0.0.1:8765")
@@ -67,7 +67,7 @@ class Door:
 
 
 def payload(data: bytes) -> dict[str, Any]:
-    """What a hook was given on stdin. Raises `HookError`."""
+    """Parse the JSON that a hook got on stdin. Raises `HookError`."""
     try:
         found = json.loads(data)
     except ValueError as error:
@@ -78,7 +78,7 @@ def payload(data: bytes) -> dict[str, Any]:
 
 
 def recall(given: dict[str, Any], door: Door) -> str | None:
-    """What a prompt recalls, as the hook's output in JSON; None where there is nothing to say."""
+    """Return the memories for a prompt as the hook's JSON output; None if there are none."""
     prompt = _text(given, "prompt")
     if not prompt or prompt.startswith("/"):  # a command of the client
         return None

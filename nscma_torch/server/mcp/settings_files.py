@@ -143,11 +143,11 @@ class Edit:
     changes: Sequence[Change]
 
     def snippet(self) -> str:
-        """What is set, as a file that holds nothing else."""
+        """Return the settings as a file that holds nothing else."""
         return self._changed("")
 
     def planned(self) -> Plan | None:
-        """What is to be written; None where the file says it already.
+        """Plan the edit; None if the file already has the settings.
 
         Raises:
             ConfigError: the file does not parse, or holds something else where a table must be.

@@ -151,7 +151,7 @@ class Tools:
 
 
 def _hints(*, read: bool, destructive: bool = False, idempotent: bool | None = None) -> ToolAnnotations:
-    """What a client may assume. The world is closed: only this memory is touched."""
+    """Return the tool's annotations for clients. The world is closed: only this memory is touched."""
     return ToolAnnotations(
         read_only_hint=read,
         destructive_hint=destructive,

@@ -28,16 +28,16 @@ class EventsEnd:
 
     @property
     def held(self) -> bytes:
-        """What is held back: whole lines, or nothing, where the stream came to its end."""
+        """Bytes held back: whole lines, or nothing if the stream has ended."""
         return self._held
 
     @property
     def between_lines(self) -> bool:
-        """Whether a line may be put in before what is held back."""
+        """True if a line can be inserted before the bytes held back."""
         return self._fresh
 
     def _begin(self, data: bytes) -> int:
-        """Where the end begins, or may begin; the length of `data` where it does not."""
+        """Return the offset where the end begins or could begin; the length of `data` if it does not."""
         start = 0 if self._fresh else data.find(b"\n") + 1 or len(data)
         while start < len(data):
             stop = data.find(b"\n", start)
@@ -71,5 +71,5 @@ class WholeEnd:
 
     @property
     def held(self) -> bytes:
-        """What has come, unless that was too much."""
+        """Bytes received, or nothing if they were too many."""
         return bytes(self._kept)

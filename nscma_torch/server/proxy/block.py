@@ -21,7 +21,7 @@ _COMMA = 1  # tokens between two entries
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What of a message is shown: its text from `start` to `end`."""
+    """Shown part of a message: its text from `start` to `end`."""
 
     episode: Episode
     start: int

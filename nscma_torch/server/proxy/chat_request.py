@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a block goes: the end of a turn's text, or of its list of parts."""
+    """Insertion point of a block: the end of a turn's text, or of its list of parts."""
 
     at: int  # in characters
     parts: bool
@@ -74,7 +74,7 @@ class ChatRequest:
 
     @classmethod
     def read(cls, body: bytes) -> ChatRequest:
-        """What can be read of a body; what is wrong with it is for the model's server to say."""
+        """Parse what can be parsed of a body; reporting its errors is left to the model's server."""
         try:
             text = body.decode()
             value = json.loads(text)

@@ -36,7 +36,7 @@ _EXPRESSION = "Your task is to reflect the speaker's likely facial expression"  
 
 
 def is_chore(text: str, first: str) -> bool:
-    """Whether a user turn is a client's own request; `first` is the conversation's first message, or empty."""
+    """Return whether a user turn is a client's own request; `first` is the conversation's first message, or empty."""
     if text.startswith("### Task:") and _HISTORY.search(text):
         return True
     if text.startswith(_EXPRESSION) or _WRITES_TITLES.match(first[:_OPENING]):
@@ -45,6 +45,6 @@ def is_chore(text: str, first: str) -> bool:
 
 
 def is_task(metadata: Any) -> bool:
-    """Whether a request's `metadata` names a task of Open WebUI."""
+    """Return whether a request's `metadata` names an Open WebUI task."""
     task = metadata.get("task") if isinstance(metadata, dict) else None
     return isinstance(task, str) and task in _TASKS

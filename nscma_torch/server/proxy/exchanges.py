@@ -1,4 +1,4 @@
-"""What memory did for an exchange: a user turn, the turns of tools that follow it, and the reply."""
+"""Recall and storage for an exchange: a user turn, the tool turns after it, and the reply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = Literal["recalled", "nothing", "off", "slow", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a turn recalled.
+    """Recall for one turn.
 
     Attributes:
         state: recalled, nothing (nothing bears on it), off (no text of a user to recall for, or no right to), slow (not
@@ -44,16 +44,16 @@ class Recall:
     earlier: Mapping[str, Block] = field(default_factory=dict)
 
     def blocks(self, turn: Turn) -> dict[str, str]:
-        """What is added to the user turns, by digest: each block stays where it was once put."""
+        """Blocks added to the user turns, by digest: each block stays where it was first put."""
         return {digest: block.text for digest, block in self.earlier.items()} | {turn.digest: self.block}
 
     @property
     def block(self) -> str:
-        """What is added to the turn."""
+        """Block added to the turn."""
         return "" if self.found is None else self.found.block.text
 
     def headers(self) -> dict[str, str]:
-        """What a client is told of it."""
+        """Response headers that describe the recall."""
         told = {"x-nscma-memory": f"{self.state}; {self.error}" if self.error else self.state}
         if self.block and self.found is not None:
             block = self.found.block
@@ -91,7 +91,7 @@ class Exchanges:
             self._kept.clear()
 
     async def recall(self, user_id: str, turn: Turn) -> Recall:
-        """What a turn recalls. It raises nothing: what goes wrong is said by `Recall.state`."""
+        """Recall memories for a turn. Raises nothing: `Recall.state` reports failures."""
         began, at = time.perf_counter(), datetime.now(UTC)
         keys = [_key(user_id, turn.digest, at)]
         if turn.followed:
@@ -114,7 +114,7 @@ class Exchanges:
         return replace(recall, earlier=_blocks(standing))
 
     def _earlier(self, user_id: str, turn: Turn, at: datetime) -> tuple[dict[str, Found], dict[str, list[str]]]:
-        """What is known of the blocks of earlier turns, by digest; and of the others the keys they may be stored by."""
+        """Return the cached blocks of earlier turns, by digest, and for the others their possible storage keys."""
         known: dict[str, Found] = {}
         unknown: dict[str, list[str]] = {}
         days = [at - timedelta(days=number) for number in range(_DAYS)]
@@ -137,7 +137,7 @@ class Exchanges:
         known: dict[str, Found],
         unknown: dict[str, list[str]],
     ) -> tuple[Recall, dict[str, Found]]:
-        """What a turn recalls, and the blocks of earlier turns; those that are known if there is no time for more."""
+        """Recall for a turn and look up the blocks of earlier turns; only the cached ones if time runs out."""
         nothing = Found(keys[0], at)  # a turn that got no block gets none afterwards
         looking = self._recalling.again if turn.followed else self._recalling.only
         due = time.monotonic() + self._settings.deadline

@@ -1,4 +1,4 @@
-"""Where the parts of a JSON text begin and end, so that one of them can be changed and the rest stays byte for byte."""
+"""Locate the parts of a JSON text, so that one can be changed and the rest stays byte for byte."""
 
 from __future__ import annotations
 

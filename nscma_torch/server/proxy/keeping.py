@@ -108,7 +108,7 @@ def failed(error: Exception) -> str:
 
 
 def _repeats(reply: str, asked: str, block: Block) -> bool:
-    """Whether a reply says little that is not in its question or in what was recalled."""
+    """Return whether a reply adds little to its question and to the recalled block."""
     if not block.text:
         return False
     said = set(terms(reply))

@@ -1,4 +1,4 @@
-"""What a user turn recalls: passages by search, facts that bear on them or on who is named; and the same once more."""
+"""Recall for user turns: passages by search, facts related to them or to named people; repeatable for stored turns."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _LONGEST_NAME = 3  # words
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a block shows, by ids: passages as (message, start, end). It is kept with the turn."""
+    """Contents of a block by ids: passages as (message, start, end). Stored with the turn."""
 
     passages: tuple[tuple[str, int, int], ...] = ()
     facts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, block: Block) -> Choice:
-        """What is in a block."""
+        """Build from a block."""
         passages = tuple((one.episode.id, one.start, one.end) for one in block.passages)
         return cls(passages, tuple(fact.id for fact in block.facts))
 
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Choice:
-        """What a stored turn's block showed."""
+        """Read from a stored turn's metadata."""
         kept = metadata.get(RECALLED, {})
         passages = tuple((id, start, end) for id, start, end in kept.get("passages", ()))
         return cls(passages, tuple(kept.get("facts", ())))
 
     def metadata(self) -> dict[str, Any]:
-        """As it is kept; nothing for an empty choice."""
+        """Return the metadata to store; empty for an empty choice."""
         if not (self.passages or self.facts):
             return {}
         return {RECALLED: {"passages": [list(one) for one in self.passages], "facts": list(self.facts)}}
@@ -76,11 +76,11 @@ class Recalling:
         self._recalls = Recalls.of(memory.components.database, memory.config)
 
     def only(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
-        """What a turn recalls at this time and that the blocks of earlier turns don't show."""
+        """Recall for a turn at this time, without what earlier blocks already show."""
         return Found(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at, shown), at))
 
     def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
-        """What the block of a turn showed that is stored under one of these keys, else what it recalls at this time."""
+        """Return the block stored with the turn under one of these keys, else recall at this time."""
         return self._stored(user_id, keys) or self.only(user_id, turn, keys, at, shown)
 
     def standing(
@@ -109,7 +109,7 @@ class Recalling:
         return standing
 
     def _stored(self, user_id: str, keys: Sequence[str]) -> Found | None:
-        """What the block of a turn showed that is stored under the first of these keys."""
+        """Return the block stored with the turn under the first known key."""
         with self._memory.components.database.read(user_id) as connection:
             known = episodes.known_keys(connection, user_id, keys)
         for key in keys:
@@ -124,7 +124,7 @@ class Recalling:
         self._recalls.queue()
 
     def _chosen(self, user_id: str, turn: Turn, key: str, at: datetime, shown: Sequence[Block]) -> Choice:
-        """What fits a turn best and is not in its conversation already, nor in the blocks shown there."""
+        """Choose the best matches that are not already in the conversation or in its blocks."""
         passages_shown = {one.text.strip() for block in shown for one in block.passages}
         facts_shown = {fact.id for block in shown for fact in block.facts}
         parts = self._memory.components
@@ -187,7 +187,7 @@ class Recalling:
 
 
 def _stands(connection: Connection, user_id: str, fact: Fact) -> bool:
-    """Whether a message that states it is there."""
+    """Return whether a message that states the fact still exists."""
     sources = (episodes.find(connection, user_id, one) for one in fact.episode_ids)
     return any(episode is not None and episode.status != "deleted" for episode in sources)
 

@@ -145,7 +145,7 @@ class Relay(Response):
 
 
 def _away(error: httpx2.RequestError) -> EngineUnavailableError:
-    """What a client is told of a model's server without an answer; not its address."""
+    """Build the client's error for an unreachable model server, without its address."""
     if isinstance(error, httpx2.ReadTimeout):
         return EngineUnavailableError("the model's server sent nothing for upstream.silence seconds; try again later")
     return EngineUnavailableError("the model's server is not reached; start it, or name another one with --upstream")

@@ -1,4 +1,4 @@
-"""What the model says, put together from its server's answer while that is passed on."""
+"""Assemble the model's reply from its server's response while that is passed on."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Reply:
 
     @property
     def too_large(self) -> bool:
-        """Whether there is more than is read."""
+        """True if the reply exceeds the size limit."""
         return self._size > self._most
 
     @property
     def text(self) -> str:
-        """What was said so far; empty where there is no text, or an answer in JSON is not whole."""
+        """Text so far; empty if there is none, or if a JSON response is incomplete."""
         if self.too_large:
             return ""
         if self._stream:
@@ -71,7 +71,7 @@ class Reply:
 
 
 def is_stream(kind: str) -> bool:
-    """Whether a content type is that of a stream of events."""
+    """Return whether a content type is an event stream."""
     return kind.partition(";")[0].strip().lower() == _STREAM
 
 

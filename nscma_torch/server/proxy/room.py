@@ -100,7 +100,7 @@ class Proxy:
             return Relay(self._open, self._sent_on(request, f"{MODELS}/{quote(model)}", None), {})
 
         async def passed_on(request: Request, _: Reader) -> Response:
-            """What the model's server answers; the memory neither adds to it nor stores it."""
+            """Pass on the request and the model server's response, without adding or storing anything."""
             body = await request.body()
             return Relay(self._open, self._sent_on(request, request.url.path, body), _NO_MEMORY)
 
@@ -147,7 +147,7 @@ class Proxy:
 
 
 def _user_of(asker: Principal, request: Request, asked: ChatRequest) -> str:
-    """Whose memory it is: the token's user; the one who is named where the token is for any, or there is none."""
+    """Return the user: the token's, else the one named if the token is for any user or absent."""
     if asker.user_id is not None:
         return asker.user_id
     try:

@@ -27,7 +27,7 @@ _PREFIXES_NOT_BACK = ("access-control-", "x-nscma-")
 
 
 class UpstreamServer:
-    """Where requests go.
+    """The model's server, which requests are passed on to.
 
     Args:
         url: of an OpenAI-compatible server, with or without /v1.
@@ -55,14 +55,14 @@ class UpstreamServer:
         )
 
     def headers_on(self, given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """What of a client's headers goes on, with the key. The answer is to come as it is, not compressed."""
+        """Return the client headers to pass on, with the key. The response is requested uncompressed."""
         passed = [(name, value) for name, value in given if _passes_on(name.lower())]
         own = [] if self._key is None else [("authorization", f"Bearer {self._key}")]
         return [*passed, *own, ("accept-encoding", "identity")]
 
 
 def headers_back(answer: httpx2.Response) -> list[tuple[str, str]]:
-    """What of an answer's headers goes to the client; its body is handed on decoded."""
+    """Return the response headers for the client; the body is passed on decoded."""
     drop = _NOT_BACK | ({"content-length"} if "content-encoding" in answer.headers else set())
     many = ((name.lower(), value) for name, value in answer.headers.multi_items())
     return [(name, value) for name, value in many if name not in drop and not name.startswith(_PREFIXES_NOT_BACK)]

@@ -27,7 +27,7 @@ _NAMED = 200  # users, and agents
 
 @router.get("/access", operation_id="view_access", response_model=schemas.AccessOut)
 async def access(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
-    """Who the asker is, what they may, and whose memory they can look at."""
+    """Return the caller, its rights, and the users it can view."""
     named = asked.user_id if asked.user_id is not None else asker.user_id or asker.default
     user = None if named is None else asker.user(named)
 

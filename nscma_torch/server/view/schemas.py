@@ -1,4 +1,4 @@
-"""What the page asks for and is answered: pages of what can be long."""
+"""Requests and responses of the page; long lists are paged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Paged(OfAgent):
 
 
 class LogAsked(OfAgent):
-    """Which page of the log; see `storage.log_pages.messages`."""
+    """Page of the log; see `episodic.log.log_pages.messages`."""
 
     limit: Limit = 50
     of: Id | None = Field(None, description="a message; those of its conversation or document")
@@ -37,7 +37,7 @@ class LogAsked(OfAgent):
 
 
 class FactsAsked(Paged):
-    """Which groups of facts; see `storage.fact_pages.subjects`."""
+    """Groups of facts; see `semantic.store.fact_pages.subjects`."""
 
     text: Text = ""
     changed: bool = False
@@ -45,7 +45,7 @@ class FactsAsked(Paged):
 
 
 class EntitiesAsked(Paged):
-    """Which entities: those in whose name the text occurs."""
+    """Filter on entities: those whose name contains the text."""
 
     text: Text = ""
 
@@ -67,13 +67,13 @@ class TreeAsked(Paged):
 
 
 class DecisionsAsked(Paged):
-    """Which decisions; `changes` leaves out those that only took something in, or found it known already."""
+    """Filter on decisions; `changes` leaves out those that only added a fact or found it already known."""
 
     changes: bool = False
 
 
 class AccessOut(BaseModel):
-    """Who the asker is: the user (of the token, or who is meant where nobody is named), rights, and whom they may name.
+    """The caller: user (of the token, or the default user), rights, and the users it may name.
 
     `users` and `agents` are the first of them by name; users are told only where any may be named.
     """
