@@ -1,4 +1,4 @@
-# nscma_torch/retrieval/strategies/newest.py
+# nscma_torch/search/strategies/newest.py
 """One hybrid search, the newest of its results first."""
 
 from __future__ import annotations
