@@ -113,20 +113,14 @@ def test_what_was_shown_is_counted_and_no_second_one_is_written(told: Any) -> No
     assert asked(controller, 4).skills == (), "it failed more often than it worked"
 
 
-@pytest.mark.parametrize("how", ["erase", "delete", "update"])
-def test_a_skill_goes_with_what_it_was_written_from(told: Any, tmp_path: Path, how: str) -> None:
+def test_a_skill_goes_with_what_it_was_written_from(told: Any, tmp_path: Path) -> None:
     controller, _, stored = told(lambda quoted: {**FOUND, "trigger": quoted["reply"]})
     memory = controller.memory
     controller.feedback(asked(controller), helpful=True, now=START + timedelta(hours=2))
     assert SECRET in memory.skills(user_id="ada")[0].trigger
-    if how == "erase":
-        receipt = memory.erase(user_id="ada", memory_id=stored)
-        assert receipt.found == 0 and receipt.rows["skills"] == 1
-        assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.glob("store.db*"))
-    elif how == "delete":
-        memory.delete(stored, user_id="ada")
-    else:
-        memory.update(stored, "I put the lamp away.", user_id="ada")
+    receipt = memory.erase(user_id="ada", memory_id=stored)
+    assert receipt.found == 0 and receipt.rows["skills"] == 1
+    assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.glob("store.db*"))
     assert memory.skills(user_id="ada", archived=True) == [] and memory.derived("skill", user_id="ada") == []
     assert memory.search("lamp", user_id="ada", kinds=["skill"]) == [] and memory.verify() == []
 

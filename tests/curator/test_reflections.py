@@ -11,7 +11,6 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Reflection as ReflectionSection
-from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.curator.derivation import Derivations
 from nscma_torch.curator.reflections import Reflections
@@ -77,12 +76,6 @@ def memory(open_memory: Callable[..., Memory], tasks: Noting) -> Memory:
 
 def thoughts(memory: Memory) -> list[str]:
     return sorted(one.text for one in memory.derived("reflection", user_id="ada"))
-
-
-def test_off_by_default(open_memory: Callable[..., Memory]) -> None:
-    plain = open_memory()
-    say(plain, *[9] * 5)
-    assert plain.sleep(now=day(2)).derived_texts == 0
 
 
 def test_due_where_the_sum_of_importance_exceeds_the_threshold(memory: Memory, tasks: Noting) -> None:
@@ -286,18 +279,6 @@ def test_each_user_and_agent_apart(memory: Memory, tasks: Noting) -> None:
     memory.sleep(now=day(2))
     assert len(thoughts(memory)) == 2 and len(memory.derived("reflection", user_id="bob")) == 2
     assert all(len(texts) == 3 for texts in tasks.recent)
-
-
-def test_tasks_that_cannot_are_named(open_memory: Callable[..., Memory]) -> None:
-    class Bare:
-        def extract(self, units: Any, *, listeners: Any, before: Any = ()) -> Any: ...
-        def summarize(self, groups: Any) -> Any: ...
-        def answer(self, question: Any, hits: Any, *, answerability: Any) -> Any: ...
-
-    bare = open_memory(config={"reflection": {"enabled": True}}, tasks=Bare())
-    bare.add("hello", user_id="ada")
-    with pytest.raises(ConfigError, match=r"reflection\.enabled needs .*ReflectionTasks.*Bare lacks"):
-        bare.sleep()
 
 
 @pytest.mark.parametrize("ratings", [[], [0, 0]])

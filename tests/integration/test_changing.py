@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import InvalidInputError
 from tests.helpers.finding import NOW, found
-
-Open = Callable[..., Memory]
-
-
-def test_update_keeps_the_id_and_the_old_text(eager: Memory) -> None:
-    said = eager.add("My favourite colour is red.", user_id="ada", now=NOW)[0]
-    other = eager.add("Please descale the kettle.", user_id="ada", now=NOW)[0]
-    episode = eager.update(said.id, "My favourite colour is turquoise.", user_id="ada", now=NOW)
-    assert episode.id == said.id and episode.text == "My favourite colour is turquoise."
-    assert episode.decision == said.decision
-    assert found(eager, "turquoise")[0] == "My favourite colour is turquoise."
-    assert not any("red" in text.split() for text in found(eager, "red colour"))
-    assert [hit.id for hit in eager.search("kettle", user_id="ada", now=NOW, top_k=1)] == [other.id]
-    events = eager.history(said.id, user_id="ada")
-    assert [(e.event, e.old_text, e.new_text) for e in events] == [
-        ("ADD", None, "My favourite colour is red."),
-        ("UPDATE", "My favourite colour is red.", "My favourite colour is turquoise."),
-    ]
-    eager.flush()
-    assert eager.verify() == []
-    facts = found(eager, "favourite colour", kinds=("atomic_fact",))
-    assert any("turquoise" in fact for fact in facts) and not any("red" in fact.split() for fact in facts)
 
 
 def test_update_after_extraction_replaces_the_facts(eager: Memory) -> None:

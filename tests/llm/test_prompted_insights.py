@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.core.protocols import InsightTasks
 from nscma_torch.core.records import SourcedLine
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts.sourced_lines import lines_form
-from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("I wrote a parser in Rust.", "Rust lifetimes are hard.", "I ported 3 tools to Rust.", "I like tea.")
@@ -26,12 +22,6 @@ def concluded(*said: dict[str, Any]) -> tuple[list[SourcedLine], int]:
 
 def insight(text: str, *evidence: int, confidence: str = "high") -> dict[str, Any]:
     return {"text": text, "evidence": list(evidence), "confidence": confidence}
-
-
-def test_both_tasks_can() -> None:
-    assert isinstance(EmbeddedTasks(), InsightTasks)
-    assert isinstance(PromptedTasks(ScriptedEngine(lambda _: {})), InsightTasks)
-    schema_of(lines_form(3, 3))  # raises where something in it has no end
 
 
 def test_an_insight_has_the_places_of_its_evidence() -> None:

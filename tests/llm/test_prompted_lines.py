@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from nscma_torch.core.errors import EngineRefusedError
-from nscma_torch.core.protocols import PortraitTasks, ReflectionTasks, SummaryTasks
 from nscma_torch.core.records import SourcedLine
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts.sourced_lines import lines_form, salient_questions_form
-from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("I moved to Bergen.", "Bergen is wet.", "I sold 2 boats.")
@@ -20,17 +16,6 @@ SAID = ("I moved to Bergen.", "Bergen is wet.", "I sold 2 boats.")
 
 def line(text: str, *evidence: int, confidence: str = "high") -> dict[str, Any]:
     return {"text": text, "evidence": list(evidence), "confidence": confidence}
-
-
-@pytest.mark.parametrize("protocol", [SummaryTasks, PortraitTasks, ReflectionTasks])
-def test_both_tasks_can(protocol: type) -> None:
-    assert isinstance(EmbeddedTasks(), protocol)
-    assert isinstance(PromptedTasks(ScriptedEngine(lambda _: {})), protocol)
-
-
-def test_forms_have_an_end() -> None:
-    schema_of(lines_form(3, 5))
-    schema_of(salient_questions_form(3))
 
 
 @pytest.mark.parametrize("task", ["daily_summaries", "global_summaries", "daily_insights", "portraits"])

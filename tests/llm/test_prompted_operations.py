@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from nscma_torch.core.errors import ReplyError
-from nscma_torch.core.protocols import FactTasks
 from nscma_torch.core.records import FactOperation, ToldFact
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine, data_of, unit
 
 NEW = ToldFact("new", "Ben lives in Oslo", unit("I moved to Oslo.", "Ben", "9"))
@@ -26,11 +22,6 @@ def operate(reply: dict[str, Any], known: list[ToldFact] | None = None) -> tuple
     engine = ScriptedEngine(lambda _: reply)
     (operation,) = PromptedTasks(engine).operate([(NEW, KNOWN if known is None else known)])
     return operation, engine
-
-
-def test_both_kinds_of_tasks_operate() -> None:
-    assert isinstance(PromptedTasks(ScriptedEngine(lambda _: {})), FactTasks)
-    assert isinstance(EmbeddedTasks(), FactTasks)
 
 
 def test_numbers_stand_for_facts() -> None:
@@ -79,7 +70,3 @@ def test_of_more_facts_than_fit_the_most_similar_are_shown() -> None:
     shown = data_of(engine.batches[0][0].turns)["known"]
     assert 0 < len(shown) < 40
     assert [fact["fact"] for fact in shown.values()] == [f"Ben likes thing {i}" for i in range(len(shown))]
-
-
-def test_the_form_is_bounded() -> None:
-    assert schema_of(prompts.operation_form(10))

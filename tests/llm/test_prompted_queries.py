@@ -5,19 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.core.errors import ReplyError
-from nscma_torch.core.protocols import QueryTasks
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts.queries import PassagesForm, QuestionsForm
-from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.llm.scripted import ScriptedEngine
-
-
-def test_both_tasks_can() -> None:
-    assert isinstance(EmbeddedTasks(), QueryTasks)
-    assert isinstance(PromptedTasks(ScriptedEngine(lambda _: {})), QueryTasks)
-    for form in (PassagesForm, QuestionsForm):
-        schema_of(form)  # raises where something in it has no end
 
 
 def test_the_question_is_quoted_and_each_part_is_given_once() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nscma_torch.core.protocols import QuestionTasks
 from nscma_torch.core.records import QAPair
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN, pairs_form
+from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN
 from tests.llm.scripted import ScriptedEngine, unit
 
 SAID = ("Where do you live now, Ben?", "I moved to Porto.", "I like tea.")
@@ -22,14 +20,12 @@ def test_pairs_have_the_places_of_their_evidence() -> None:
     told = pair("Where does Ben live?", "Porto", 2, 1, 2), pair("What does Ludger like?", "tea", 3)
     engine = ScriptedEngine(lambda _: {"pairs": list(told)})
     tasks = PromptedTasks(engine)
-    assert isinstance(tasks, QuestionTasks)
     (found,) = tasks.pairs([[unit(text) for text in SAID]])
     assert found == [
         QAPair("Where does Ben live?", "Porto", (0, 1), "Where does Ben live?"),
         QAPair("What does Ludger like?", "tea", (2,), "What does Ludger like?"),
     ]
     assert tasks.tally["ungrounded"] == 0
-    schema_of(pairs_form(3))  # raises where something in it has no end
 
 
 def test_a_question_about_what_nobody_named_is_dropped() -> None:

@@ -58,29 +58,6 @@ def test_an_edited_message_that_nobody_read_is_not_read_for_it(noted: Open) -> N
     assert held(memory, now=day(3)) == []
 
 
-def test_deleting_hides_and_restoring_brings_back(noted: Open) -> None:
-    memory = noted()
-    key, other = tell(memory, "A zebra. {Ann|lives_in|Oslo}", 1), tell(memory, "A giraffe.", 2)
-    before = memory.digest()
-    for deed, event, changed in ((memory.delete, "DELETE", True), (memory.delete, "DELETE", False),
-                                 (memory.restore, "RESTORE", True), (memory.restore, "RESTORE", False)):  # fmt: skip
-        assert deed(key, user_id="ada", now=day(5)) is changed
-        memory.flush()
-        hidden = event == "DELETE"
-        assert (memory.get(key, user_id="ada") is None) == hidden
-        assert sorted(text[:9] for text in found(memory, "A zebra and a giraffe")) == [
-            "A giraffe",
-            *["A zebra. "] * (not hidden),
-        ]
-        assert held(memory, now=day(6)) == ([] if hidden else ["Oslo"])
-        last = memory.history(key, user_id="ada")[-1]
-        assert (last.event, last.at) == (event, day(5)) and memory.verify() == []
-    assert [event.event for event in memory.history(key, user_id="ada")] == ["ADD", "DELETE", "RESTORE"]
-    assert memory.digest() == before
-    assert memory.delete_all(user_id="ada") == 2 and memory.delete_all(user_id="ada") == 0
-    assert memory.restore(other, user_id="ada") and memory.get_all(user_id="ada")[0].id == other
-
-
 def test_an_unknown_id_changes_nothing(noted: Open) -> None:
     memory = noted()
     key = tell(memory, "A zebra.", 1)
@@ -92,29 +69,6 @@ def test_an_unknown_id_changes_nothing(noted: Open) -> None:
     with pytest.raises(NotFoundError):
         memory.components.editor.delete("ada", [key, "no such id"], at=day(2))
     assert (memory.digest(), version(memory)) == (before, seen)
-
-
-@pytest.mark.parametrize("deed", ["update", "delete"])
-def test_summaries_that_saw_a_changed_message_are_made_again(deed: str, noted: Open) -> None:
-    memory = noted(config={"hierarchy": {"enabled": True, "min_members": 2, "gamma": 0.1}})
-    keys = [tell(memory, f"{count} gears has the red bicycle of Ann", 1) for count in ("three", "five", "nine")]
-    summaries = [node.text for node in memory.tree(user_id="ada") if node.level > 0]
-    assert any("three" in text for text in summaries)
-    before = {node.id for node in memory.tree(user_id="ada")}
-    if deed == "update":
-        memory.update(keys[0], "The volcano sleeps", user_id="ada", now=day(2))
-    else:
-        memory.delete(keys[0], user_id="ada", now=day(2))
-    left = memory.tree(user_id="ada")
-    assert not any("three" in node.text for node in left) and {node.id for node in left} != before
-    memory.flush()
-    assert memory.verify() == []
-    chunks = [node.text for node in memory.tree(user_id="ada") if node.level == 0]
-    assert len(chunks) == 3 - (deed == "delete")
-    if deed == "delete":
-        memory.restore(keys[0], user_id="ada", now=day(3))
-        memory.flush()
-        assert len([node for node in memory.tree(user_id="ada") if node.level == 0]) == 3 and memory.verify() == []
 
 
 def deeds(memory: Memory, key: str) -> dict[str, tuple[Callable[[], object], bool, bool]]:

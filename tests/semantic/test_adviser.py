@@ -126,32 +126,6 @@ def test_noop_changes_nothing_but_a_repetition_supports_the_fact(advised: Advise
     assert sorted(told.held()) == ["rare steak", "steak"], "of the third message; the second one repeats the first"
 
 
-def test_what_was_found_to_repeat_counts_once_what_it_repeats_is_gone(advised: Advised) -> None:
-    told, chooser = advised()
-    chooser.plan = {"Ben likes espresso": ("NOOP", ["Ben likes coffee"])}
-    first = told.tell(likes("coffee"), at=1)
-    told.tell(likes("espresso"), at=2)
-    assert told.held() == ["coffee"]
-    told.memory.delete(first, user_id="ada")
-    told.curate()
-    assert told.held() == ["espresso"]
-
-
-def test_a_deleted_message_takes_its_operation_along(advised: Advised) -> None:
-    told, chooser = advised()
-    chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben likes steak"])}
-    told.tell(likes("steak"), at=1)
-    second = told.tell(likes("tofu"), at=2)
-    assert told.held() == ["tofu"]
-    told.memory.delete(second, user_id="ada")
-    told.curate()
-    assert told.held() == ["steak"]
-    told.memory.restore(second, user_id="ada")
-    told.curate()
-    assert told.held() == ["tofu"]
-    assert len(chooser.shown) == 1, "what was chosen is on record"
-
-
 def test_whatever_takes_an_operation_back_brings_back_facts_of_other_relations(advised: Advised) -> None:
     told, chooser = advised()
     chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben lives in Rome"])}
@@ -311,17 +285,6 @@ def test_what_is_asked_again_is_not_compared_with_its_own_fact(advised: Advised)
     told.memory.erase(user_id="ada", memory_id=tofu)
     told.curate()
     assert chooser.shown[-1] == ("Ben likes fried tofu", ["Ben lives in Rome"])
-
-
-def test_erasing_what_ended_a_fact_brings_it_back(advised: Advised) -> None:
-    told, chooser = advised()
-    chooser.plan = {"Ben likes tofu": ("DELETE", ["Ben lives in Rome"])}
-    told.tell(lives("Rome"), at=1)
-    tofu = told.tell(likes("tofu"), at=2)
-    assert told.held() == ["tofu"]
-    assert told.memory.erase(user_id="ada", memory_id=tofu).found == 0
-    told.curate()
-    assert told.held() == ["Rome"]
 
 
 def test_opposites_a_statement_ends_a_fact_of_another_relation_under_the_default_rule(advised: Advised) -> None:

@@ -117,7 +117,8 @@ def test_a_sleep_stopped_at_any_transaction_goes_on(noted: Open, monkeypatch: py
         a_life(memory)
         for text in ("zebra", "Rome"):
             memory.search(text, user_id="ada", now=day(19))
-        return memory
+        memory.close()  # stores the recalls, which a kill would lose
+        return noted(name, DEFERRED)
 
     memory = prepared("whole.db")
     memory.sleep(now=day(900))
