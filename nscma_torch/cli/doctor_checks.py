@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.engine_check import engine_problems
 from nscma_torch.doctor.installed import Installed, installed
 from nscma_torch.doctor.plan import CARDS, GIB, Plan, card_bytes, plan
+from nscma_torch.doctor.scale import UNITS_PER_MESSAGE, estimates
 from nscma_torch.llm.message_tokens import MessageTokenizer
 
 _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
@@ -77,26 +79,19 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
     return not wrong
 
 
-def show_plan(config: Path | None, *, units: int, cards: Sequence[int] | None, json: bool) -> None:
-    """Say whether the configuration fits cards sold with so many GB, with an index of so many units."""
-    made = plan(load_config(config), units=units)
+def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None, json: bool) -> None:
+    """Print what so many messages take, and whether the configuration fits cards sold with so many GB."""
+    made = plan(load_config(config), units=math.ceil(UNITS_PER_MESSAGE * messages))
+    sizes = cards or CARDS
     if json:
-        print_json(plan_object(made, cards or CARDS))
-    else:
-        say_plan(made, cards or CARDS)
-
-
-def plan_object(made: Plan, cards: Sequence[int]) -> dict[str, object]:
-    """The plan as JSON has it, with what is here and how it fits cards sold with so many GB."""
-    return {"devices": installed().devices, "plan": made, "fits": [made.fit(card_bytes(size)) for size in cards]}
-
-
-def say_plan(made: Plan, cards: Sequence[int]) -> None:
-    """Say what the plan is made of and whether it fits."""
+        fits = [made.fit(card_bytes(size)) for size in sizes]
+        found = {"devices": installed().devices, "plan": made, "fits": fits, "estimates": estimates(messages)}
+        print_json({"messages": messages, **found})
+        return
     console.print(_parts(made))
     for note in made.notes:
         say(f"note: {plain(note)}")
-    for nominal in cards:
+    for nominal in sizes:
         fit = made.fit(card_bytes(nominal))
         size = f"{nominal} GB card ({fit.card / GIB:.1f} GiB)"
         room = f", with room for {fit.cached:,} tokens of keys and values" if made.cache_per_token else ""
@@ -104,6 +99,11 @@ def say_plan(made: Plan, cards: Sequence[int]) -> None:
             say(f"[red]{size}: does not fit[/]: {plain('; '.join(fit.problems))}")
         else:
             say(f"[green]{size}: fits[/]{room}")
+    table = Table(f"{messages:,} messages", "", title="Estimates for the default configuration without a GPU")
+    table.columns[1].justify = "right"
+    for one in estimates(messages):
+        table.add_row(one.name, f"{one.value / GIB:,.2f} GiB" if one.unit == "bytes" else f"{one.value / 3600:,.2f} h")
+    console.print(table)
 
 
 def _proxy(parts: Components) -> str:

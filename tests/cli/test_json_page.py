@@ -101,8 +101,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("token revoke", tokens[0]["id"])
     printed("mcp install", "cursor")
     printed("doctor")
-    printed("doctor --plan")
-    printed("doctor --plan --users", "10", "--messages", "100", "--card", "12")
+    printed("doctor --plan", "--messages", "100", "--card", "12")
     printed("erase", one, "--yes")
     assert set(page) - compared == ELSEWHERE
     events = {"demo", "worker event", "server event", "granted", "vector index"}

@@ -13,7 +13,10 @@ from nscma_torch import Memory, load_config
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import ModelNotFoundError
-from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, Plan, card_bytes, plan
+from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, Plan, card_bytes, index_bytes, plan
+from nscma_torch.doctor.scale import COSTS
+from nscma_torch.episodic.index import user_index
+from nscma_torch.episodic.index.index_rows import Rows
 from nscma_torch.episodic.index.user_index import UserIndex
 
 
@@ -125,12 +128,46 @@ def test_a_plan_is_json(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text('[embedder]\nmodel = "hash"\n', encoding="utf-8")
     shown = CliRunner().invoke(
-        app, ["doctor", "--plan", "--card", "12", "--units", "10", "--json", "--config", str(path)]
+        app, ["doctor", "--plan", "--card", "12", "--messages", "1000", "--json", "--config", str(path)]
     )
     assert shown.exit_code == 0, shown.output
     report = json.loads(shown.output)
     assert [fit["problems"] for fit in report["fits"]] == [[]]
     assert {part["name"] for part in report["plan"]["parts"]} >= {"proxy", "index"}
+    (index,) = (part for part in report["plan"]["parts"] if part["name"] == "index")
+    assert index["note"].startswith("1,190 units")
+    found = {one["name"]: one["value"] for one in report["estimates"]}
+    assert found["SQLite file"] == 1000 * COSTS[0].value and len(found) == len(COSTS)
+
+
+def test_plan_options_need_plan() -> None:
+    from typer.testing import CliRunner
+
+    from nscma_torch.cli import app
+
+    for option in ("--messages", "--card"):
+        refused = CliRunner().invoke(app, ["doctor", option, "12"])
+        assert refused.exit_code == 2 and "goes with --plan" in " ".join(refused.output.split())
+
+
+def test_room_of_an_index_is_as_its_columns_grow() -> None:
+    for units in (1, 4096, 4097, 9000, 16_385):
+        rows = Rows({"x": torch.empty(0, dtype=torch.uint8)})
+        for start in range(0, units, user_index._BLOCK):
+            rows.append({"x": torch.zeros(min(user_index._BLOCK, units - start), dtype=torch.uint8)})
+        per_row = index_bytes(1, 256, "float32")
+        assert index_bytes(units, 256, "float32") == rows.nbytes * per_row
+
+
+def test_the_index_limit_of_the_default_holds_about_a_million_units() -> None:
+    assert index_bytes(2**20, 384, "float32") == pytest.approx(3 * GIB, rel=0.05)
+
+
+def test_the_scale_page_has_the_costs() -> None:
+    page = (Path(__file__).parents[2] / "nscma_torch/core/database/SCALE.md").read_text(encoding="utf-8")
+    for cost in COSTS:
+        shown = f"{cost.value / 1000:.1f} KB" if cost.unit == "bytes" else f"{1000 * cost.value:.0f} ms"
+        assert f"| {cost.name} | {shown} |" in page
 
 
 def test_the_doctor_says_what_an_engine_lacks(tmp_path: Path) -> None:

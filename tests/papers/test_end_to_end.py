@@ -65,7 +65,7 @@ def test_the_command_line_takes_a_name(tmp_path: Path) -> None:
 
     from nscma_torch.cli import app
 
-    arguments = ["doctor", "--plan", "--units", "10", "--json", "--config"]
+    arguments = ["doctor", "--plan", "--messages", "10", "--json", "--config"]
     shown = CliRunner().invoke(app, [*arguments, "papers/nscma"])
     assert shown.exit_code == 0, shown.output
     wrong = CliRunner().invoke(app, [*arguments, "papers/nsmca"])
