@@ -14,7 +14,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.messages import dropped, flush
 from nscma_torch.cli.output import at, opened, plain, print_json, say
 from nscma_torch.cli.progress import progress
-from nscma_torch.cli.through_server import done, server_of
+from nscma_torch.cli.running_server import through
 from nscma_torch.core.database.store_path import exists, is_of, name_of
 from nscma_torch.core.errors import InvalidInputError
 
@@ -52,12 +52,11 @@ def add(
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
     from nscma_torch.cli.json_objects import added_counts, added_object
-    from nscma_torch.cli.sending import Waiting
+    from nscma_torch.cli.served_memory import Waiting
     from nscma_torch.core.records import Message
 
     sources = [] if text else [_source(file, store) for file in files]
-    said, server = at(timestamp), None if no_server else server_of(store, config)
-    limit = _most_bytes(config) if server is None else server.max_message_bytes
+    said, limit = at(timestamp), _max_bytes(config)
     told = (Message(role, content, said, name or None) for content in files)
     stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
     first = list(islice(stream, 1))  # what cannot be read makes no store
@@ -85,7 +84,7 @@ def add(
             )
         flush(memory, known)
 
-    done(store_all, server, store, config, token=token, must_exist=False)
+    through(store_all, store, config, token=token, no_server=no_server, must_exist=False)
     if json:
         print_json(added_object(results, updated=updated, hidden=hidden))
         return
@@ -113,8 +112,8 @@ def _revised(
     return sum(len(one.updated) for one in revised), sum(len(one.hidden) for one in revised)
 
 
-def _most_bytes(config: Path | None) -> int:
-    """Of a message, by the configuration."""
+def _max_bytes(config: Path | None) -> int:
+    """Bytes of a message that the configuration allows."""
     from nscma_torch.core.config import load_config
 
     return load_config(config).limits.max_message_bytes

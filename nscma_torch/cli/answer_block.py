@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from nscma_torch.cli.ids import short_id
 from nscma_torch.cli.output import one_line, plain
 from nscma_torch.text.calendar.timestamps import format_day
 
@@ -14,20 +15,20 @@ if TYPE_CHECKING:
 _AROUND = 80  # characters of a message shown before and after the words that are quoted of it
 
 
-def lines_of(answer: Answer, shorten: Callable[[str], str]) -> Iterator[str]:
-    """The lines, with rich markup; `shorten` makes the id of a message short."""
+def lines_of(answer: Answer) -> Iterator[str]:
+    """The lines, with rich markup."""
     yield plain(answer.short)
     if not answer.abstained:
         yield f"[dim]confidence {answer.confidence:.2f}[/]"
     for number, item in enumerate(answer.evidence, start=1):
-        yield f"{number:3}. {heading(item.hit, shorten)}"
+        yield f"{number:3}. {heading(item.hit)}"
         yield f"     {_quoted(item)}"
     for note in answer.notes:
         yield f"[yellow]note:[/] {plain(note)}"
 
 
-def heading(hit: Hit, shorten: Callable[[str], str], day: Callable[[Hit], str] | None = None) -> str:
-    """Format a hit's speaker and date; `day` formats the date, by default the day alone."""
+def heading(hit: Hit, day: Callable[[Hit], str] | None = None) -> str:
+    """Who said it and when; `day` says when, by default the day alone."""
     from nscma_torch.core.records import OF_ONE_MESSAGE
 
     unit = hit.unit
@@ -35,7 +36,7 @@ def heading(hit: Hit, shorten: Callable[[str], str], day: Callable[[Hit], str] |
     if unit.kind not in OF_ONE_MESSAGE and unit.episode_ids:
         return f"{unit.kind} of {len(unit.episode_ids)} messages until {when}"
     where = f" in {plain(unit.source)}" if unit.source else ""
-    return f"{plain(unit.name or unit.role)}, {when}{where}  [dim]{shorten(hit.id)}[/]"
+    return f"{plain(unit.name or unit.role)}, {when}{where}  [dim]{short_id(hit.id)}[/]"
 
 
 def _quoted(item: Evidence) -> str:

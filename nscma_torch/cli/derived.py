@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import short_ids
+from nscma_torch.cli.ids import short_id
 from nscma_torch.cli.output import hint_at_others, opened, plain, print_json, say
 from nscma_torch.core.records import DerivedKind
 from nscma_torch.text.calendar.timestamps import format_day
@@ -34,7 +34,6 @@ def derived(
         found = memory.derived(chosen, user_id=user, agent_id=agent)
         if not found:
             hint_at_others(memory, user)
-        shorten = short_ids(memory, user) if sources and not json else str
     if json:
         print_json(found)
         return
@@ -43,7 +42,7 @@ def derived(
         count = f"{len(one.episode_ids)} message{'s' * (len(one.episode_ids) > 1)}"
         say(f"{plain(one.text)}  [dim]{days}, confidence {one.confidence:.2f}, {count}[/]")
         if sources:
-            say(f"  [dim]{' '.join(map(shorten, one.episode_ids))}[/]")
+            say(f"  [dim]{' '.join(map(short_id, one.episode_ids))}[/]")
             if one.derived_ids:
                 say(f"  [dim]derived {' '.join(one.derived_ids)}[/]")
     if not found:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import full_id, short_ids
+from nscma_torch.cli.ids import full_id, short_id
 from nscma_torch.cli.output import at, errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.cli.progress import jobs_done
-from nscma_torch.cli.through_server import read
 from nscma_torch.text.calendar.timestamps import format_day
 
 if TYPE_CHECKING:
-    from nscma_torch.core.records import CuratorDecision, Fact, ProfileLine
+    from nscma_torch.api.memory import Memory
+    from nscma_torch.core.records import CuratorDecision, Fact
     from nscma_torch.features.skills.rows import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
@@ -31,15 +30,12 @@ def facts(
     archived: Annotated[bool, typer.Option("--all", help="Also those that hold no longer.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
-    token: o.Token = None,
-    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Show what is known: ● holds, ◐ is disputed, ○ held once."""
-
-    def look(memory: Any) -> tuple[list[Fact], frozenset[str]]:
+    with opened(store, config) as memory:
         found = memory.facts(
             user_id=user,
             agent_id=agent,
@@ -51,9 +47,7 @@ def facts(
         )
         if not found:
             hint_at_others(memory, user)
-        return found, frozenset() if json else _open_relations(memory)
-
-    found, in_words = read(look, store, config, token=token, no_server=no_server)
+        in_words = _open_relations(memory)
     if json:
         print_json(found)
         return
@@ -64,10 +58,8 @@ def facts(
         say(f"no facts here; `nscma add` reads them out of what is said{more}")
 
 
-def _open_relations(memory: Any) -> frozenset[str]:
-    """The relations whose facts are told in the words of a message; `memory` is a `Memory`, or its server's."""
-    if hasattr(memory, "open_relations"):
-        return frozenset(memory.open_relations())
+def _open_relations(memory: Memory) -> frozenset[str]:
+    """The relations whose facts are told in the words of a message."""
     return frozenset(name for name, one in memory.components.relations.relations.items() if one.open)
 
 
@@ -105,7 +97,6 @@ def conflicts(
         disputed = memory.conflicts(user_id=user, agent_id=agent)
         made = memory.decisions(user_id=user, agent_id=agent, limit=limit)
         in_words = _open_relations(memory)
-        shorten = str if json else short_ids(memory, user, "decision")
     if json:
         print_json({"disputed": disputed, "decisions": made})
         return
@@ -116,16 +107,14 @@ def conflicts(
     if not disputed:
         say("nothing is disputed")
     for decision in made:
-        say(_decided(decision, shorten))
+        say(_decided(decision, short_id(decision.id)))
 
 
-def _decided(decision: CuratorDecision, shorten: Callable[[str], str] = str) -> str:
+def _decided(decision: CuratorDecision, shown_id: str) -> str:
     about = " ".join(filter(None, (decision.subject, decision.relation, decision.topic, decision.object)))
     undone = " [red]undone[/]" if decision.undone else ""
     day = format_day(decision.at.date())
-    return (
-        f"{decision.action:8} {plain(about)}  [dim]{plain(decision.reason)}  {day}  {shorten(decision.id)}[/]{undone}"
-    )
+    return f"{decision.action:8} {plain(about)}  [dim]{plain(decision.reason)}  {day}  {shown_id}[/]{undone}"
 
 
 @o.app.command()
@@ -143,7 +132,7 @@ def undo(
     if json:
         print_json(decision)
         return
-    say(_decided(decision))
+    say(_decided(decision, decision.id))
 
 
 @o.app.command()
@@ -161,7 +150,7 @@ def merge(
     if json:
         print_json(decision)
         return
-    say(_decided(decision))
+    say(_decided(decision, decision.id))
 
 
 @o.app.command()
@@ -198,19 +187,13 @@ def profile(
     *,
     user: o.User = o.USER,
     agent: o.Agent = None,
-    token: o.Token = None,
-    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Show what sleep has written down of the user, each line with the facts, or the messages, that it rests on."""
-
-    def look(memory: Any) -> list[ProfileLine]:
-        found: list[ProfileLine] = memory.profile(user_id=user, agent_id=agent)
-        return found
-
-    lines = read(look, store, config, token=token, no_server=no_server)
+    with opened(store, config) as memory:
+        lines = memory.profile(user_id=user, agent_id=agent)
     if json:
         print_json(lines)
         return
@@ -270,7 +253,6 @@ def skills(
             found = [(None, changed)]
         else:
             found = [(None, skill) for skill in memory.skills(user_id=user, agent_id=agent, archived=archived)]
-        shorten = str if json else short_ids(memory, user, "skill")
     if json:
         print_json([{"similarity": similarity, "skill": skill} for similarity, skill in found])
         return
@@ -279,7 +261,7 @@ def skills(
         outcomes = f"{skill.successes} worked, {skill.failures} failed"
         if skill.status == "archived":
             outcomes += ", archived"
-        say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {shorten(skill.id)}[/]")
+        say(f"{score}[bold]{plain(skill.name)}[/]  [dim]{outcomes}  {short_id(skill.id)}[/]")
         say(f"  when: {plain(skill.trigger)}")
         for number, text in enumerate(skill.steps, start=1):
             say(f"  {number}. {plain(text)}")

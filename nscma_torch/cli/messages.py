@@ -18,7 +18,7 @@ MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as 
 def flush(memory: Any, known: int = 0) -> None:
     """Have the background work done, and say on stderr what failed.
 
-    `memory` is a `Memory`, or its server's; `known` is what `dropped` said before.
+    `memory` is a `Memory` or a `ServedMemory`; `known` is what `dropped` said before.
     """
     with jobs_done("extracting", memory) as advance:
         memory.flush(progress=advance)

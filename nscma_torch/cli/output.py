@@ -19,6 +19,7 @@ from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
+    from nscma_torch.cli.served_memory import ServedMemory
     from nscma_torch.core.records import Decision
 
 console = Console(highlight=False, soft_wrap=True, emoji=False)
@@ -35,17 +36,9 @@ def warn(text: str) -> None:
     errors.print(plain(text))
 
 
-def hint_at_others(memory: Any, user: str) -> None:
-    """Say on stderr where nothing can be found of a user: the store is somebody else's.
-
-    `memory` is a `Memory`, or its server's.
-    """
-    if hasattr(memory, "messages_and_users"):
-        messages, others = memory.messages_and_users(user)
-    else:
-        messages = memory.stats(user_id=user).messages
-        others = 0 if messages else memory.stats().users
-    if messages == 0 and others:
+def hint_at_others(memory: Memory | ServedMemory, user: str) -> None:
+    """Say on stderr that the store holds other users' messages, if it holds none of this user's."""
+    if memory.stats(user_id=user).messages == 0 and (others := memory.stats().users):
         who = "another user has" if others == 1 else f"{others} other users have"
         errors.print(f"[dim]user {plain(repr(user))} has nothing in this store, {who}; name one with --user[/]")
 

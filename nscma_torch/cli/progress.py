@@ -63,7 +63,7 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
 def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
     """Progress of background work, by the number of jobs done; those that wait now are yet to come.
 
-    `memory` is a `Memory`, or its server's.
+    `memory` is a `Memory` or a `ServedMemory`.
     """
     with progress(title) as advance:
         yield lambda done: advance(done, done + memory.stats().jobs_queued)

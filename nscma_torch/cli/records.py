@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import short_ids
+from nscma_torch.cli.ids import short_id
 from nscma_torch.cli.output import at, hint_at_others, one_line, opened, plain, print_json, say
 from nscma_torch.text.calendar.timestamps import format_time
 
@@ -39,22 +38,21 @@ def records(
             texts[one.episode_id] = "" if episode is None else f"{episode.name or episode.role}: {episode.text}"
         if not found:
             hint_at_others(memory, user)
-        shorten = str if json else short_ids(memory, user)
     if json:
         print_json(found)
         return
     for one in found:
-        say(f"{format_time(one.occurred_at)}  {record_line(one, shorten)}  [dim]{shorten(one.episode_id)}[/]")
+        say(f"{format_time(one.occurred_at)}  {record_line(one)}  [dim]{short_id(one.episode_id)}[/]")
         say(f"  {plain(one_line(texts[one.episode_id]))}")
     if not found:
         say("no record here fits; they are made where records.enabled is set, of earlier messages by `nscma reextract`")
 
 
-def record_line(record: MemoryRecord, shorten: Callable[[str], str]) -> str:
-    """A record on one line; `shorten` makes the ids in it short."""
+def record_line(record: MemoryRecord) -> str:
+    """A record on one line."""
     parts = [f"[bold]{record.type}[/]"]
     parts += [] if record.resolution == "none" else [record.resolution]
     parts += [f"importance {record.importance:.2f}", *([] if record.sentiment is None else [record.sentiment])]
     about = f"; about {plain(', '.join(record.entities))}" if record.entities else ""
-    by = f"; resolved by {' '.join(map(shorten, record.resolved_by))}" if record.resolved_by else ""
+    by = f"; resolved by {' '.join(map(short_id, record.resolved_by))}" if record.resolved_by else ""
     return ", ".join(parts) + about + by

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nscma_torch.cli import options as o
 from nscma_torch.cli.answer_block import heading, lines_of
-from nscma_torch.cli.ids import full_id, short_ids
+from nscma_torch.cli.ids import full_id
 from nscma_torch.cli.messages import MemoryId
-from nscma_torch.cli.output import at, hint_at_others, opened, plain, print_json, say, verdict
+from nscma_torch.cli.output import (
+    at,
+    hint_at_others,
+    opened,
+    plain,
+    print_json,
+    say,
+    verdict,
+)
 from nscma_torch.cli.records import record_line
-from nscma_torch.cli.through_server import read
+from nscma_torch.cli.running_server import through
 from nscma_torch.core.errors import NotFoundError
 from nscma_torch.text.calendar.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.core.records import Answer, HistoryEvent, Hit
+    from nscma_torch.core.records import Answer, Hit
 
 AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
@@ -57,7 +64,7 @@ def search(
     """Find what was said."""
     kinds: Any = tuple(kind) if kind else None
 
-    def look(memory: Any) -> tuple[list[Hit], tuple[str, ...], Callable[[str], str]]:
+    def look(memory: Any) -> tuple[list[Hit], tuple[str, ...]]:
         hits = memory.search(
             query,
             user_id=user,
@@ -80,16 +87,16 @@ def search(
             why = memory.components.retriever.chosen(query, strategy, asked_of).reasons
         if not hits:
             hint_at_others(memory, user)
-        return hits, why, str if json else short_ids(memory, user)
+        return hits, why
 
-    hits, why, shorten = read(look, store, config, token=token, no_server=no_server or explain)
+    hits, why = through(look, store, config, token=token, no_server=no_server or explain)
     if json:
         print_json(hits)
         return
     for line in why:
         say(f"[dim]{plain(line)}[/]")
     for hit in hits:
-        said = heading(hit, shorten, lambda hit: format_time(hit.occurred_at))
+        said = heading(hit, lambda hit: format_time(hit.occurred_at))
         say(f"[bold]{hit.score:.3f}[/]  {said}")
         say("       " + plain(hit.text).replace("\n", "\n       "))
         if hit.parts:
@@ -118,8 +125,8 @@ def ask(
 ) -> None:
     """Answer from memory with evidence, or say that it does not know."""
 
-    def look(memory: Any) -> tuple[Answer, Callable[[str], str]]:
-        answer = memory.ask(
+    def look(memory: Any) -> Answer:
+        answer: Answer = memory.ask(
             question,
             user_id=user,
             agent_id=agent,
@@ -132,13 +139,13 @@ def ask(
         )
         if answer.abstained:
             hint_at_others(memory, user)
-        return answer, str if json else short_ids(memory, user)
+        return answer
 
-    answer, shorten = read(look, store, config, token=token, no_server=no_server)
+    answer = through(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(answer)
         return
-    for line in lines_of(answer, shorten):
+    for line in lines_of(answer):
         say(line)
 
 
@@ -150,7 +157,6 @@ def get(
     with opened(store, config) as memory:
         episode = memory.get(full_id(memory, memory_id, user), user_id=user)
         record = None if episode is None else memory.record(episode.id, user_id=user)
-        shorten = str if record is None or json else short_ids(memory, user)
     if episode is None:
         raise NotFoundError(
             f"user {user!r} has no active memory with id {memory_id!r}; `nscma log` lists the ids, deleted ones too"
@@ -163,7 +169,7 @@ def get(
     say(f"[bold]{plain(episode.name or episode.role)}[/], {format_time(episode.occurred_at)}  [dim]{episode.id}[/]")
     say(plain(episode.text))
     if record is not None:
-        say(record_line(record, shorten))
+        say(record_line(record))
     if episode.decision is not None:
         say(f"{verdict(episode.decision)}: {plain(episode.decision.reason)}")
         say("[dim]" + "  ".join(f"{k} {v:.3g}" for k, v in episode.decision.parts.items()) + "[/]")
@@ -173,19 +179,13 @@ def get(
 def history(
     memory_id: MemoryId,
     user: o.User = o.USER,
-    token: o.Token = None,
-    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Show what happened to a message since it was added."""
-
-    def look(memory: Any) -> list[HistoryEvent]:
-        found: list[HistoryEvent] = memory.history(full_id(memory, memory_id, user), user_id=user)
-        return found
-
-    events = read(look, store, config, token=token, no_server=no_server)
+    with opened(store, config) as memory:
+        events = memory.history(full_id(memory, memory_id, user), user_id=user)
     if json:
         print_json(events)
         return

@@ -166,9 +166,8 @@ def serving(
             with ExitStack() as stack:
                 announced: AbstractContextManager[None] = nullcontext()
                 if file is not None:  # commands look for a server beside the file
-                    largest = memory.config.limits.max_message_bytes
                     answers = Answers.of(file, config)
-                    notice = Notice.of_this_process(address(inside, port), answers, max_message_bytes=largest)
+                    notice = Notice.of_this_process(address(inside, port), answers)
                     rooms = [*rooms, announcing.room(notice)]
                     announced = announcing.announced(notice, file)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import short_ids
+from nscma_torch.cli.ids import short_id
 from nscma_torch.cli.output import at, hint_at_others, one_line, opened, plain, print_json, say
 from nscma_torch.text.calendar.timestamps import format_time
 
@@ -63,13 +63,12 @@ def window(
         found = memory.window(user_id=user, agent_id=agent, run_id=run, session=session, turns=turns, now=at(now))
         if not found:
             hint_at_others(memory, user)
-        shorten = str if json else short_ids(memory, user)
     if json:
         print_json(found)
         return
     for episode in found:
         who = plain(episode.name or episode.role)
-        say(f"[bold]{who}[/], {format_time(episode.occurred_at)}  [dim]{shorten(episode.id)}[/]")
+        say(f"[bold]{who}[/], {format_time(episode.occurred_at)}  [dim]{short_id(episode.id)}[/]")
         say(plain(episode.text))
     if not found:
         say("no conversation here")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.ids import short_ids
-from nscma_torch.cli.output import console, hint_at_others, one_line, plain, print_json, say, verdict
-from nscma_torch.cli.through_server import read
+from nscma_torch.cli.ids import short_id
+from nscma_torch.cli.output import console, hint_at_others, one_line, opened, plain, print_json, say, verdict
 from nscma_torch.text.calendar.timestamps import format_time
 
 if TYPE_CHECKING:
-    from nscma_torch.core.records import Episode, Stats, WorkerHealth
+    from nscma_torch.core.records import Stats, WorkerHealth
 
 
 @o.app.command()
@@ -27,8 +25,6 @@ def log(
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
-    token: o.Token = None,
-    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -37,14 +33,10 @@ def log(
     if deferred and written:
         raise typer.BadParameter("give one of --deferred and --written, not both")
     wanted = True if deferred else False if written else None
-
-    def look(memory: Any) -> tuple[list[Episode], Callable[[str], str]]:
-        found = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
-        if not found:
+    with opened(store, config) as memory:
+        episodes = memory.log(user_id=user, agent_id=agent, run_id=run, deferred=wanted, limit=limit)
+        if not episodes:
             hint_at_others(memory, user)
-        return found, str if json else short_ids(memory, user)
-
-    episodes, shorten = read(look, store, config, token=token, no_server=no_server)
     if json:
         print_json(episodes)
         return
@@ -54,7 +46,7 @@ def log(
         gone = f"  [red]{episode.status}[/]" if episode.status != "active" else ""
         who = plain(episode.name or episode.role)
         when = format_time(episode.occurred_at)
-        say(f"{verdict(decision)}  {when}  [bold]{who}[/]  [dim]{measured}  {shorten(episode.id)}[/]{gone}")
+        say(f"{verdict(decision)}  {when}  [bold]{who}[/]  [dim]{measured}  {short_id(episode.id)}[/]{gone}")
         say(f"       {plain(one_line(episode.text))}")
         if decision is not None:
             say(f"       [dim]{plain(decision.reason)}[/]")
@@ -83,18 +75,13 @@ def _health(worker: WorkerHealth, queued: int) -> str:
 @o.app.command()
 def stats(
     user: Annotated[str | None, typer.Option("--user", help="Of one user; without it, of the whole store.")] = None,
-    token: o.Token = None,
-    no_server: o.NoServer = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
     """Count what is stored, queued and failed."""
-
-    def look(memory: Any) -> tuple[Stats, str]:
-        return memory.stats(user_id=user), memory.digest(user_id=user)
-
-    counts, digest = read(look, store, config, token=token, no_server=no_server)
+    with opened(store, config) as memory:
+        counts, digest = memory.stats(user_id=user), memory.digest(user_id=user)
     if json:
         print_json({**{name: getattr(counts, name) for name in counts.__slots__}, "digest": digest})
         return

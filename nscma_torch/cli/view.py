@@ -43,7 +43,7 @@ def view(
     """
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, extra="server", purpose="`nscma view`")
-    from nscma_torch.cli.through_server import server_of
+    from nscma_torch.cli.running_server import server_of
     from nscma_torch.server.rooms import Settings
     from nscma_torch.server.tokens import beside
 

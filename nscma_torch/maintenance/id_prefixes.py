@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, Table, select
 
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.semantic.store.fact_schema import decisions, skills
@@ -19,15 +19,3 @@ def beginning_with(connection: Connection, what: Named, user_id: str, prefix: st
     table = _TABLES[what]
     query = select(table.c.id).where(table.c.user_id == user_id, table.c.id.startswith(prefix, autoescape=True))
     return list(connection.execute(query.order_by(table.c.id).limit(_MOST)).scalars())
-
-
-def alike(connection: Connection, what: Named, user_id: str, digits: int) -> list[str]:
-    """The ids of a user's messages, decisions or skills that share their first digits with another of these, in order.
-
-    There are hardly any: of 100,000 ids in hex, one pair shares its first 8 digits.
-    """
-    table = _TABLES[what]
-    beginning = func.substr(table.c.id, 1, digits)
-    shared = select(beginning).where(table.c.user_id == user_id).group_by(beginning).having(func.count() > 1)
-    query = select(table.c.id).where(table.c.user_id == user_id, beginning.in_(shared))
-    return list(connection.execute(query.order_by(table.c.id)).scalars())

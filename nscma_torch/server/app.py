@@ -19,7 +19,6 @@ from nscma_torch.server import (
     problems,
     routes_curation,
     routes_facts,
-    routes_ids,
     routes_messages,
     routes_search,
     routes_skills,
@@ -38,7 +37,7 @@ _NO_TELEMETRY = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", 
 _OPTIONS: dict[str, Any] = {"telemetry": _NO_TELEMETRY} if "telemetry" in inspect.signature(FastAPI).parameters else {}
 _SLOW, _SLOW_WAITING = 3, 32  # calls that take long
 _ENDPOINTS = (
-    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store, routes_ids),
+    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store),
     mem0_routes,
 )
 _DESCRIPTION = (

@@ -51,22 +51,18 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by.
-
-    `max_message_bytes` is of its configuration: the largest message that it stores, in bytes of UTF-8.
-    """
+    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by."""
 
     url: str
     key: str
     pid: int
     machine: str
     answers: Answers
-    max_message_bytes: int
 
     @classmethod
-    def of_this_process(cls, url: str, answers: Answers, *, max_message_bytes: int) -> Notice:
+    def of_this_process(cls, url: str, answers: Answers) -> Notice:
         """A new one with a random key."""
-        return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers, max_message_bytes)
+        return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
 
     def proof(self, challenge: str) -> str:
         """Return the proof for a challenge: its HMAC-SHA-256 under the key, in hex."""
@@ -119,7 +115,7 @@ def read(path: Path) -> Notice | None:
         answers = fields["answers"]
         known = Answers(answers["program"], tuple(answers["store"]), answers["config"], answers["folder"])
         names = (str(fields["url"]), str(fields["key"]), int(fields["pid"]), str(fields["machine"]))
-        return Notice(*names, known, int(fields["max_message_bytes"]))
+        return Notice(*names, known)
     except (OSError, ValueError, TypeError, LookupError):
         return None
 

@@ -53,8 +53,6 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
                 if not one.lines:
                     one.body = sample(content["schema"], document)
                     one.takes_user = "user_id" in resolved(content["schema"], document).get("properties", {})
-            if one.id == "ids_beginning":
-                one.params["digits"] = "0123abcd"
             if one.id == "timeline":
                 one.params["relation"] = "lives_in"
             if one.id == "erase":

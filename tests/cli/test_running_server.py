@@ -1,4 +1,4 @@
-"""Reads through a running server: the same results, and only from the server that this store's owner started."""
+"""Search, ask and add through a running server: same results, and only the server that the store's owner started."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from typer.testing import CliRunner, Result
 pytest.importorskip("fastapi")
 
 from nscma_torch import Memory
-from nscma_torch.cli import app, through_server
-from nscma_torch.cli.sending import Waiting, sent
-from nscma_torch.cli.served_memory import ServedMemory
+from nscma_torch.cli import app, running_server
+from nscma_torch.cli.served_memory import ServedMemory, Waiting
 from nscma_torch.core.errors import StoreError
 from nscma_torch.core.records import Answer, Message
 from nscma_torch.server import announcing, notice
@@ -32,13 +31,11 @@ from nscma_torch.server.schemas import AnswerOut
 from nscma_torch.server.tokens import Tokens
 
 if TYPE_CHECKING:
-    from nscma_torch.cli.through_server import Line
+    from nscma_torch.cli.running_server import Line
 
 CONFIG = '[embedder]\nmodel = "hash"\n[reading]\nmodel = "none"\nfacts = "none"\n[gate]\nrule = "everything"\n'
 SAID = ("I moved to Porto in March.", "My sister Ines works at Bosch.", "I'm allergic to peanuts.")
 STORE, FILE = Path("nscma.db"), Path("light.toml")
-MOST = 1 << 20  # bytes of a message, as the configuration has by default
-OF_THE_PROCESS = frozenset({"stage_seconds", "language_work"})  # of `stats`
 Run = Callable[..., Result]
 
 
@@ -68,9 +65,7 @@ def served(run: Run) -> Iterator[Notice]:
     """A server of that store, with its notice."""
     settings = Settings(Path("nscma.db.tokens"), port=0)
     with Memory(STORE, config=FILE) as memory, bound(settings) as listening:
-        made = Notice.of_this_process(
-            f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE), max_message_bytes=MOST
-        )
+        made = Notice.of_this_process(f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE))
         begun = threading.Event()
         server = Serving(create_app(memory, settings, rooms=[announcing.room(made)]), begun.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -88,13 +83,13 @@ def served(run: Run) -> Iterator[Notice]:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The stores that commands open themselves."""
     stores: list[Path] = []
-    real = through_server.opened
+    real = running_server.opened
 
     def noted(store: str, *arguments: Any, **named: Any) -> Any:
         stores.append(Path(store))
         return real(store, *arguments, **named)
 
-    monkeypatch.setattr(through_server, "opened", noted)
+    monkeypatch.setattr(running_server, "opened", noted)
     return stores
 
 
@@ -102,7 +97,6 @@ def comparable(text: str) -> Any:
     found = json.loads(text)
     if isinstance(found, dict):
         found.get("usage", {}).pop("seconds", None)
-        found = {name: one for name, one in found.items() if name not in OF_THE_PROCESS}
     return found
 
 
@@ -113,27 +107,12 @@ READS = (
     ("ask", "Where does my sister work?"),
     ("ask", "Which submarine did Zebulon pilot?"),
     ("ask", "Where does Tom live?", "--user", "nobody"),
-    ("log",),
-    ("log", "--written", "--limit", "2"),
-    ("log", "--deferred"),
-    ("stats",),
-    ("stats", "--user", "tom"),
-    ("facts",),
-    ("facts", "user", "--all", "--as-of", "2026-01-01", "--known-at", "2026-06-01"),
-    ("facts", "--relation", "lives_in", "--user", "nobody"),
-    ("profile",),
-    ("profile", "--user", "nobody"),
-    ("history", "ID"),
-    ("history", "PREFIX"),
 )
 
 
 def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened: list[Path]) -> None:
     assert served.answers == Answers.of(STORE, FILE)
-    first = json.loads(run("log", "--json").stdout)[0]["id"]
-    assert opened == []
-    for line in READS:
-        read = [{"ID": first, "PREFIX": first[:9].upper()}.get(word, word) for word in line]
+    for read in READS:
         there, there_as_json = run(*read), run(*read, "--json")
         assert opened == [], read
         here, here_as_json = run(*read, "--no-server"), run(*read, "--json", "--no-server")
@@ -166,7 +145,7 @@ ADDS = (
 def test_what_is_added_through_the_server_is_what_this_process_adds(
     run: Run, served: Notice, opened: list[Path]
 ) -> None:
-    assert served.max_message_bytes == MOST
+    assert served.url
     Path("told.jsonl").write_text("\n".join(map(json.dumps, LINES)))
     Path("notes.md").write_text("# Porto\n\nThe harbour is old.\n\n# Gent\n\nThe trams are new.\n")
     added(Path("other.db"))
@@ -197,7 +176,7 @@ class Refusing:
     def __init__(self, error: Exception) -> None:
         self.error, self.taken = error, 0
 
-    def asked(self, *_: str, messages: list[dict[str, Any]], **__: object) -> str:
+    def post(self, *_: str, messages: list[dict[str, Any]], **__: object) -> str:
         if self.taken:
             raise self.error
         self.taken = len(messages)
@@ -206,20 +185,19 @@ class Refusing:
 
 
 @pytest.mark.parametrize(
-    ("error", "key", "raised"),
+    ("error", "raised"),
     [
-        (through_server.ElsewhereError(), None, through_server.ElsewhereError),
-        (through_server.LostError(), "k", through_server.LostError),
-        (through_server.LostError(), None, StoreError),
+        (running_server.UnavailableError(), running_server.UnavailableError),
+        (running_server.LostError(), StoreError),
     ],
 )
-def test_what_a_server_left_is_still_waiting(error: Exception, key: str | None, raised: type[Exception]) -> None:
-    messages = [Message("user", str(number), idempotency_key=key and f"{key}{number}") for number in range(100)]
-    line, waiting, seen = Refusing(error), Waiting(messages), []
-    results = sent(cast("Line", line), waiting, user_id="ana", infer=True, progress=seen.append)
+def test_messages_that_a_server_did_not_store_are_still_waiting(error: Exception, raised: type[Exception]) -> None:
+    messages = [Message("user", str(number)) for number in range(100)]
+    line, waiting, sizes = Refusing(error), Waiting(messages), list[int]()
+    results = ServedMemory(cast("Line", line)).add_many(waiting, user_id="ana", infer=True, progress=sizes.append)
     with pytest.raises(raised):
         list(results)
-    assert sum(seen) == sum(len(one.content) for one in messages[: line.taken]) and 0 < line.taken < 100
+    assert sum(sizes) == sum(len(one.content) for one in messages[: line.taken]) and 0 < line.taken < 100
     assert list(waiting) == (messages[2 * line.taken :] if raised is StoreError else messages[line.taken :])
 
 
@@ -230,7 +208,7 @@ def test_a_process_that_goes_through_the_server_loads_neither_rows_nor_models(ru
         "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.api.memory'} & set(sys.modules)))"
     )
     Path("doc.md").write_text("# Porto\n\nThe harbour is old.\n")
-    through = (READS[3], READS[4], ("stats",), ("facts",), ("profile",), ("add", "--text", "Ok."))
+    through = (READS[0], READS[3], ("add", "--text", "Ok."))
     for read, more in (*((one, ()) for one in through), (READS[3], ("--no-server",))):
         line = [sys.executable, "-c", program, *read, *more]
         done = subprocess.run(line, capture_output=True, text=True, check=True)
@@ -262,27 +240,25 @@ def test_tokens(run: Run, served: Notice, opened: list[Path]) -> None:
         )
     assert len(opened) == 1
     assert "nothing found" in run("search", "Bosch", "--filter", "x=1", "--token", token).stdout
+    assert len(opened) == 2, "the hint at other users is about the whole store"
 
 
-def test_tokens_of_commands_that_are_about_the_whole_store(run: Run, served: Notice, opened: list[Path]) -> None:
+def test_tokens_of_an_add(run: Run, served: Notice, opened: list[Path]) -> None:
     assert served.url
     tokens = Tokens(Path("nscma.db.tokens"))
     own, _ = tokens.add("ana", ["read", "write"])
     anyones, _ = tokens.add(None, ["read", "write"])
     reading, _ = tokens.add(None, ["read"])
-    for line in (("stats",), ("stats", "--user", "ana"), ("add", "--text", "Ok.")):
-        assert run(*line, "--token", own).exit_code == 0
-        assert opened == [STORE], "one user's token does not show the whole store, and the file is the owner's to read"
-        opened.clear()
-        assert run(*line, "--token", anyones).exit_code == 0 and opened == [], line
+    line = ("add", "--text", "Ok.")
+    assert run(*line, "--token", own).exit_code == 0
+    assert opened == [STORE], "one user's token does not show the whole store, and the file is the owner's to read"
+    opened.clear()
+    assert run(*line, "--token", anyones).exit_code == 0 and opened == []
     for line, token in (
-        (("stats", "--user", "tom"), own),
         (("add", "--text", "Ok.", "--user", "tom"), own),
         (("add", "--text", "Ok."), reading),
-        (("facts", "--user", "tom"), own),
-        (("profile", "--user", "tom"), own),
-        (("history", "00" * 16, "--user", "tom"), own),
-        (("stats",), "nscma_unknown"),
+        (("ask", "Where?", "--user", "tom"), own),
+        (("search", "Bosch"), "nscma_unknown"),
     ):
         refused = run(*line, "--token", token)
         assert refused.exit_code == 1 and "--no-server" in str(refused.exception), line
@@ -296,9 +272,9 @@ def test_a_server_that_would_answer_otherwise_is_not_asked(run: Run, served: Not
     path = notice.beside(STORE)
     for change in ({"program": "0.0.1"}, {"store": (1, 2)}, {"folder": "/elsewhere"}):
         replace(served, answers=replace(served.answers, **change)).write(path)
-        assert through_server.server_of(STORE, FILE) is None, change
+        assert running_server.server_of(STORE, FILE) is None, change
     served.write(path)
-    assert through_server.server_of(STORE, FILE) == served
+    assert running_server.server_of(STORE, FILE) == served
 
 
 def test_whoever_else_has_the_port_is_sent_nothing(
@@ -306,13 +282,13 @@ def test_whoever_else_has_the_port_is_sent_nothing(
 ) -> None:
     """The notice names a port on which another program listens now: it does not know the key."""
     asked: list[str] = []
-    real = through_server.Line.request
+    real = running_server.Line.request
 
     def noted(line: Any, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
         asked.append(path.partition("?")[0])
         return real(line, method, path, body)
 
-    monkeypatch.setattr(through_server.Line, "request", noted)
+    monkeypatch.setattr(running_server.Line, "request", noted)
     replace(served, key="00" * 32).write(notice.beside(STORE))
     assert run("search", "Porto").exit_code == 0
     assert (asked, opened) == ([notice.PROOF], [STORE])
@@ -330,9 +306,9 @@ def test_a_notice_of_another_owner_or_of_a_process_that_ended(served: Notice) ->
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     replace(served, machine="elsewhere", pid=ended.pid, url="http://127.0.0.1:9").write(path)
-    assert through_server.server_of(STORE, FILE) is None and path.exists(), "of another machine nothing is known"
+    assert running_server.server_of(STORE, FILE) is None and path.exists(), "of another machine nothing is known"
     replace(served, pid=ended.pid).write(path)
-    assert through_server.server_of(STORE, FILE) is None and not path.exists()
+    assert running_server.server_of(STORE, FILE) is None and not path.exists()
     path.write_text("no JSON")
     path.chmod(0o600)
     assert notice.read(path) is None
@@ -340,9 +316,7 @@ def test_a_notice_of_another_owner_or_of_a_process_that_ended(served: Notice) ->
 
 def test_the_notice_is_the_owners_and_goes_with_the_server(run: Run) -> None:
     path = notice.beside(STORE)
-    first, second = (
-        Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None), max_message_bytes=MOST) for _ in "12"
-    )
+    first, second = (Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None)) for _ in "12")
     assert first.key != second.key
     before = os.umask(0)
     try:
@@ -361,7 +335,7 @@ def test_an_answer_comes_back_with_what_of_it_is_quoted() -> None:
     answer = Answer("Bosch\nAna, 6 January 2026: My sister works at Bosch.", False, 0.9, (), quotes=1)
 
     class Replying:
-        def asked(self, *_: object, **__: object) -> str:
+        def post(self, *_: object, **__: object) -> str:
             return AnswerOut.of(answer).model_dump_json()
 
     told = ServedMemory(cast("Line", Replying())).ask("Where does my sister work?", user_id="ana")
