@@ -1,12 +1,10 @@
-"""Chromium through its driver, with what these tests ask of it: waiting, requests, violations, names of controls."""
+"""Chromium through its driver, with what these tests ask of it: waiting, requests, violations."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,9 +26,9 @@ _FLAGS = (
 
 
 class Browser:
-    """Chromium, headless. `shots` is a folder for screenshots, None for none."""
+    """Chromium, headless."""
 
-    def __init__(self, shots: Path | None = None) -> None:
+    def __init__(self) -> None:
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
@@ -40,7 +38,6 @@ class Browser:
         options.binary_location = str(shutil.which("chromium"))
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-        self.shots = shots
 
     def close(self) -> None:
         """End the browser and its driver."""
@@ -52,7 +49,6 @@ class Page:
 
     def __init__(self, browser: Browser, base: str) -> None:
         self.base = base
-        self._browser = browser
         self.driver = browser.driver
         self.messages()  # of tests before
         self.requests()
@@ -103,18 +99,9 @@ class Page:
         """What is shown there."""
         return self.driver.find_element("css selector", selector).text
 
-    def has(self, text: str, selector: str = "main") -> None:
-        """Wait until this text is shown."""
-        self.until(lambda: text in self.text(selector))
-
     def run(self, script: str, *arguments: Any) -> Any:
         """The value of a script in the page."""
         return self.driver.execute_script(script, *arguments)
-
-    def later(self, script: str) -> Any:
-        """What a script resolves to; it is run by the driver, which no policy of the page binds."""
-        done = "const done = arguments[0]; (async () => {%s})().then(done, (error) => done(String(error)));"
-        return self.driver.execute_async_script(done % script)
 
     def command(self, name: str, **arguments: Any) -> Any:
         """A command of the DevTools protocol."""
@@ -126,15 +113,6 @@ class Page:
 
         ActionChains(self.driver).send_keys(*keys).perform()
 
-    def focused(self) -> str:
-        """Tag, id and text of what has the focus."""
-        return str(
-            self.run(
-                "const e = document.activeElement, said = (e.textContent || e.ariaLabel || '').trim();"
-                "return `${e.tagName.toLowerCase()}#${e.id} ${said.slice(0, 60)}`"
-            )
-        )
-
     def messages(self) -> list[str]:
         """What the browser has complained of since the last call: errors, and violations of the policy."""
         return [one["message"] for one in self.driver.get_log("browser")]
@@ -144,30 +122,3 @@ class Page:
         events = [json.loads(one["message"])["message"] for one in self.driver.get_log("performance")]
         sent = [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
         return [url for url in sent if not url.startswith(("about:", "data:", "blob:", "chrome"))]
-
-    def nameless(self) -> list[str]:
-        """Roles of controls that have no name for a screen reader."""
-        nodes = self.command("Accessibility.getFullAXTree")["nodes"]
-        controls = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "slider", "dialog", "image"}
-        return [
-            one["role"]["value"]
-            for one in nodes
-            if not one.get("ignored")
-            and one["role"]["value"] in controls
-            and not one.get("name", {}).get("value", "").strip()
-        ]
-
-    def slips(self) -> list[str]:
-        """Values of the script that are shown as if they were text."""
-        return re.findall(r"\b(?:undefined|null|NaN|false|\[object \w+\])(?!\w)", self.text("body"))
-
-    def shot(self, name: str) -> None:
-        """Leave a screenshot of the whole page, where they are wanted."""
-        if self._browser.shots is not None:
-            self._browser.shots.mkdir(parents=True, exist_ok=True)
-            metrics = self.command("Page.getLayoutMetrics")["cssLayoutViewport"]
-            high = self.run("return document.documentElement.scrollHeight")
-            size = {"width": metrics["clientWidth"], "deviceScaleFactor": 1, "mobile": False}
-            self.command("Emulation.setDeviceMetricsOverride", height=min(1800, max(900, high)), **size)
-            self.driver.save_screenshot(str(self._browser.shots / f"{name}.png"))
-            self.command("Emulation.setDeviceMetricsOverride", height=900, **size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +19,6 @@ from tests.helpers.noting import NotedTasks, day
 from tests.server.conftest import Served
 from tests.server.view.browser import Browser, Page
 
-SHOTS = os.environ.get("NSCMA_SHOTS")  # a folder in which to leave screenshots
-
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
@@ -30,7 +27,7 @@ def chromium() -> Iterator[Browser]:
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed: the page is not tested in a browser")
-    browser = Browser(None if SHOTS is None else Path(SHOTS))
+    browser = Browser()
     yield browser
     browser.close()
 

