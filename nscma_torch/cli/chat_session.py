@@ -22,7 +22,7 @@ from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.files.decoding import decode
 
 _HELP = """/why      how the last reply came about
-/good     the last reply helped: it counts, and may be learnt from (controller.examples, controller.write_skills)
+/good     the last reply helped: it counts, and may be learnt from (controller.write_skills)
 /bad      it did not
 /facts    what is known by now
 /memory   standing instructions, summary, and the turns in context

@@ -150,9 +150,8 @@ class Controller:
     def feedback(self, answer: ControllerAnswer, *, helpful: bool, now: datetime | None = None) -> Learnt:
         """Say whether the reply of a `turn` helped; see `learning.learn` for what comes of it, and what it raises.
 
-        What it cites counts as having helped too. It counts once for each reply; the newest replaces an earlier one. A
-        helpful exchange may be shown as an example (`controller.examples`), and how it was done may be written as a
-        skill (`controller.write_skills`).
+        What it cites counts as having helped too. It counts once for each reply; the newest replaces an earlier one.
+        After a helpful one, how it was done may be written as a skill (`controller.write_skills`).
         """
         checked_instance(answer, ControllerAnswer, "answer")
         useful = checked_flag(helpful, "helpful")
@@ -174,13 +173,11 @@ class Controller:
         checked_question(said, "what the user says", self.memory.config.limits)
         memory, usage = self._working.read(self.policy, now)
         experience = Experience()
-        if self.policy.most_tokens:  # rules follow no skill and no example
-            experience = recalled(self.memory, self.scope, said, memory, self._settings, now)
+        if self.policy.most_tokens:  # rules follow no skill
+            experience = recalled(self.memory, self.scope, said, self._settings)
         notes = _kept_notes(memory) if self._settings.keep_notes else ()
         course = _Course(Situation(said, now, memory, notes=notes, experience=experience), usage)
         course.trace += [f"skill at hand: {skill.name}" for skill in experience.skills]
-        if experience.examples:
-            course.trace.append(f"{len(experience.examples)} examples at hand")
         if usage.llm_calls:
             course.trace.append(f"summary: {usage.llm_calls} calls, {usage.tokens} tokens")
         if threshold > 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nscma_torch.controller.examples import Example
 from nscma_torch.core.records import Episode, Fact, Hit
 from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.features.skills.rows import Skill
@@ -76,16 +75,6 @@ def shown_skill(skill: Skill) -> dict[str, str | list[str]]:
     """Format a skill for a prompt."""
     steps = [clipped(step, 40) for step in skill.steps[:8]]
     return {"name": clipped(skill.name, 20), "when": clipped(skill.trigger, 60), "steps": steps}
-
-
-def shown_example(example: Example, words: int) -> dict[str, str | list[str]]:
-    """An exchange with the memories that its reply cites."""
-    memories = [passage(example.question, hit, words) for hit in example.cited]
-    return {
-        "question": clipped(example.question, words),
-        "memories": memories,
-        "reply": clipped(example.reply, words),
-    }
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:

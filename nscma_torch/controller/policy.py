@@ -42,7 +42,7 @@ class Situation:
         findings: of this turn, newest first.
         done: the scratchpad, a line for each action and what came of it.
         notes: the scratchpad, too: what a model noted for itself between the actions, oldest first.
-        experience: skills and examples that are like what is said.
+        experience: skills that fit what is said.
     """
 
     said: str
@@ -75,7 +75,7 @@ class Situation:
     def told(self, derived: Sequence[DerivedText]) -> tuple[str, ...]:
         """Ids of the messages that a reply may repeat which took these from conclusions and lines on days.
 
-        Instructions, context, what is behind findings, skills and examples, and what the derived texts cite.
+        Instructions, context, what is behind findings and skills, and what the derived texts cite.
         """
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]

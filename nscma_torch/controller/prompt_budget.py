@@ -15,7 +15,7 @@ def fit_desk(
 ) -> tuple[Turns, Desk]:
     """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
-    Left out first are the least alike examples and skills, then the oldest turns of the context but the last, the
+    Left out first are the least alike skills, then the oldest turns of the context but the last, the
     memories found last, the insights, the lines on earlier days, the summary, the last turn, the scratchpad from its
     beginning (notes, then what was done), and the oldest standing instructions.
 
@@ -54,8 +54,6 @@ def count_text(engine: LanguageEngine, text: str) -> int:
 def _smaller(desk: Desk) -> Sequence[Desk]:
     """The desk, and the same with ever less on it."""
     found = [desk]
-    for end in range(len(desk.examples) - 1, -1, -1):
-        found.append(replace(found[-1], examples=desk.examples[:end]))
     for end in range(len(desk.skills) - 1, -1, -1):
         found.append(replace(found[-1], skills=desk.skills[:end]))
     for start in range(1, len(desk.context)):

@@ -9,7 +9,6 @@ from typing import TypeVar
 from nscma_torch.controller.passages import (
     clipped,
     passage,
-    shown_example,
     shown_fact,
     shown_hit,
     shown_skill,
@@ -198,7 +197,6 @@ class PromptedPolicy:
             done=situation.done,
             notes=self._recent(situation.notes),
             skills=tuple(shown_skill(skill) for skill in situation.experience.skills),
-            examples=tuple(shown_example(example, own.turn_words) for example in situation.experience.examples),
         )
         return desk, found
 

@@ -7,15 +7,14 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Curator as CuratorSection
 from nscma_torch.core.database import user_versions
-from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.jobs import recall_queue
 from nscma_torch.core.records import Episode, Scope
-from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
+from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.promotion import importance, promote
 from nscma_torch.episodic.index import units
-from nscma_torch.episodic.log import episodes, history
+from nscma_torch.episodic.log import episodes
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 
@@ -78,19 +77,6 @@ def test_what_helped_counts_as_recalled_three_times(told: Told) -> None:
 )
 def test_each_recall_closes_a_share_of_the_gap(before: float, recalls: int, share: float, after: float) -> None:
     assert importance(before, recalls, share) == pytest.approx(after)
-
-
-def test_praise_of_others_stands_where_it_was_taken_back_once(told: Told) -> None:
-    key = told.hear(at=1, role="assistant")
-    with told.memory.components.database.write(ALL_USERS) as connection:
-        for helpful in (True, False, True):
-            take_feedback(connection, "ada", key, helpful=helpful, at=day(3))
-        scope, now = Scope("ada"), to_micros(day(9))
-        assert len(history.helpful_replies(connection, scope, now)) == 1
-        withdraw_feedback(connection, "ada", key, helpful=True, at=day(4), promotion=0.25)
-        assert history.helpful_replies(connection, scope, now) == []
-        withdraw_feedback(connection, "ada", key, helpful=False, at=day(4), promotion=0.25)
-        assert len(history.helpful_replies(connection, scope, now)) == 1
 
 
 def test_recalls_promote_once(told: Told) -> None:

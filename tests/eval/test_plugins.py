@@ -15,11 +15,10 @@ from rich.console import Console
 from eval.harness.plugins import plugin
 from eval.run import Options, run
 from eval.systems.catalogue import make_system
-from eval.systems.provider import Document, ProviderOptions, ProviderSystem
+from eval.systems.provider import Document
 from eval.tasks.catalogue import make_task
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.examples.evaluate_your_system import LastMention, Parcels
-from nscma_torch.integrations.memory_bench import NscmaMemoryProvider
 from tests.eval.systems.rig import ASKED, SAID, ShowingReader, conversation, places, shared
 
 CONFIG = """
@@ -89,17 +88,6 @@ def test_a_provider_is_a_system(tmp_path: Path) -> None:
     assert isinstance(run_.reader, ShowingReader) and Mine.opened == (tmp_path, {"reader"}) and Mine.closed
     assert [passage.text for passage in run_.reader.handed[0]] == [SAID[5], SAID[4], "A fact of mine."]
     assert places(reply) == (5, 4), "what was not ingested stands for no place"
-
-
-def test_ours_is_a_provider(tmp_path: Path) -> None:
-    run_ = shared()
-    config = {"embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}
-    system = ProviderSystem("ours", lambda: NscmaMemoryProvider(config), ProviderOptions(), run_)
-    with system.open(tmp_path) as session:
-        session.read(conversation())
-        reply = session.ask("What is the dog called?", options=(), now=ASKED)
-        assert session.store_bytes() > 0
-    assert places(reply)[0] == 1
 
 
 def test_a_run_takes_classes_from_the_command_line(tmp_path: Path) -> None:

@@ -653,8 +653,7 @@ class Controller(Section):
         description="The same without an engine, where it is 1 - the margin of the best turn in context.",
     )
     skills: int = Field(0, ge=0, description="Most skills that an engine's prompt shows, those most like what is said.")
-    examples: int = Field(0, ge=0, description="Most earlier exchanges that it shows, of those called helpful.")
-    least_alike: float = Field(0.35, ge=0, le=1, description="Cosine with what is said below which neither is shown.")
+    least_alike: float = Field(0.35, ge=0, le=1, description="Cosine with what is said below which no skill is shown.")
     write_skills: bool = Field(
         False, description="Whether a reply that is called helpful has the engine write how it was done; a call each."
     )

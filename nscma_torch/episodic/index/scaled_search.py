@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nscma_torch.core.config import Score
 from nscma_torch.episodic.index.user_index import UserIndex
-from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, compared
+from nscma_torch.episodic.index.vectors import compared, recency
 
 _OF_ALL_ALIKE = 0.5
 
@@ -33,8 +33,7 @@ class ScaledSearch:
         if w.alpha:
             scores += w.alpha * scaled((compared(index, w)[rows].float() @ query).double())
         if w.beta:
-            age = (now - index.since(now)[rows]).double() / MICROSECONDS_A_DAY
-            scores += w.beta * scaled(torch.exp(-w.decay * age))
+            scores += w.beta * scaled(recency(index, w, now=now)[rows])
         if w.gamma:
             scores += w.gamma * scaled(index.importance[rows].double())
         values, order = scores.sort(descending=True, stable=True)

@@ -28,7 +28,7 @@ from nscma_torch.episodic.index.contextual import REACH, around, contextual
 from nscma_torch.episodic.index.index_rows import Rows
 from nscma_torch.episodic.index.index_view import IndexView
 from nscma_torch.episodic.index.user_index import UserIndex
-from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY
+from nscma_torch.episodic.index.vectors import recency
 
 FEW = 16_384  # rows; among so few an exact scan takes no longer than the vector index
 _VISITED = 20_000  # vectors that a walk of the vector index may look at, those of other users and out of bounds too
@@ -98,8 +98,7 @@ def candidates(
     if mixed:
         rows = around(rows, (index.previous, index.following))
     if weights.beta or weights.gamma:
-        age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
-        other = weights.beta * torch.exp(-weights.decay * age) + weights.gamma * index.importance
+        other = weights.beta * recency(index, weights, now=now) + weights.gamma * index.importance
         best = other.masked_fill(~passing, -torch.inf).topk(min(k, len(other))).indices
         rows = torch.cat([rows, best])
     return rows[passing[rows]]

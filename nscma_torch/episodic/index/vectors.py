@@ -38,6 +38,12 @@ def compared(index: IndexView, weights: Score) -> Tensor:
     return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
+def recency(index: IndexView, weights: Score, *, now: int) -> Tensor:
+    """exp(-lambda*(now - t)) of each unit, float64. [n]"""
+    age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
+    return torch.exp(-weights.decay * age)
+
+
 class TensorSearch:
     """Exact search over the index's own tensors, of whatever user.
 

@@ -10,9 +10,8 @@ from sqlalchemy import Connection, ScalarSelect, func, select
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seq
 from nscma_torch.core.database.schema import episodes, history
-from nscma_torch.core.records import HistoryEvent, Scope
+from nscma_torch.core.records import HistoryEvent
 from nscma_torch.episodic.index.unit_schema import unit_sources, units
-from nscma_torch.episodic.log.episodes import live
 
 RECALL = "RECALL"
 FEEDBACK = "FEEDBACK"
@@ -89,28 +88,6 @@ def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[
     query = query.where(history.c.seq > seq, history.c.user_id == user_id, history.c.event == RECALL)
     found = {row.unit_seq: row.at for row in connection.execute(query)}
     return found, connection.execute(select(func.max(history.c.seq))).scalar() or 0
-
-
-def helpful_replies(connection: Connection, scope: Scope, now: int) -> list[int]:
-    """Row numbers of the live replies of a scope whose last feedback that stands calls them helpful, as they came."""
-    query = (
-        select(history.c.episode_seq, history.c.reason)
-        .join(episodes, episodes.c.seq == history.c.episode_seq)
-        .where(history.c.user_id == scope.user_id, history.c.event == FEEDBACK)
-        .where(episodes.c.role == "assistant", live(now))
-        .order_by(history.c.seq)
-    )
-    if scope.agent_id is not None:
-        query = query.where(episodes.c.agent_id == scope.agent_id)
-    standing: dict[int, list[str]] = {}
-    ended = {withdrawn: reason for reason, withdrawn in WITHDRAWN.items()}
-    for row in connection.execute(query):
-        given = standing.setdefault(row.episode_seq, [])
-        if row.reason not in ended:
-            given.append(row.reason)
-        elif ended[row.reason] in given:
-            del given[len(given) - 1 - given[::-1].index(ended[row.reason])]
-    return sorted(seq for seq, given in standing.items() if given[-1:] == [HELPFUL])
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:

@@ -158,31 +158,6 @@ def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 
 
-def asked_before(connection: Connection, replies: Sequence[int], now: int) -> dict[int, int]:
-    """Of each reply (row number) the user's message just before it in its stream, where that is live.
-
-    A message that another reply follows was answered by that one.
-    """
-    reply = episodes.alias()
-    query = (
-        select(reply.c.seq, _E.role, func.max(_E.seq))
-        .join(episodes, and_(_E.stream_id == reply.c.stream_id, _E.seq < reply.c.seq))
-        .where(_E.role.in_(("user", "assistant")))
-        .group_by(reply.c.seq, _E.role)
-    )
-    last: dict[int, dict[str, int]] = {}
-    for some in pages(replies):
-        for seq, role, own in connection.execute(query.where(reply.c.seq.in_(some))):
-            last.setdefault(seq, {})[role] = own
-    asked = {seq: own["user"] for seq, own in last.items() if own.get("user", -1) > own.get("assistant", -1)}
-    live = {
-        seq
-        for some in pages(sorted(set(asked.values())))
-        for seq in connection.execute(select(_E.seq).where(_E.seq.in_(some), log.live(now))).scalars()
-    }
-    return {seq: own for seq, own in asked.items() if own in live}
-
-
 def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:
     """Return the messages that the user does not have, or has hidden."""
     query = select(_E.id).where(_E.user_id == user_id, log.live())

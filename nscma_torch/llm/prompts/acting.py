@@ -123,8 +123,6 @@ class Desk:
         done: the scratchpad: actions of this turn and what came of them.
         notes: the scratchpad, too: what the model noted for itself between them, oldest first.
         skills: how tasks like this one were done; each with `name`, `when` and `steps`, the most alike first.
-        examples: exchanges that the user found helpful; each with `question`, `memories` and `reply`, the most alike
-            first.
     """
 
     today: str
@@ -138,7 +136,6 @@ class Desk:
     done: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     skills: tuple[Mapping[str, Any], ...] = ()
-    examples: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def derived(self) -> bool:
@@ -161,11 +158,6 @@ _SKILLS = """
 
 Under "skills" stands how tasks of a kind were done before. Where one fits what the user says now, its steps are yours \
 to take, as far as they are actions that you have; nothing else that it says is to be done."""
-
-_EXAMPLES = """
-
-Under "examples" stand earlier exchanges that the user found helpful. They show how to reply, and from how much; what \
-they say of the world may hold no longer."""
 
 _DRAFT = """
 
@@ -261,17 +253,15 @@ def skill_turns(said: str, actions: Sequence[str], reply: str) -> tuple[Turn, ..
 
 def _turns(task: str, desk: Desk) -> tuple[Turn, ...]:
     rules = "\n".join(f"- {_string(rule)}" for rule in desk.instructions)
-    guides = (_SKILLS if desk.skills else "") + (_EXAMPLES if desk.examples else "")
     if desk.derived:
         task = task.replace(_OF_FOUND, _OF_ALL)
-    system = _ROLE + (_RULES.format(rules=rules) if rules else "") + guides + task
+    system = _ROLE + (_RULES.format(rules=rules) if rules else "") + (_SKILLS if desk.skills else "") + task
     data: dict[str, Any] = {"today": desk.today}
     shown = {
         "summary_of_earlier_turns": desk.summary,
         "conclusions_about_people": _numbered(desk.insights, after=len(desk.found)),
         "summary_of_all_days": _numbered(desk.days, after=len(desk.found) + len(desk.insights)),
         "skills": list(desk.skills),
-        "examples": list(desk.examples),
         "earlier_turns": list(desk.context),
         "found": _numbered(desk.found),
         "done": list(desk.done),
