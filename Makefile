@@ -20,7 +20,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test vllm test-vllm test-titans check docs figures prove mutants bench gpu chroma peers $(PEERS) clean
+.PHONY: demo test vllm test-vllm test-titans check figures prove bench gpu chroma peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -72,11 +72,6 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) -m mypy
-	$(MAKE) docs
-
-# The documentation, with its generated parts, into build/site; a broken link or docstring fails.
-docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 
 # Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.
 figures: export OMP_NUM_THREADS := 1
@@ -185,12 +180,6 @@ $(CHROMA)/.ready:
 	$(PYTHON) -m venv $(CHROMA)
 	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
 	touch $@
-
-# Survivors of 60 mutants of each room and the score; SAMPLE="--all" runs all of them, for hours.
-SAMPLE ?= --sample 60 --seed 0
-
-mutants: $(READY)
-	OMP_NUM_THREADS=1 $(RUN) -m tests.mutation.run $(SAMPLE) --out $(CACHE)/mutants
 
 bench: $(READY)
 	$(RUN) kernels/bench.py
