@@ -15,7 +15,7 @@ def jsonable(value: Any) -> Any:
     """Records and times as what JSON can say."""
     match value:
         case Hit():
-            return hit_object(value)
+            return jsonable(value.to_dict())
         case Answer():
             return answer_object(value)
         case Episode():
@@ -33,30 +33,10 @@ def jsonable(value: Any) -> Any:
     return value
 
 
-def hit_object(hit: Hit) -> dict[str, Any]:
-    """A hit, flat: `id` is what get, history and erase take; a summary's messages are its `episode_ids`."""
-    unit = hit.unit
-    return {
-        "id": hit.id,
-        "text": unit.text,
-        "occurred_at": unit.occurred_at.isoformat(),
-        "score": hit.score,
-        "role": unit.role,
-        "name": unit.name,
-        "session": unit.session,
-        "source": unit.source,
-        "kind": unit.kind,
-        "unit_id": unit.id,
-        "episode_ids": list(unit.episode_ids),
-        "metadata": jsonable(unit.metadata),
-        **({"parts": dict(hit.parts)} if hit.parts else {}),
-    }
-
-
 def answer_object(answer: Answer) -> dict[str, Any]:
     """An answer with its evidence."""
     evidence = [
-        {**hit_object(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
+        {**jsonable(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
         for item in answer.evidence
     ]
     return {

@@ -425,6 +425,28 @@ class Hit:
         """Time when it was said."""
         return self.unit.occurred_at
 
+    def to_dict(self) -> dict[str, Any]:
+        """The hit and its unit as one flat mapping: what REST answers, `--json` prints and adapters pick from."""
+        unit = self.unit
+        return {
+            "id": self.id,
+            "text": unit.text,
+            "kind": unit.kind,
+            "score": self.score,
+            "occurred_at": unit.occurred_at,
+            "role": unit.role,
+            "name": unit.name,
+            "session": unit.session,
+            "source": unit.source,
+            "agent_id": unit.scope.agent_id,
+            "run_id": unit.scope.run_id,
+            "unit_id": unit.id,
+            "episode_ids": unit.episode_ids,
+            "metadata": unit.metadata,
+            "parts": self.parts,
+            "renewed": self.renewed,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

@@ -6,21 +6,14 @@ from typing import Any
 
 from nscma_torch.core.records import Hit
 
+_KEPT = ("kind", "role", "name", "session", "source", "score")
+
 
 def metadata_of(hit: Hit) -> dict[str, Any]:
     """The message's own metadata, with where the text comes from, when it was said and its score; these win.
 
     `memory_id` is what `Memory.get`, `update`, `delete` and `erase` take. Times are ISO 8601 in UTC.
     """
-    unit = hit.unit
-    own: dict[str, Any] = {
-        "memory_id": hit.id,
-        "kind": unit.kind,
-        "occurred_at": unit.occurred_at.isoformat(),
-        "role": unit.role,
-        "name": unit.name,
-        "session": unit.session,
-        "source": unit.source,
-        "score": hit.score,
-    }
-    return {**unit.metadata, **{name: value for name, value in own.items() if value is not None}}
+    fields = hit.to_dict()
+    own = {name: fields[name] for name in _KEPT if fields[name] is not None}
+    return {**hit.unit.metadata, "memory_id": hit.id, **own, "occurred_at": hit.occurred_at.isoformat()}

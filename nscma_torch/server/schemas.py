@@ -206,13 +206,7 @@ class HitOut(BaseModel):
     @classmethod
     def of(cls, hit: Hit) -> HitOut:
         """The form in which a hit is answered."""
-        unit = hit.unit
-        return cls.model_construct(
-            id=hit.id, text=unit.text, kind=unit.kind, score=hit.score, occurred_at=unit.occurred_at, role=unit.role,
-            name=unit.name, session=unit.session, source=unit.source, agent_id=unit.scope.agent_id,
-            run_id=unit.scope.run_id, unit_id=unit.id, episode_ids=unit.episode_ids, metadata=unit.metadata,
-            parts=hit.parts, renewed=hit.renewed,
-        )  # fmt: skip
+        return cls.model_construct(**hit.to_dict())
 
 
 class EvidenceOut(BaseModel):

@@ -12,13 +12,13 @@ order. True is no 1. `contains` asks strings.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from nscma_torch.core.errors import InvalidInputError, TimestampError
 from nscma_torch.text.calendar.timestamps import parse_timestamp
+from nscma_torch.text.json_compare import ORDERS, equal, is_number
 
 Condition = Callable[[Mapping[str, Any]], bool]  # of a memory's fields
 _Test = Callable[[Any], bool]  # of one value
@@ -66,8 +66,8 @@ def _operator(key: str, name: str, wanted: Any) -> _Test:
     if name in ("eq", "ne"):
         equal = _one_of([wanted])
         return _any(equal) if name == "eq" else lambda held: not _any(equal)(held)
-    if name in _ORDERS:
-        return _any(lambda held: _ordered(_ORDERS[name], held, wanted))
+    if name in ORDERS:
+        return _any(lambda held: _ordered(ORDERS[name], held, wanted))
     if name in ("contains", "icontains"):
         if not isinstance(wanted, str):
             raise InvalidInputError(f"the operator {name!r} of {key!r} takes a string, got {type(wanted).__name__}")
@@ -77,36 +77,20 @@ def _operator(key: str, name: str, wanted: Any) -> _Test:
     raise InvalidInputError(f"Unsupported metadata filter operator: {name}")
 
 
-_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
-
-
 def _any(test: _Test) -> _Test:
     """The test of a value, or of the elements of a list; the list itself may fit as well."""
     return lambda held: test(held) or (isinstance(held, list) and any(test(element) for element in held))
 
 
 def _one_of(wanted: Sequence[Any]) -> _Test:
-    return lambda held: any(_same(held, value) for value in wanted)
-
-
-def _same(held: Any, wanted: Any) -> bool:
-    return held == wanted and isinstance(held, bool) == isinstance(wanted, bool)
+    return lambda held: any(equal(held, value) for value in wanted)
 
 
 def _ordered(compare: Callable[[Any, Any], bool], held: Any, wanted: Any) -> bool:
-    if _is_number(held) and _is_number(wanted):
+    if is_number(held) and is_number(wanted):
         return compare(held, wanted)
     one, other = _time(held), _time(wanted)
     return one is not None and other is not None and compare(one, other)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _time(value: Any) -> datetime | None:

@@ -19,6 +19,7 @@ from nscma_torch.core.records import Decision, Episode, Message, Scope
 from nscma_torch.episodic.index.unit_schema import unit_sources
 from nscma_torch.episodic.log.streams import derive_id
 from nscma_torch.text.files.json_messages import metadata_json
+from nscma_torch.text.json_compare import equal
 
 # Statements of every message are made once: making one costs as much as running it.
 _INSERT = episodes.insert()
@@ -244,7 +245,7 @@ def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Epis
 
 def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Return True if metadata has all these keys with these values; a missing key does not match None."""
-    return all(key in metadata and metadata[key] == value for key, value in wanted.items())
+    return all(key in metadata and equal(metadata[key], value) for key, value in wanted.items())
 
 
 def in_session(session: str) -> ColumnElement[bool]:

@@ -8,19 +8,14 @@ Values are compared as JSON has them: true is no 1. A field that is not there is
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.text.json_compare import ORDERS, equal, is_number
 
 Condition = Callable[[Any], bool]
-_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
+_ORDERS = {f"${name}": order for name, order in ORDERS.items()}
 
 
 def condition_of(filters: Mapping[str, Any] | None) -> Condition:
@@ -48,30 +43,17 @@ def _of(wanted: Any) -> Condition:
             and len(held) == len(parts)
             and all(fits(value) for fits, value in zip(parts, held, strict=True))
         )
-    return lambda held: _equal(held, wanted)
+    return lambda held: equal(held, wanted)
 
 
 def _operator(name: str, wanted: Any) -> Condition:
     if name == "$eq":
-        return lambda held: _equal(held, wanted)
+        return lambda held: equal(held, wanted)
     if name == "$ne":
-        return lambda held: not _equal(held, wanted)
+        return lambda held: not equal(held, wanted)
     order = _ORDERS.get(name)
     if order is None:
         raise InvalidInputError(f"unknown operator {name!r} in a filter; operators are $eq, $ne, {', '.join(_ORDERS)}")
-    if not _is_number(wanted):
+    if not is_number(wanted):
         raise InvalidInputError(f"the operator {name!r} of a filter takes a number, got {wanted!r}")
-    return lambda held: _is_number(held) and order(held, wanted)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Equality of JSON values, in which true is no 1."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    return lambda held: is_number(held) and order(held, wanted)
