@@ -12,7 +12,6 @@ RUN := $(VENV)/bin/python
 SOAK ?= 30
 # Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
 RANKS ?= 2
-SAMPLES ?= 20
 # Tests of rows, which run a second time with their stores in PostgreSQL.
 IN_POSTGRES := tests/core tests/integration/facts/test_isolation.py \
 	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
@@ -20,7 +19,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test vllm test-vllm test-titans check figures prove bench gpu chroma peers $(PEERS) clean
+.PHONY: demo test vllm test-vllm test-titans check docs figures prove bench gpu chroma peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -72,6 +71,11 @@ check: $(READY)
 	$(RUN) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) -m mypy
+	$(MAKE) docs
+
+# The documentation, with its generated parts, into build/site; a broken link or docstring fails.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 
 # Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.
 figures: export OMP_NUM_THREADS := 1
@@ -180,6 +184,7 @@ $(CHROMA)/.ready:
 	$(PYTHON) -m venv $(CHROMA)
 	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
 	touch $@
+
 
 bench: $(READY)
 	$(RUN) kernels/bench.py

@@ -164,7 +164,7 @@ def test_the_index_limit_of_the_default_holds_about_a_million_units() -> None:
 
 
 def test_the_scale_page_has_the_costs() -> None:
-    page = (Path(__file__).parents[2] / "nscma_torch/core/database/SCALE.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/scale.md").read_text(encoding="utf-8")
     for cost in COSTS:
         shown = f"{cost.value / 1000:.1f} KB" if cost.unit == "bytes" else f"{1000 * cost.value:.0f} ms"
         assert f"| {cost.name} | {shown} |" in page
