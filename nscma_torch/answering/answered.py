@@ -51,7 +51,7 @@ def nothing_asked(text: str) -> str:
     """Return the reply to small talk, in its language."""
     if script(text) == "cjk":
         return "这不是对记忆的提问；请问说过的事情。"
-    return "That asks nothing of the memory; ask about something that was said."
+    return "That isn't a question about your memories; ask about something that was said."
 
 
 def _noted(answer: Answer, notes: tuple[str, ...]) -> Answer:

@@ -177,7 +177,7 @@ class ReaderQA:
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
-        """One reading; if a question of the present is answered from years ago, another passage goes before.
+        """Read once; if a question of the present is answered from earlier years, prefer another passage.
 
         Without one, "I taught at Oakfield in 1999" is not sure to tell where somebody teaches.
         """
@@ -186,7 +186,7 @@ class ReaderQA:
             return first
         found = first.found
         assert found is not None
-        past = {first.read.hits[found.passage].id: f"{found.text!r} was left: it tells of years ago"}
+        past = {first.read.hits[found.passage].id: f"{found.text!r} rejected: it is about earlier years"}
         other = self._admitted(question, hits, answerability, user_id, now, past)
         known = other.found is not None and other.sure >= self._settings.unsure
         if known and not _is_of_years_ago(question, other):
@@ -203,7 +203,7 @@ class ReaderQA:
         now: datetime,
         left_out: Mapping[str, str],
     ) -> Attempt:
-        """A reading without the passages that are no evidence; `left_out` are reasons by the ids of units."""
+        """Read without the passages that are not evidence; `left_out` are reasons by unit id."""
         without = dict(left_out)
         while True:
             read = self.read(question, hits, user_id=user_id, now=now, without=without)
@@ -211,8 +211,8 @@ class ReaderQA:
             reason = "" if found is None else self._vetoed(question, read, found)
             if not reason or found is None or len(without) - len(left_out) >= _VETOES:
                 break
-            without[read.hits[found.passage].id] = f"{found.text!r} was left: {reason}"
-        left = f"{found.text!r} was left: {reason}" if found is not None and reason else ""
+            without[read.hits[found.passage].id] = f"{found.text!r} rejected: {reason}"
+        left = f"{found.text!r} rejected: {reason}" if found is not None and reason else ""
         vetoes = (*without.values(), left) if left else tuple(without.values())
         return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
 
@@ -261,7 +261,7 @@ class ReaderQA:
             abstained=False,
             confidence=sure,
             evidence=evidence,
-            trace=(*quoted.trace, f"{len(evidence)} messages tell of the time asked about"),
+            trace=(*quoted.trace, f"{len(evidence)} messages are about the time in question"),
             usage=spent,
             quotes=len(evidence),
         )
@@ -325,7 +325,7 @@ def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
     """A line of the trace: what was searched for besides the question, what was read, and whether it counts."""
     assert before.found is not None
     text = "nothing" if after.found is None else repr(after.found.text)
-    what = "kept" if kept else f"not surer by {SURER}, left"
+    what = "kept" if kept else f"not surer by {SURER}, rejected"
     return (
         f"hop {number}: searched with {before.found.text!r} ({before.sure:.2f}); read {text} ({after.sure:.2f}), {what}"
     )

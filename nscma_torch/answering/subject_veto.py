@@ -25,9 +25,9 @@ NAMED = 0.3  # share of a subject from which it counts; "My aunt" of "My aunt's 
 SURE, SURER = 0.5, 0.7  # probability of a stance from which it counts, for yes or no and for other questions
 TOLD = 0.5  # evidence that a passage tells something of its speaker's own word
 SUREST = 0.85  # share of a bare name from which it counts for other questions than yes or no
-_PROPOSED = "the assistant said it, and the question is about who asks"
-_UNSAID = "the passage does not say that it is so: it wishes, supposes, asks or denies it"
-_HELD = "the passage says that it is so"
+_PROPOSED = "the assistant said it, and the question is about the asker"
+_UNSAID = "the passage does not assert it: it wishes, supposes, asks or denies it"
+_HELD = "the passage asserts it"
 _UNREAL = frozenset({"wished", "supposed", "fiction"})
 _OPEN = re.compile(
     r"\b(?:know|knows|sure|certain|wonder\w*|ask\w*|doubt\w*|unclear|idea)\b[^.?!]{0,30}\b(?:if|whether)\b",
@@ -52,7 +52,7 @@ class SubjectVeto:
     def reason(
         self, question: str, answer: str, verdict: str, passages: Sequence[Passage], place: int, unit: Unit, asker: str
     ) -> str:
-        """Why the passage at `place` is no evidence for the answer; "" where it may be.
+        """Return why the passage at `place` is not evidence for the answer; "" if it can be.
 
         Args:
             answer: what was read; for a question of yes or no, `verdict` is "yes" or "no".
@@ -61,7 +61,7 @@ class SubjectVeto:
             asker: the name of who asks.
         """
         if whose := of_others(question, passages[place].text, self._schema):
-            return f"the passage tells it of {whose!r}"
+            return f"the passage is about {whose!r}"
         asked = asked_subject(question)
         proposed = unit.role == "assistant" and only_of_asker(question)
         if asked is None or (asked.whether and verdict not in ("yes", "no")):
@@ -71,7 +71,7 @@ class SubjectVeto:
         before = [replace(one, context=True) for one in passages[max(0, place - TURNS_BEFORE) : place]]
         (read,) = self._reader().read([asked.question(answer)], [[*before, replace(own, text=heard, context=False)]])
         if heard != own.text and (read.evidence[-1] < TOLD or (answer in own.text and answer not in heard)):
-            return "the passage is not its speaker's own word"
+            return "the passage quotes somebody else"
         told = dict(zip(STANCES, read.stances, strict=True))
         unreal = sum(told[one] for one in _UNREAL)
         if asked.whether:
@@ -88,7 +88,7 @@ class SubjectVeto:
         return found
 
     def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[Passage], asker: str) -> str:
-        """Whom else than who is asked about a passage surely tells it of; "" for nobody else."""
+        """Return why a passage is surely about somebody other than the subject of the question; "" if it is not."""
         best = next(iter(read.spans), None)
         if best is None or best.share < NAMED or not _SPEAKING.isdisjoint(best.text.lower().split()[1:]):
             return ""
@@ -101,7 +101,7 @@ class SubjectVeto:
             named = whom[:1].isupper() and name_key(whom) != name_key(asker)
             described = asked.whether and best.text.lower() not in SECOND_PERSON  # "our cleaner", "the plumber"
             other = role != "" or (best.share >= SURE and described) or (named and best.share >= SUREST)
-        return f"the passage tells it of {best.text!r}" if other else ""
+        return f"the passage is about {best.text!r}" if other else ""
 
 
 def _is_of(read: ReadResult, passages: Sequence[Passage], asker: str) -> bool:

@@ -177,7 +177,7 @@ class Controller:
             experience = recalled(self.memory, self.scope, said, self._settings)
         notes = _kept_notes(memory) if self._settings.keep_notes else ()
         course = _Course(Situation(said, now, memory, notes=notes, experience=experience), usage)
-        course.trace += [f"skill at hand: {skill.name}" for skill in experience.skills]
+        course.trace += [f"matching skill: {skill.name}" for skill in experience.skills]
         if usage.llm_calls:
             course.trace.append(f"summary: {usage.llm_calls} calls, {usage.tokens} tokens")
         if threshold > 0:
@@ -191,11 +191,11 @@ class Controller:
         return course, self._loop(course, self._settings.turn_tokens - before)
 
     def _loop(self, course: _Course, left: int) -> Answered:
-        """Act until there is an answer, or until only the answer can still be afforded; `left` is in tokens."""
+        """Act until there is an answer, or until the budget only covers the answer; `left` is in tokens."""
         reserve = self.policy.most_tokens
         for _ in range(self._settings.max_steps):
             if left < 2 * reserve:
-                course.trace.append(f"{left} tokens are left: the answer now")
+                course.trace.append(f"{left} tokens left: answering now")
                 break
             step = self.policy.act(course.situation)
             course.usage = added(course.usage, step.usage)
@@ -208,10 +208,10 @@ class Controller:
                 return step.move
             self._take(course, step.move)
             if course.repeats > 1:
-                course.trace.append("twice asked to do the same again: the answer now")
+                course.trace.append("the same action was requested twice: answering now")
                 break
         else:
-            course.trace.append(f"{self._settings.max_steps} steps are done: the answer now")
+            course.trace.append(f"{self._settings.max_steps} steps taken: answering now")
         answered, cost = self.policy.conclude(course.situation)
         course.usage = added(course.usage, cost)
         return answered

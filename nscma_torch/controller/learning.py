@@ -70,19 +70,19 @@ def learn(
     if not helpful or not settings.write_skills or written:
         return Learnt(None, counted)
     if shown:
-        return Learnt(None, f"{counted}; {len(shown)} skills were at hand, so none is written")
+        return Learnt(None, f"{counted}; {len(shown)} skills were shown, so none was written")
     taken = [step for step in answer.steps if not step.refused]
     if not taken:
-        return Learnt(None, f"{counted}; nothing was looked up, so there is nothing to learn")
+        return Learnt(None, f"{counted}; nothing was looked up, so there is nothing to learn from")
     solved = Solved(turn.text, tuple(map(str, taken)), frozenset(step.action for step in taken), reply.text)
     draft, usage = policy.write_skill(solved)
     if draft is None:
-        return Learnt(None, f"{counted}; {policy.name} writes no skill of this", usage)
+        return Learnt(None, f"{counted}; {policy.name} wrote no skill", usage)
     behind = {turn.id, reply.id, *_ids(reply.metadata.get(EVIDENCE))}
     skill = parts.skills.learn(scope, draft.name, draft.trigger, draft.steps, behind=behind, epoch=epoch, at=now)
     if skill is None:
-        return Learnt(None, f"{counted}; a skill named {draft.name!r} is yours or archived, and stays as it is", usage)
-    return Learnt(skill, f"{counted}; skill {draft.name!r} is written", usage)
+        return Learnt(None, f"{counted}; a skill named {draft.name!r} is yours or archived; left unchanged", usage)
+    return Learnt(skill, f"{counted}; wrote skill {draft.name!r}", usage)
 
 
 def _count(

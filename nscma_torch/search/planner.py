@@ -27,9 +27,9 @@ def plan(question: str, kinds: Collection[UnitKind]) -> Plan:
     """The plan for a question about units of these kinds."""
     if OF_ONE_MESSAGE.isdisjoint(kinds):
         return Plan(
-            "single-step", False, ("strategy single-step: what rests on many messages has no titles to follow",)
+            "single-step", False, ("strategy single-step: an overview of many messages has no titles to follow",)
         )
-    followed = "strategy links: titles that the question or its best hits name are followed"
+    followed = "strategy links: follows titles named in the question or its best hits"
     if intent(question) == "current":
-        return Plan("links", True, (followed, "asked how it stands now: the newest statement of a matter comes first"))
+        return Plan("links", True, (followed, "question about the current state: the newest statement comes first"))
     return Plan("links", False, (followed,))

@@ -77,7 +77,7 @@ def test_a_denial_is_a_no() -> None:
 
 def test_what_is_said_to_be_so_is_no_no() -> None:
     text = "I tested positive for coeliac disease."
-    assert "it is so" in reason(text, "Do I have coeliac disease?", "", kind="no")
+    assert "asserts it" in reason(text, "Do I have coeliac disease?", "", kind="no")
     assert reason("I have no time.", "Do I have time?", "", "ended", kind="no") == ""
 
 
@@ -121,10 +121,10 @@ def test_the_word_of_the_assistant_is_not_the_users() -> None:
 
 
 def test_handed_over_text_is_not_the_users_word() -> None:
-    assert "own word" in reason("Translate: I have two small cats.", "Do I have cats?", "")
+    assert "quotes somebody" in reason("Translate: I have two small cats.", "Do I have cats?", "")
     assert reason("Translate: I have two small cats.", "What text did I ask to translate?", "") == ""
     text = "This is for my teacher, please translate it: I love penicillin."
-    assert "own word" in reason(text, "What do I love?", "", kind="span", answer="penicillin")
+    assert "quotes somebody" in reason(text, "What do I love?", "", kind="span", answer="penicillin")
     assert reason(text, "Who is it for?", "", kind="span", answer="my teacher") == ""
 
 

@@ -131,7 +131,7 @@ def test_tokens_are_bounded(converse: Opener) -> None:
     controller = converse(engine, max_steps=50, prompt_tokens=1200, reply_tokens=100, turn_tokens=9000)
     answer = controller.turn("Where is the lamp?")
     assert answer.usage.tokens <= 9000 and engine.forms()[-1] == "Conclusion"
-    assert any("tokens are left" in line for line in answer.trace)
+    assert any("tokens left" in line for line in answer.trace)
     with pytest.raises(ConfigError, match=r"controller\.turn_tokens"):
         converse(engine, name="other.db", prompt_tokens=1200, reply_tokens=100, turn_tokens=3000)
     with pytest.raises(ConfigError, match="the engine reads"):

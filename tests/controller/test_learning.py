@@ -87,7 +87,7 @@ def test_a_helpful_reply_becomes_a_skill_that_the_next_prompt_shows(told: Any) -
     assert len(shown) == len(engine.requests) and again.skills == (learnt.skill.id,)
     assert "search the thing with the room" in shown[0].turns[-1].content, "it is quoted as data"
     assert "search the thing" not in shown[0].turns[0].content and 'Under "skills"' in shown[0].turns[0].content
-    assert any("skill at hand: Find a place" in line for line in again.trace)
+    assert any("matching skill: Find a place" in line for line in again.trace)
 
 
 def test_a_reply_may_repeat_what_a_skill_was_written_from(told: Any) -> None:
@@ -181,7 +181,7 @@ def test_a_written_skill_can_be_erased_exported_and_imported(told: Any, open_mem
 def test_nothing_is_written_that_was_not_done_or_is_not_worth_it(told: Any, learnt: Any) -> None:
     controller, engine, _ = told(learnt)
     done = controller.feedback(asked(controller), helpful=True, now=START + timedelta(hours=2))
-    assert done.skill is None and "writes no skill" in done.reason and engine.forms()[-1] == "SkillForm"
+    assert done.skill is None and "wrote no skill" in done.reason and engine.forms()[-1] == "SkillForm"
     assert controller.memory.skills(user_id="ada") == []
 
 
@@ -314,7 +314,7 @@ def test_rules_write_no_skill_and_follow_none(converse: Opener) -> None:
     memory.add_skill("Find", trigger="where is the lamp", steps=["look"], user_id="ada")
     answer = asked(controller)
     learnt = controller.feedback(answer, helpful=True, now=START + timedelta(hours=2))
-    assert answer.skills == () and learnt.skill is None and "embedded writes no skill" in learnt.reason
+    assert answer.skills == () and learnt.skill is None and "embedded wrote no skill" in learnt.reason
     assert len(memory.skills(user_id="ada")) == 1
 
 

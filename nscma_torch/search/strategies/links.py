@@ -47,7 +47,7 @@ def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     parts = {seq: dict(first.parts.get(seq, {})) for seq in scores}
     for seq, score in second.scores.items():
         parts[seq]["second_score"] = score
-    trace = (*first.trace, f"asked again: {asked!r}")
+    trace = (*first.trace, f"follow-up query: {asked!r}")
     return _cut(Ranking(scores, first.answerability, parts, trace), ranked, top_k)
 
 
@@ -71,7 +71,7 @@ def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
     parts = {
         seq: ranked.parts.get(seq, {}) | {key: by[seq] for key, by in linked.items() if seq in by} for seq in scores
     }
-    trace = (f"{len(named)} units under titles that the question names", f"{len(gained)} under titles that hits name")
+    trace = (f"{len(named)} units under titles in the question", f"{len(gained)} under titles in hits")
     return Ranking(best_first(scores, len(scores)), ranked.answerability, parts, trace)
 
 

@@ -44,5 +44,5 @@ def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Rank
     kept = best_first(scores, len(scores) if settings.returned == "active" else top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"association": gains[seq]} for seq in kept}
     return Ranking(
-        kept, ranked.answerability, parts, (f"{len(seen)} nodes looked at in {rounds} rounds, {len(units)} active",)
+        kept, ranked.answerability, parts, (f"{len(seen)} nodes visited in {rounds} rounds, {len(units)} active",)
     )

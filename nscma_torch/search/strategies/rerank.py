@@ -26,4 +26,4 @@ def rerank(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     parts = {
         seq: ranked.parts.get(seq, {}) | ({"relevance": relevance[seq]} if seq in relevance else {}) for seq in kept
     }
-    return Ranking(kept, ranked.answerability, parts, (f"{len(hits)} units looked at again",))
+    return Ranking(kept, ranked.answerability, parts, (f"{len(hits)} units reranked",))

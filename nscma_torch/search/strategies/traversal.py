@@ -12,7 +12,7 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best nodes on the way down; where there is no hierarchy, nothing.
+    """Return the best nodes on the way down; none without a hierarchy.
 
     `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` says how nodes are scored.
     Raises `InvalidInputError` where neither chunks nor summaries are asked for: nothing else is in a hierarchy.
@@ -34,4 +34,4 @@ def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     wanted = {seq: passed[seq] for seq, unit in context.units(passed).items() if unit.kind in kinds}
     kept = best_first(wanted, top_k)
     parts = {seq: ranked.parts.get(seq, {}) for seq in kept}
-    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(passed)} nodes on the way",))
+    return Ranking(kept, ranked.answerability, parts, trace=(f"{steps} levels, {len(passed)} nodes visited",))

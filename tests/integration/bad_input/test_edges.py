@@ -102,7 +102,7 @@ def test_a_skill_needs_a_trigger_and_steps(run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("Hi, how are you?", "That asks nothing of the memory; ask about something that was said."),
+        ("Hi, how are you?", "That isn't a question about your memories; ask about something that was said."),
         ("你好！", "这不是对记忆的提问；请问说过的事情。"),
     ],
 )
@@ -111,7 +111,7 @@ def test_small_talk_is_no_question_to_the_memory(text: str, answer: str, filled:
     assert (asked.text, asked.abstained, asked.evidence) == (answer, True, ())
     if "?" in text:
         assert Controller(filled, None, user_id="ada").turn(text).text == answer
-    assert "asks nothing" not in filled.ask("Hi, how are you doing with the zeppelin?", user_id="ada").text
+    assert "isn't a question" not in filled.ask("Hi, how are you doing with the zeppelin?", user_id="ada").text
 
 
 def test_the_beginning_of_an_id_is_enough(run: Run) -> None:
