@@ -23,7 +23,7 @@ from nscma_torch.api import components
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.database import opening
 from nscma_torch.core.records import Message
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers import postgres, shared_readings, shared_statements
 
@@ -87,9 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def proxy() -> RecurrentProxy:
+def surprise_model() -> ByteSurpriseModel:
     torch.set_num_threads(1)
-    return RecurrentProxy.load()
+    return ByteSurpriseModel.load()
 
 
 @pytest.fixture(scope="session")
@@ -104,8 +104,8 @@ class LightScore:
     ends: list[torch.Tensor] | None = None
 
 
-class LightProxy:
-    """A `Proxy` that is instant: nats from byte values, and a state that depends on everything read."""
+class LightSurpriseModel:
+    """A `SurpriseModel` that is instant: nats from byte values, and a state that depends on everything read."""
 
     fingerprint = "light"
 
@@ -121,7 +121,7 @@ class LightProxy:
         return scores
 
 
-class LightTokenProxy(LightProxy):
+class LightTokenSurpriseModel(LightSurpriseModel):
     """The same with tokens of up to four bytes, so several times the nats a token."""
 
     fingerprint = "light tokens"
@@ -136,22 +136,24 @@ class LightTokenProxy(LightProxy):
 
 
 @pytest.fixture(scope="session")
-def light_proxy() -> LightProxy:
-    return LightProxy()
+def light_surprise() -> LightSurpriseModel:
+    return LightSurpriseModel()
 
 
 @pytest.fixture(scope="session")
-def light_token_proxy() -> LightTokenProxy:
-    return LightTokenProxy()
+def light_token_surprise() -> LightTokenSurpriseModel:
+    return LightTokenSurpriseModel()
 
 
 @pytest.fixture
-def open_memory(tmp_path: Path, proxy: RecurrentProxy, embedder: HashEmbedder) -> Iterator[Callable[..., Memory]]:
+def open_memory(
+    tmp_path: Path, surprise_model: ByteSurpriseModel, embedder: HashEmbedder
+) -> Iterator[Callable[..., Memory]]:
     """`open_memory(name, config=…, …)` opens a store in the test's folder; all are closed at the end."""
     opened: list[Memory] = []
 
     def open_(name: str | Path = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
-        parts = {"proxy": proxy, "embedder": embedder, **parts}
+        parts = {"surprise_model": surprise_model, "embedder": embedder, **parts}
         memory = Memory(tmp_path / name, config={**LIGHT, **(config or {})}, **parts)
         opened.append(memory)
         return memory

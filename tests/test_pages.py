@@ -50,11 +50,11 @@ def test_llms_txt_lists_every_page() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_only_its_owner_reads_a_store(open_memory: Callable[..., Any], light_proxy: Any, tmp_path: Path) -> None:
+def test_only_its_owner_reads_a_store(open_memory: Callable[..., Any], light_surprise: Any, tmp_path: Path) -> None:
     """SECURITY.md promises it, whatever the umask."""
     before = os.umask(0)
     try:
-        open_memory(proxy=light_proxy).add("I live in Porto.", user_id="u")
+        open_memory(surprise_model=light_surprise).add("I live in Porto.", user_id="u")
     finally:
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}

@@ -12,7 +12,8 @@ class KeptTime:
     """Adds up what caches spared.
 
     Whoever times something adds the change of `spared` to the wall-clock seconds. The caches of a run work one after
-    the other (`timed`), so that what each took is its own: embedder and proxy side by side would slow each other.
+    the other (`timed`), so that what each took is its own: embedder and surprise model side by side would slow each
+    other.
 
     Args:
         clock: gives the seconds.

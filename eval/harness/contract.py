@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from eval.caches.cached_time import KeptTime
 from eval.caches.extraction_cache import ExtractionCache
 from eval.caches.sample_cache import AtHand
-from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import LanguageEngine
 
@@ -161,7 +161,7 @@ class Shared:
 
     Attributes:
         config: sections of a `nscma_torch.Config` that hold for every memory of the run.
-        embedder, proxy: their results are kept by content, with what they cost when they were made.
+        embedder, surprise_model: their results are kept by content, with what they cost when they were made.
         engine: the language model; None for the embedded tasks.
         seed: of the language model's sampling. What a system draws itself it draws from the global generators, which
             are seeded for each sample of a task.
@@ -172,7 +172,7 @@ class Shared:
 
     config: Mapping[str, Any]
     embedder: Embedder
-    proxy: Proxy
+    surprise_model: SurpriseModel
     engine: LanguageEngine | None
     reader: Reader
     seed: int

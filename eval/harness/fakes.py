@@ -19,8 +19,8 @@ class _Indifferent:
     ends: None = None
 
 
-class IndifferentProxy:
-    """A `Proxy` without a model: one nat for every byte, and no state to carry."""
+class IndifferentSurpriseModel:
+    """A `SurpriseModel` without a model: one nat for every byte, and no state to carry."""
 
     fingerprint = "indifferent"
 

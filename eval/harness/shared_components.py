@@ -15,17 +15,17 @@ import torch
 from eval.caches.cached_time import KeptTime
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.caches.extraction_cache import ExtractionCache
-from eval.caches.proxy_cache import CachedProxy
+from eval.caches.surprise_cache import CachedSurpriseModel
 from eval.harness.contract import Passage, Reader, Shared
 from eval.harness.machine import chip_name
 from eval.harness.metered_engine import MeteredEngine
 from eval.readers.embedded_reader import EmbeddedReader
 from eval.readers.prompted_reader import PromptedReader
 from nscma_kernels import native_dtype
-from nscma_torch.api.models import load_proxy
+from nscma_torch.api.models import load_surprise_model
 from nscma_torch.core.config import Config, load_config
 from nscma_torch.core.device import torch_device
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.text.embedders.embedder import load_embedder
@@ -84,8 +84,8 @@ def equipped(
     folder = cache and cache / _numerics(config, on)
     plain = load_embedder(config.embedder, on)
     embedder = CachedEmbedder(plain, folder, clock=clock, kept_time=kept)
-    plain_proxy = load_proxy(config.proxy, on)
-    proxy = CachedProxy(plain_proxy, folder, clock=clock, kept_time=kept)
+    plain_surprise = load_surprise_model(config.surprise, on)
+    surprise_model = CachedSurpriseModel(plain_surprise, folder, clock=clock, kept_time=kept)
     chosen = choose_engine(config.llm, lambda: on)
     engine = None if chosen is None else MeteredEngine(chosen)
     extractions = ExtractionCache()
@@ -93,11 +93,13 @@ def equipped(
     reader: Reader = local
     if engine is not None:
         reader = PromptedReader(engine, max_tokens=config.llm.max_tokens, temperature=config.llm.temperature)
-    _warm_up(plain_proxy, local)
+    _warm_up(plain_surprise, local)
     try:
         if engine is not None:
             engine.count_tokens([])  # starts it
-        yield Equipment(Shared(sections, embedder, proxy, engine, reader, seed, kept, extractions), kept, embedder)
+        yield Equipment(
+            Shared(sections, embedder, surprise_model, engine, reader, seed, kept, extractions), kept, embedder
+        )
     finally:
         local.forget()
         embedder.save()
@@ -105,11 +107,11 @@ def equipped(
             engine.close()
 
 
-def _warm_up(proxy: Proxy, reader: EmbeddedReader) -> None:
+def _warm_up(surprise_model: SurpriseModel, reader: EmbeddedReader) -> None:
     """Have everything imported, loaded and compiled that the first sample would else be charged for."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     said = Message("user", "Ann moved to Oslo. She likes it there.", now)
-    proxy.score([[said.content]], [None])
+    surprise_model.score([[said.content]], [None])
     for question in ("Where does Ann live?", "What does she think of the fjords?"):
         reader.answer(question, [Passage(0, said, said.content)], options=(), now=now)
     reader.forget()
@@ -125,7 +127,7 @@ def _sections(memory: Mapping[str, Any], device: torch.device) -> Mapping[str, A
 def _numerics(config: Config, device: torch.device) -> str:
     """Folder of what rounds alike and takes as long: fingerprints do not tell devices, precisions and batches apart."""
     auto = str(native_dtype(device)).removeprefix("torch.")
-    dtypes = [auto if dtype == "auto" else dtype for dtype in (config.embedder.dtype, config.proxy.dtype)]
+    dtypes = [auto if dtype == "auto" else dtype for dtype in (config.embedder.dtype, config.surprise.dtype)]
     chip = "".join(c if c.isalnum() else "_" for c in chip_name(device))
     how = [f"torch{torch.__version__}", f"threads{torch.get_num_threads()}", f"batch{config.embedder.batch_size}"]
     return "-".join([device.type, chip, *dtypes, *how])

@@ -19,7 +19,7 @@ from typing import Any
 from eval.caches.cached_time import KeptTime
 from eval.caches.extraction_cache import ExtractionCache, KeptExtractions
 from eval.harness.contract import Cost, Keep, Passage, Reply
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.readers.option_choice import supported_option
 from eval.readers.query_summary import query_summary
 from eval.readers.reader_passages import as_said, known, said_at
@@ -61,7 +61,7 @@ class EmbeddedReader:
         self, sections: Mapping[str, Any], embedder: Embedder, time: KeptTime, extractions: ExtractionCache
     ) -> None:
         own = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
-        kept = {key: value for key, value in sections.items() if key not in ("llm", "proxy", *own)}
+        kept = {key: value for key, value in sections.items() if key not in ("llm", "surprise", *own)}
         self._config = load_config({**kept, **own})
         self._embedder = embedder
         self._time = time
@@ -134,7 +134,7 @@ class EmbeddedReader:
                     Path(folder) / "passages.db",
                     config=self._config,
                     embedder=self._embedder,
-                    proxy=IndifferentProxy(),
+                    surprise_model=IndifferentSurpriseModel(),
                     tasks=self._tasks,
                 )
             )

@@ -1,11 +1,12 @@
 """EM-LLM's events as passages of dense retrieval (Fountas et al. 2024, "Human-like Episodic Memory for Infinite Context
 LLMs").
 
-All messages are one stream, which the run's proxy reads. An event begins where its surprise is above mean + gamma times
-deviation of what was just read (equation 1); boundaries are refined by the similarity of what they part (algorithm 1,
-`event_boundaries`). A question is put to all events: the `top_k` nearest are read (similarity buffer), and beside them
-those that were said just before and after them (contiguity buffer), in the order of the events that they are next to.
-Deviation and share of the two buffers are the authors' defaults: gamma 1, three of ten events for contiguity.
+All messages are one stream, which the run's surprise model reads. An event begins where its surprise is above mean +
+gamma times deviation of what was just read (equation 1); boundaries are refined by the similarity of what they part
+(algorithm 1, `event_boundaries`). A question is put to all events: the `top_k` nearest are read (similarity buffer),
+and beside them those that were said just before and after them (contiguity buffer), in the order of the events that
+they are next to. Deviation and share of the two buffers are the authors' defaults: gamma 1, three of ten events for
+contiguity.
 
 Ours beside the paper: there, events are ranges of a language model's cache of keys and values, found among tokens, and
 each layer retrieves its own; here no event begins inside a sentence, surprise is a sentence's mean nats per byte, the
@@ -32,7 +33,7 @@ from eval.systems.documents import RANKED, said, said_by
 from eval.systems.event_boundaries import Metric, refined
 from eval.systems.options import options_of
 from nscma_torch.core.config import Section
-from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.surprise.measurement import nats_per_byte
 from nscma_torch.text.segmentation import mean_surprise, surprise_peaks
 from nscma_torch.text.sentences import split_sentences
@@ -56,9 +57,9 @@ class EmLlm:
         events: the passages of each, in order: runs of sentences of one message.
     """
 
-    def __init__(self, embedder: Embedder, proxy: Proxy, options: EmLlmOptions) -> None:
+    def __init__(self, embedder: Embedder, surprise_model: SurpriseModel, options: EmLlmOptions) -> None:
         self._embedder = embedder
-        self._proxy = proxy
+        self._surprise_model = surprise_model
         self._options = options
         self.events: list[list[Passage]] = []
         self._vectors = torch.empty(0, 0)
@@ -79,7 +80,7 @@ class EmLlm:
 
     def _surprise(self, passages: Sequence[Passage]) -> torch.Tensor:
         """Mean nats per byte of each sentence, float64, the passages read as one stream."""
-        (score,) = self._proxy.score([[passage.text for passage in passages]], [None])
+        (score,) = self._surprise_model.score([[passage.text for passage in passages]], [None])
         found = []
         for row, passage in enumerate(passages):
             nats = score.nll[row]
@@ -153,5 +154,5 @@ def make_em_llm(section: Mapping[str, Any], shared: Shared) -> Baseline:
         section["name"],
         options,
         shared,
-        lambda *_: nullcontext(EmLlm(shared.embedder, shared.proxy, options)),
+        lambda *_: nullcontext(EmLlm(shared.embedder, shared.surprise_model, options)),
     )

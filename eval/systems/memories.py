@@ -2,7 +2,7 @@
 
 What no key of its configuration takes out is taken out here: without the graph nothing is read for facts; without the
 curator every statement stays a fact beside the others, and none ends, corrects or outweighs another; without a gate
-the proxy is not asked, so that its time is not spent.
+the surprise model is not asked, so that its time is not spent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import Field
 from eval.caches.cached_time import KeptTime
 from eval.caches.extraction_cache import KeptExtractions, schema_of
 from eval.harness.contract import Cost, Passage, Session, Shared
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.harness.metered_engine import MeteredEngine
 from eval.metrics import evidence_places
 from eval.systems.costs import Meter, uncounted
@@ -285,10 +285,10 @@ def remembered(setup: Setup, shared: Shared, folder: Path, stored: Stored | None
     engine = None if shared.engine is None else MeteredEngine(shared.engine)
     folder, config = folder if stored is None else stored.folder, setup.config
     unheard = config.gate.rule == "everything" and config.chunker.strategy != "surprise"
-    proxy = IndifferentProxy() if unheard else shared.proxy
+    surprise_model = IndifferentSurpriseModel() if unheard else shared.surprise_model
     tasks = tasks_of(setup, shared, engine)
     store = folder / "memory.db"
-    with Memory(store, config=config, embedder=shared.embedder, proxy=proxy, tasks=tasks) as memory:
+    with Memory(store, config=config, embedder=shared.embedder, surprise_model=surprise_model, tasks=tasks) as memory:
         own = memory.components
         if not setup.options.curator:
             own.curator = Curator(own.database, without_conflicts(own.relations), config.curator)

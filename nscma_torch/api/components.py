@@ -22,7 +22,7 @@ from nscma_torch.core.database.opening import open_database
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.jobs.worker import Handler, Worker
 from nscma_torch.core.locked_property import locked_cached_property
-from nscma_torch.core.protocols import Embedder, LanguageTasks, Proxy, RecordTasks
+from nscma_torch.core.protocols import Embedder, LanguageTasks, RecordTasks, SurpriseModel
 from nscma_torch.curator.statistics import Process
 from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
 from nscma_torch.hierarchy.store.hierarchies import INTEGRATE
@@ -75,7 +75,7 @@ class Components:
 
     Args:
         store: the database file, or postgresql://….
-        embedder, proxy, tasks: stand in for the configured ones.
+        embedder, surprise_model, tasks: stand in for the configured ones.
 
     Attributes:
         read_many: reads messages of many users together, ahead of their jobs; set before `worker` is first asked for.
@@ -87,7 +87,7 @@ class Components:
         config: Config,
         *,
         embedder: Embedder | None = None,
-        proxy: Proxy | None = None,
+        surprise_model: SurpriseModel | None = None,
         tasks: LanguageTasks | None = None,
     ) -> None:
         self.config = config
@@ -98,7 +98,7 @@ class Components:
         self.stages = Stages()
         self.tally: Counter[str] = Counter()
         self._embedder = embedder
-        self._proxy = proxy
+        self._surprise_model = surprise_model
         self._tasks = tasks
         self.read_many: ReadMany | None = None
 
@@ -125,13 +125,13 @@ class Components:
         return self.new_embedder
 
     @locked_cached_property
-    def proxy(self) -> Proxy:
+    def surprise_model(self) -> SurpriseModel:
         """The model whose surprise the gate weighs."""
-        from nscma_torch.api.models import load_proxy, serve_proxy
+        from nscma_torch.api.models import load_surprise_model, serve_surprise_model
 
-        if self._proxy is None and self.config.proxy.engine == "llm":
-            return serve_proxy(self.config, self.engine)
-        return self._proxy or load_proxy(self.config.proxy, self.device)
+        if self._surprise_model is None and self.config.surprise.engine == "llm":
+            return serve_surprise_model(self.config, self.engine)
+        return self._surprise_model or load_surprise_model(self.config.surprise, self.device)
 
     @locked_cached_property
     def tasks(self) -> LanguageTasks:
@@ -274,24 +274,24 @@ class Components:
         from nscma_torch.ingest.chunking import configured_chunker
         from nscma_torch.ingest.indexer import Indexer
 
-        chunker = configured_chunker(self.config.chunker, self.embedder, lambda: self.proxy)
+        chunker = configured_chunker(self.config.chunker, self.embedder, lambda: self.surprise_model)
         return Indexer(self.embedder, chunker, self.stages)
 
     @locked_cached_property
     def writer(self) -> Writer:
         """The write path."""
         from nscma_torch.ingest.writer import Writer
-        from nscma_torch.surprise.language_models.vllm_model import VllmProxy
+        from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
 
         deferred = self.config.embedder.deferred
         return Writer(
             self.database,
             self.indexer,
-            self.proxy,
+            self.surprise_model,
             self.gate,
             self.stages,
             embed_deferred=deferred,
-            served=isinstance(self.proxy, VllmProxy),
+            served=isinstance(self.surprise_model, VllmSurpriseModel),
         )
 
     @locked_cached_property
@@ -306,10 +306,16 @@ class Components:
         """Real deletion."""
         from nscma_torch.maintenance.eraser import Eraser
         from nscma_torch.surprise.gate import MessageGate
-        from nscma_torch.surprise.language_models.vllm_model import VllmProxy
+        from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
 
         gate = MessageGate(self.config.gate)  # what the head said is kept, so that erasing needs no embedder
-        return Eraser(self.database, self.proxy, gate, served=isinstance(self.proxy, VllmProxy), reach=self._reach)
+        return Eraser(
+            self.database,
+            self.surprise_model,
+            gate,
+            served=isinstance(self.surprise_model, VllmSurpriseModel),
+            reach=self._reach,
+        )
 
     @property
     def _reach(self) -> int:

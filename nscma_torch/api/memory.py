@@ -34,7 +34,7 @@ from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import ALL_USERS, user_or_all
 from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError, StoreClosedError
 from nscma_torch.core.jobs import jobs
-from nscma_torch.core.protocols import Embedder, LanguageTasks, Proxy
+from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.core.records import (
     KEEP,
     Added,
@@ -91,7 +91,7 @@ class Memory:
             created if absent.
         config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
         embedder: replaces the configured embedder.
-        proxy: replaces the configured surprise model.
+        surprise_model: replaces the configured surprise model.
         tasks: replace the configured language tasks.
         background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
             Where the store has a background worker already (`nscma worker`), this one waits to take over.
@@ -109,17 +109,21 @@ class Memory:
         *,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         embedder: Embedder | None = None,
-        proxy: Proxy | None = None,
+        surprise_model: SurpriseModel | None = None,
         tasks: LanguageTasks | None = None,
         background: bool = False,
     ) -> None:
         self.config = config if isinstance(config, Config) else load_config(config)
-        replaced = (("embedder", embedder, Embedder), ("proxy", proxy, Proxy), ("tasks", tasks, LanguageTasks))
+        replaced = (
+            ("embedder", embedder, Embedder),
+            ("surprise_model", surprise_model, SurpriseModel),
+            ("tasks", tasks, LanguageTasks),
+        )
         for name, value, kind in replaced:
             if value is not None:
                 checked_instance(value, kind, name)
         checked_flag(background, "background")
-        self._components = Components(store, self.config, embedder=embedder, proxy=proxy, tasks=tasks)
+        self._components = Components(store, self.config, embedder=embedder, surprise_model=surprise_model, tasks=tasks)
         self._recalls = Recalls.of(self._components.database, self.config)
         self._end_background: Callable[[], object] | None = None
         if background:

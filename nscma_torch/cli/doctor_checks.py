@@ -58,9 +58,9 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
                     report["endpoint"] = f"{llm.base_url} cannot be used"
                     wrong.append(str(error))
             try:
-                report["proxy"] = _proxy(memory.components)
+                report["surprise"] = _surprise_model(memory.components)
             except _UNUSABLE as error:
-                report["proxy"] = f"{memory.components.config.proxy.model} cannot be used"
+                report["surprise"] = f"{memory.components.config.surprise.model} cannot be used"
                 wrong.append(str(error))
     report["problems"] = wrong
     if json:
@@ -106,11 +106,11 @@ def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None
     console.print(table)
 
 
-def _proxy(parts: Components) -> str:
-    """The proxy; one that the language engine serves is only named, so that nothing starts."""
-    section = parts.config.proxy
+def _surprise_model(parts: Components) -> str:
+    """The surprise model; one that the language engine serves is only named, so that nothing starts."""
+    section = parts.config.surprise
     if section.engine != "llm":
-        return parts.proxy.fingerprint
+        return parts.surprise_model.fingerprint
     return f"served by {parts.process.language}, read with {MessageTokenizer.load(section.model).name}"
 
 

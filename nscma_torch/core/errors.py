@@ -29,7 +29,7 @@ NscmaError
 │   ├── StoreFullError               no space left; nothing was written
 │   ├── StoreBusyError               another process, or somebody else's work, held the store for too long
 │   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
-│   └── StateMismatchError           recurrent state of another proxy model
+│   └── StateMismatchError           recurrent state of another surprise model
 ├── JobError                         a background job failed; its input is kept
 └── AccessError                      a server does not do what it was asked
     ├── TokenError                   no token, or one that is not known
@@ -172,7 +172,7 @@ class EmbedderMismatchError(StoreError):
 
 
 class StateMismatchError(StoreError):
-    """The stored recurrent state comes from another proxy model."""
+    """The stored recurrent state comes from another surprise model."""
 
 
 class JobError(NscmaError):

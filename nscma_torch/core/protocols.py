@@ -65,7 +65,7 @@ class QueryEmbedder(Embedder, Protocol):
 
 
 class StreamScore(Protocol):
-    """One stream's share of `Proxy.score`."""
+    """One stream's share of `SurpriseModel.score`."""
 
     @property
     def nll(self) -> Sequence[torch.Tensor]:
@@ -81,7 +81,7 @@ class StreamScore(Protocol):
 
 
 @runtime_checkable
-class Proxy(Protocol):
+class SurpriseModel(Protocol):
     """The model whose surprise the gate weighs; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
 
     @property

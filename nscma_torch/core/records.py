@@ -533,11 +533,11 @@ class EraseReceipt:
     """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
 
     `rows` counts the deleted rows by table, none where it ends an interrupted erasure; `rebuilt` lists streams whose
-    proxy state and gate statistics were recomputed without the erased text, and hierarchies that lost summaries of
-    it; `checked` are the files searched for the text and its names (document, agent, run, session, speaker), and
-    `found` counts byte strings of them still present, except those that remaining messages share. In PostgreSQL the
-    rows are gone and the tables vacuumed, but no file can be searched: `found` is None, and the write-ahead log,
-    replicas and backups keep copies for as long as the server keeps these.
+    surprise model state and gate statistics were recomputed without the erased text, and hierarchies that lost
+    summaries of it; `checked` are the files searched for the text and its names (document, agent, run, session,
+    speaker), and `found` counts byte strings of them still present, except those that remaining messages share. In
+    PostgreSQL the rows are gone and the tables vacuumed, but no file can be searched: `found` is None, and the
+    write-ahead log, replicas and backups keep copies for as long as the server keeps these.
     """
 
     user_id: str

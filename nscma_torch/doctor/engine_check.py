@@ -86,7 +86,7 @@ def _of_memory(config: Config, card: Device, units: int) -> Iterator[str]:
         )
     try:
         made = plan(config, units=units)
-    except ModelNotFoundError:  # of the embedder or the proxy, and told with those
+    except ModelNotFoundError:  # of the embedder or the surprise model, and told with those
         return
     except ModelError as error:
         yield str(error)

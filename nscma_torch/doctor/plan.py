@@ -1,7 +1,7 @@
 """Plan the GPU memory of a configuration, part by part, and check the fit: arithmetic, nothing is loaded.
 
 Two processes' worth of memory stand side by side: the language engine, which takes a share of the card and fills what
-its weights leave with keys and values, and the memory system (embedder, proxy, index) in what is left.
+its weights leave with keys and values, and the memory system (embedder, surprise model, index) in what is left.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def plan(config: Config, *, units: int) -> Plan:
     parts += [
         Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
         Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
-        _proxy(config, shape),
+        _surprise_model(config, shape),
         *_reranker(config),
         *_reading_networks(config),
         Part("index", index_bytes(units, embedder.dimension, config.index.dtype), "memory", vectors),
@@ -191,29 +191,31 @@ def _faiss(config: Config, units: int, dimension: int) -> list[Part]:
     return [copy, Part("faiss's temporary memory", FAISS_SCRATCH, "memory", "reserved when it starts")]
 
 
-def _proxy(config: Config, engine: ModelShape | None) -> Part:
-    """The proxy; where the engine's model is it, no weights but what its log-probabilities take.
+def _surprise_model(config: Config, engine: ModelShape | None) -> Part:
+    """The surprise model; where the engine's model is it, no weights but what its log-probabilities take.
 
     vLLM makes those of a whole request at once, beside what it counts into its share of the card: logits in bfloat16
     and their logarithms in float32.
     """
-    name = config.proxy.model
-    if config.proxy.engine == "llm":
-        size = 0 if engine is None else (config.proxy.window + 1) * engine.vocabulary * (2 + 4)
-        note = "behind llm.base_url" if engine is None else f"log-probabilities of {config.proxy.window:,} tokens"
-        return Part("proxy", size, "memory", f"the language model itself, {note}")
+    name = config.surprise.model
+    if config.surprise.engine == "llm":
+        size = 0 if engine is None else (config.surprise.window + 1) * engine.vocabulary * (2 + 4)
+        note = "behind llm.base_url" if engine is None else f"log-probabilities of {config.surprise.window:,} tokens"
+        return Part("surprise", size, "memory", f"the language model itself, {note}")
     if name == "bundled":
         weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
         with resources.as_file(weights) as path:
-            return Part("proxy", path.stat().st_size, "memory", "bundled")
+            return Part("surprise", path.stat().st_size, "memory", "bundled")
     path = Path(name)
     if path.is_file():
-        return Part("proxy", path.stat().st_size, "memory", name)
-    section = config.proxy
+        return Part("surprise", path.stat().st_size, "memory", name)
+    section = config.surprise
     dtype = torch.float32 if section.dtype == "float32" else torch.bfloat16
     shape = model_shape(config_of(name), kind="language", dtype=dtype, quantization=section.quantization)
     size = shape.weights + section.window * (shape.cache_per_token + shape.working_per_token)
-    return Part("proxy", size, "memory", f"{shape.parameters / 1e9:.2f} B parameters, a window of {section.window:,}")
+    return Part(
+        "surprise", size, "memory", f"{shape.parameters / 1e9:.2f} B parameters, a window of {section.window:,}"
+    )
 
 
 def _reranker(config: Config) -> list[Part]:

@@ -7,26 +7,28 @@ from collections.abc import Callable
 import torch
 
 from nscma_torch.core.config import Chunker as ChunkerSection
-from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.surprise.measurement import nats_per_byte
 from nscma_torch.text.chunker import Chunker
 from nscma_torch.text.segmentation import Segmentation
 
 
-def configured_chunker(section: ChunkerSection, embedder: Embedder, proxy: Callable[[], Proxy]) -> Chunker:
-    """The chunker for an embedder; `proxy` gives the model whose surprise strategy "surprise" cuts at."""
+def configured_chunker(
+    section: ChunkerSection, embedder: Embedder, surprise_model: Callable[[], SurpriseModel]
+) -> Chunker:
+    """The chunker for an embedder; `surprise_model` gives the model whose surprise strategy "surprise" cuts at."""
     limit = min(section.max_tokens or embedder.max_tokens, embedder.max_tokens)
     segmentation = None
     if section.strategy == "surprise":
         segmentation = Segmentation(
-            lambda text: _surprise(proxy(), text), section.gamma, section.window, section.min_tokens
+            lambda text: _surprise(surprise_model(), text), section.gamma, section.window, section.min_tokens
         )
     return Chunker(embedder.count_tokens, limit, section.overlap_sentences, section.strategy, segmentation)
 
 
-def _surprise(proxy: Proxy, text: str) -> torch.Tensor:
+def _surprise(surprise_model: SurpriseModel, text: str) -> torch.Tensor:
     """Nats of each byte of a text read alone, and of its end."""
-    score = proxy.score([[text]], [None])[0]
+    score = surprise_model.score([[text]], [None])[0]
     if score.ends is None:
         return score.nll[0]
     return nats_per_byte(score.nll[0], score.ends[0], len(text.encode()) + 1)

@@ -11,7 +11,7 @@ from itertools import repeat
 from torch import Tensor
 
 from nscma_torch.core.errors import StateMismatchError
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Decision
 from nscma_torch.episodic.log import episodes
 from nscma_torch.ingest.novelty import Novelty, followed
@@ -23,7 +23,7 @@ from nscma_torch.surprise.observation import Observation, observe
 from nscma_torch.surprise.quoting import unquoted
 
 OPTIMISTIC_ATTEMPTS = 3  # to weigh without the write lock, before weighing while holding it
-SERVED_ATTEMPTS = 12  # the same for a proxy that is asked over a network, before giving up
+SERVED_ATTEMPTS = 12  # the same for a surprise model that is asked over a network, before giving up
 HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
 
 
@@ -67,32 +67,32 @@ def content_hashes(text: str) -> list[str]:
     return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
 
 
-def state_after(history: Sequence[str], proxy: Proxy) -> bytes | None:
+def state_after(history: Sequence[str], surprise_model: SurpriseModel) -> bytes | None:
     """A stream's state, made anew by reading its recent messages; None where there are none."""
-    return proxy.score([history], [None])[0].state if history else None
+    return surprise_model.score([history], [None])[0].state if history else None
 
 
 def gate_messages(
     texts: Sequence[str],
     past: Past,
-    proxy: Proxy,
+    surprise_model: SurpriseModel,
     gate: MessageGate,
     stages: Stages,
     vectors: Callable[[], Tensor] | None = None,
 ) -> Gated:
-    """Ask the proxy and the gate about the next messages of a stream, in order.
+    """Ask the surprise model and the gate about the next messages of a stream, in order.
 
-    `vectors` gives those of the messages, [n, d], and is called once the proxy is done, so that they can be made
-    beside it. Without it nothing is known of what was said in other words: `nearest`, `news`, `learned` and `gradient`
-    are None. A state that the proxy cannot read is made anew from the history.
+    `vectors` gives those of the messages, [n, d], and is called once the surprise model is done, so that they can be
+    made beside it. Without it nothing is known of what was said in other words: `nearest`, `news`, `learned` and
+    `gradient` are None. A state that the surprise model cannot read is made anew from the history.
     """
     if not texts:
         return Gated([], [], past.proxy_state, past.gate_state)
-    with stages.stage("proxy"):
+    with stages.stage("surprise"):
         try:
-            score = proxy.score([texts], [past.proxy_state])[0]
+            score = surprise_model.score([texts], [past.proxy_state])[0]
         except StateMismatchError:  # damaged; the log has what it was made of
-            score = proxy.score([texts], [state_after(past.history, proxy)])[0]
+            score = surprise_model.score([texts], [state_after(past.history, surprise_model)])[0]
     novelty, learned, gradients = None, list[float | None]([None] * len(texts)), list[float | None]([None] * len(texts))
     state = past.gate_state
     if vectors is not None:

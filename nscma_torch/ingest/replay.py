@@ -14,7 +14,7 @@ from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
 from nscma_torch.ingest.gate_states import gate_state_of, save_gate_state
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.observation import Observation
-from nscma_torch.surprise.rules import OF_THE_PROXY
+from nscma_torch.surprise.rules import OF_THE_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def replay(
             state, bytewise = GateState(memory=gate_state_of(stream).memory), None
             for seq, _, observation in episodes.observations(connection, stream.id):
                 seen = Observation.from_dict(observation)
-                if seen.bytewise != bytewise:  # another proxy
-                    state, bytewise = state.without(*OF_THE_PROXY), seen.bytewise
+                if seen.bytewise != bytewise:  # another surprise model
+                    state, bytewise = state.without(*OF_THE_MODEL), seen.bytewise
                 decision, state = gate.decide(seen, state)
                 row = episodes.row_of(connection, seq)
                 if row["decision"] is None:  # added with infer=False

@@ -1,8 +1,9 @@
 """The write path: weigh each message, index it, and commit log, units and the stream's new state in one transaction.
 
-The proxy and the embedder run outside the transaction, on the stream as it was read. If another writer moved the
-stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
-the write lock, so that it always gets through. A served proxy may take minutes, so that it is never asked inside a
+The surprise model and the embedder run outside the transaction, on the stream as it was read. If another writer moved
+the stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
+the write lock, so that it always gets through. A served surprise model may take minutes, so that it is never asked
+inside a
 transaction: it gets more attempts, and the last loss is the caller's to know.
 """
 
@@ -26,7 +27,7 @@ from nscma_torch.core.database.database import Database, next_seqs
 from nscma_torch.core.database.turn_queue import TurnQueues
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.core.jobs import jobs
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Added, Message, Scope
 from nscma_torch.episodic.index import fingerprint, units
 from nscma_torch.episodic.index.packed_vectors import refuse_infinite
@@ -49,7 +50,7 @@ from nscma_torch.ingest.novelty import message_vectors, stored_vectors
 from nscma_torch.ingest.recent_messages import Window, Windows
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.surprise.gate import GateState, MessageGate
-from nscma_torch.surprise.rules import OF_THE_PROXY
+from nscma_torch.surprise.rules import OF_THE_MODEL
 
 _BESIDE = 1024  # characters from which on embedding gets a thread of its own: below, starting one costs more time
 
@@ -59,14 +60,14 @@ class Writer:
 
     Args:
         embed_deferred: whether messages that the gate defers are embedded too.
-        served: whether the proxy is asked over a network.
+        served: whether the surprise model is asked over a network.
     """
 
     def __init__(
         self,
         database: Database,
         indexer: Indexer,
-        proxy: Proxy,
+        surprise_model: SurpriseModel,
         gate: MessageGate,
         stages: Stages,
         *,
@@ -75,7 +76,7 @@ class Writer:
     ) -> None:
         self._database = database
         self._indexer = indexer
-        self._proxy = proxy
+        self._surprise_model = surprise_model
         self._gate = gate
         self._stages = stages
         self._embed_deferred = embed_deferred
@@ -101,8 +102,8 @@ class Writer:
         no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
         `progress` hears how many more of the messages' UTF-8 bytes are indexed, maybe from another thread.
 
-        Raises `StoreBusyError` where a served proxy was too slow for what others add to the stream; that run and those
-        after it are not stored.
+        Raises `StoreBusyError` where a served surprise model was too slow for what others add to the stream; that run
+        and those after it are not stored.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda message: message.source):
@@ -148,7 +149,9 @@ class Writer:
             return batch.results(known, stored.rows)
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
-        """The stream as it is stored, and what the proxy and the gate must know of it and of the user's memory."""
+        """The stream as it is stored, and what the surprise model and the gate must know of it and of the user's
+        memory.
+        """
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
         hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
@@ -164,20 +167,22 @@ class Writer:
         """Return the surprise model's state for the next message of a stream."""
         with self._database.read(scope.user_id) as connection:
             stream = streams.load(connection, scope, source)
-            anew = stream.proxy_fingerprint != self._proxy.fingerprint
+            anew = stream.proxy_fingerprint != self._surprise_model.fingerprint
             history = list(episodes.recent(connection, stream.id, HISTORY).values()) if stream.version and anew else []
         return self._proxy_state(stream, history)
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
-        """The stream's state; that of another proxy is not used, but made anew by reading the stream's recent text."""
-        if stream.proxy_fingerprint == self._proxy.fingerprint:
+        """The stream's state; that of another surprise model is not used, but made anew by reading the stream's recent
+        text.
+        """
+        if stream.proxy_fingerprint == self._surprise_model.fingerprint:
             return stream.proxy_state
-        return state_after(history, self._proxy)
+        return state_after(history, self._surprise_model)
 
     def _gate_state(self, stream: Stream) -> GateState:
-        """The stream's statistics; without those that another proxy's nats went into."""
+        """The stream's statistics; without those that another surprise model's nats went into."""
         state = gate_state_of(stream)
-        return state if stream.proxy_fingerprint == self._proxy.fingerprint else state.without(*OF_THE_PROXY)
+        return state if stream.proxy_fingerprint == self._surprise_model.fingerprint else state.without(*OF_THE_MODEL)
 
     def _prepare(
         self,
@@ -194,7 +199,7 @@ class Writer:
         past = replace(past, proxy_state=self._proxy_state(stream, past.history))
         texts = [batch.messages[i].content for i in new]
         if not self._embed_deferred:
-            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages)
+            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages)
             self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
             return weighed, past.after(texts, weighed, None)
         with ThreadPoolExecutor(max_workers=1) as beside:
@@ -209,7 +214,7 @@ class Writer:
                 refuse_infinite(chunks)
                 return message_vectors([row for row, _ in owned], chunks, len(new))
 
-            weighed = gate_messages(texts, past, self._proxy, self._gate, self._stages, vectors)
+            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages, vectors)
             return weighed, past.after(texts, weighed, vectors())
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
@@ -238,7 +243,7 @@ class Writer:
             connection,
             stream,
             next_position=stream.next_position + len(new),
-            proxy_fingerprint=self._proxy.fingerprint,
+            proxy_fingerprint=self._surprise_model.fingerprint,
             proxy_state=weighed.proxy_state,
             gate_state=weighed.gate_state.to_bytes().decode(),
         )

@@ -1,1 +1,1 @@
-"""Language models: engines, prompts, and the language tasks by a model; and models as the surprise proxy."""
+"""Language models: engines, prompts, and the language tasks by a model; and causal models as the surprise model."""

@@ -1,4 +1,4 @@
-"""Tokens of messages for a proxy: of their text and nothing else, and how many bytes each token ends at."""
+"""Tokens of messages for a surprise model: of their text and nothing else, and how many bytes each token ends at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 END_OF_MESSAGE = "\n"
 
-_PURPOSE = "the tokenizer of a proxy"
+_PURPOSE = "the tokenizer of a surprise model"
 _SETTINGS = ("generation_config.json", "config.json")  # what names the end of a text, the first of them that there is
 
 

@@ -66,7 +66,7 @@ class TokenStreams:
 
     Args:
         window: 2h, even.
-        fingerprint: of the proxy, 16 characters, which its states begin with.
+        fingerprint: of the surprise model, 16 characters, which its states begin with.
     """
 
     def __init__(self, tokenizer: MessageTokenizer, *, window: int, fingerprint: str) -> None:
@@ -75,7 +75,9 @@ class TokenStreams:
         self._fingerprint = fingerprint
 
     def begin(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[TokenStream]:
-        """Each stream with its next messages behind its state, None for a fresh one; for errors see `Proxy.score`."""
+        """Each stream with its next messages behind its state, None for a fresh one; for errors see
+        `SurpriseModel.score`.
+        """
         tokenized = [[self._tokenizer.read(message) for message in messages] for messages in streams]
         begun = [self._unpack(state) for state in states]
         for stream, messages in zip(begun, tokenized, strict=True):

@@ -15,7 +15,7 @@ from torch import Tensor
 from nscma_torch.core.database.database import NO_USER, Database
 from nscma_torch.core.erasable_cache import erase_caches
 from nscma_torch.core.errors import NotFoundError, StoreBusyError
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Episode, EraseReceipt
 from nscma_torch.curator import statistics
 from nscma_torch.episodic.index import unit_changes
@@ -70,17 +70,23 @@ class Eraser:
     """Deletes a user, one episode or one skill for real, and checks the files afterwards.
 
     Args:
-        served: whether the proxy is asked over a network, and so never inside a transaction.
+        served: whether the surprise model is asked over a network, and so never inside a transaction.
         reach: messages before one that it is read with, as configured; the store may know of more.
     """
 
     def __init__(
-        self, database: Database, proxy: Proxy, gate: MessageGate, *, served: bool, reach: int = TURNS_BEFORE
+        self,
+        database: Database,
+        surprise_model: SurpriseModel,
+        gate: MessageGate,
+        *,
+        served: bool,
+        reach: int = TURNS_BEFORE,
     ) -> None:
         self._served = served
         self._reach = reach
         self._database = database
-        self._proxy = proxy
+        self._surprise_model = surprise_model
         self._gate = gate
 
     def user(self, user_id: str) -> EraseReceipt:
@@ -119,9 +125,9 @@ class Eraser:
         """Erase one episode with all that came of it, and recompute the state of its stream without it.
 
         Replies of a controller that were written from it go too, in the same transaction. The states are computed
-        outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after
-        a few tries while holding the user's write lock. Where the proxy is served, `StoreBusyError` is raised instead,
-        after more of them, and nothing is erased.
+        outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after a
+        few tries while holding the user's write lock. Where the surprise model is served, `StoreBusyError` is raised
+        instead, after more of them, and nothing is erased.
         """
         with self._database.read(user_id) as connection:
             ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
@@ -140,7 +146,7 @@ class Eraser:
                     continue
                 if self._served and not complete:
                     raise StoreBusyError(
-                        f"others added to the conversation {SERVED_ATTEMPTS} times while the served proxy read what "
+                        f"others added to the conversation {SERVED_ATTEMPTS} times while the served model read what "
                         "remains; nothing was erased; erase it again"
                     )
                 erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
@@ -184,7 +190,9 @@ class Eraser:
         count, vectors = len(done.said), remaining.vectors
         said = [(seq, text) for seq, text, _ in remaining.rows]
         new, own = [text for _, text in said[count:]], None if vectors is None else vectors[count:]
-        weighed = gate_messages(new, done.past, self._proxy, self._gate, Stages(), None if own is None else own.clone)
+        weighed = gate_messages(
+            new, done.past, self._surprise_model, self._gate, Stages(), None if own is None else own.clone
+        )
         return _Progress(said, vectors, done.observations + weighed.observations, done.past.after(new, weighed, own))
 
     def _commit(
@@ -218,7 +226,7 @@ class Eraser:
                 connection,
                 stream.stream,
                 next_position=stream.stream.next_position,
-                proxy_fingerprint=self._proxy.fingerprint,
+                proxy_fingerprint=self._surprise_model.fingerprint,
                 proxy_state=done.past.proxy_state,
                 gate_state=done.past.gate_state.to_bytes().decode(),
             )

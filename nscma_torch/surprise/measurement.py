@@ -1,8 +1,8 @@
 """Measures a message: its surprise, its information, and how much of that memory does not hold already.
 
-NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled proxy are
-bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still needs when
-it knows the stream.
+NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled surprise
+model are bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still
+needs when it knows the stream.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONG_RUN = 24  # shortest run of any ASCII that counts as code
 class Surprise:
     """Surprise of one message."""
 
-    tokens: int  # L, of the proxy, with the end of the message
+    tokens: int  # L, of the surprise model, with the end of the message
     mean: float  # S, nats per token, as in the paper
     nats: float  # information: sum over the tokens after clamping
     code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths; 0 for a short one alone
@@ -69,7 +69,7 @@ def measure(
 
     Args:
         text: the message.
-        nll: nats of each token of the message and its line feed, fp32 [tokens], from `Proxy.score`.
+        nll: nats of each token of the message and its line feed, fp32 [tokens], from `SurpriseModel.score`.
         ends: bytes of the UTF-8 form with the line feed up to each token's end, int64 [tokens], never falling; None
             where each byte is a token.
         byte_clamp: most nats that one byte can contribute.

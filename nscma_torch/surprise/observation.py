@@ -34,7 +34,7 @@ _QUESTION_MARKS = "?？؟"
 class Observation:
     """One message as the gate sees it."""
 
-    tokens: int  # of the proxy, with the end of the message
+    tokens: int  # of the surprise model, with the end of the message
     mean: float  # surprise S, nats per token
     nats: float  # clamped information
     memory_nats: float  # what a compressor needs that has read the recent stream
@@ -47,7 +47,7 @@ class Observation:
     answers: bool = False  # the message before it ends with a line that asks something
     learned: float | None = None  # log-odds of the salience head; None without it or without vectors
     gradient: float | None = None  # norm of the gradient of the stream's associative memory; None where not measured
-    bytewise: bool = True  # tokens are bytes, as those of the bundled proxy
+    bytewise: bool = True  # tokens are bytes, as those of the bundled surprise model
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready fields."""

@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # a bare GPU machine has no pydantic
     from nscma_torch.core.config import Gate
 
 QUANTITIES = ("surprise", "information", "memory", "gradient")  # what statistics are kept of; the last where measured
-OF_THE_PROXY = ("surprise", "information")  # of these the values of two proxies do not compare
+OF_THE_MODEL = ("surprise", "information")  # of these the values of two surprise models do not compare
 
 # Mean and standard deviation of each quantity before a stream has shown its own: (nats/token, ln nats, ln nats).
-# English chat; Chinese bytes are new to the bundled proxy, and a character says more than a letter.
+# English chat; Chinese bytes are new to the bundled surprise model, and a character says more than a letter.
 PRIORS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "latin": ((1.13, 0.18), (4.94, 0.57), (5.64, 0.58)),
     "cjk": ((2.45, 0.50), (4.60, 0.60), (5.25, 0.60)),

@@ -31,7 +31,7 @@ _SCRIPTS: dict[Script, re.Pattern[str]] = {
 def script(text: str) -> Script:
     """Script of most of the text, each letter weighted by its UTF-8 bytes; "other" for no letters or another script.
 
-    Bytes, because the proxy model reads bytes, and because one Chinese character says as much as several letters.
+    Bytes, because the surprise model reads bytes, and because one Chinese character says as much as several letters.
     """
     if text.isascii():
         return "latin" if any(map(str.isalpha, text)) else "other"

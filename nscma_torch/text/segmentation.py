@@ -2,7 +2,7 @@
 
 Equation 1 there: token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here it is
 asked of sentences instead of tokens, S being the mean over their bytes, so that no event begins inside a sentence. The
-paper then moves boundaries by the attention keys of its model; the bundled proxy has none, and they stay.
+paper then moves boundaries by the attention keys of its model; the bundled surprise model has none, and they stay.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 @pytest.fixture
-def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+def memory(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
     config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
-    return open_memory("asked.db", proxy=light_proxy, config=config)
+    return open_memory("asked.db", surprise_model=light_surprise, config=config)
 
 
 def told(memory: Memory, text: str, days: int, **more: Any) -> None:
@@ -102,9 +102,9 @@ def test_what_was_undone_is_seen(memory: Memory) -> None:
 
 
 def test_messages_that_wait_for_sleep_are_counted_in_the_trace(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
-    memory = open_memory("asked.db", proxy=light_proxy, config={"hierarchy": {"enabled": False}})
+    memory = open_memory("asked.db", surprise_model=light_surprise, config={"hierarchy": {"enabled": False}})
     told(memory, "I live in Rome.", 0)
     for day in range(1, 40):
         told(memory, "Thanks, bye!", day)

@@ -281,14 +281,14 @@ def test_demo_runs_on_its_own_conversation(run: Run) -> None:
 def test_doctor_reports_models_that_cannot_be_used(run: Run) -> None:
     served = '[llm]\nengine = "http"\nserver = "vllm"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "nowhere"\n'
     for text, word in (
-        (f'{served}[proxy]\nengine = "llm"\nmodel = "nowhere"\n', "nowhere"),
-        ('[proxy]\nmodel = "nowhere.safetensors"\n', "nowhere.safetensors"),
+        (f'{served}[surprise]\nengine = "llm"\nmodel = "nowhere"\n', "nowhere"),
+        ('[surprise]\nmodel = "nowhere.safetensors"\n', "nowhere.safetensors"),
     ):
         Path("bad.toml").write_text(f'device = "cpu"\n[embedder]\nmodel = "hash"\n{text}')
         result = run("doctor", "--config", "bad.toml", "--json")
         assert result.exit_code == 1, (result.output, result.exception)
         report = json.loads(result.stdout)
-        assert report["proxy"] == f"{word} cannot be used"
+        assert report["surprise"] == f"{word} cannot be used"
         assert [problem for problem in report["problems"] if word in problem]
         assert bool(served in text) == any("127.0.0.1:9" in problem for problem in report["problems"])
     Path("bad.toml").write_text('device = "cpu"\n[embedder]\nmodel = "nowhere"\n')

@@ -11,5 +11,5 @@ from nscma_torch.compat.mem0 import Memory
 
 
 @pytest.fixture
-def m(open_memory: Callable[..., nscma.Memory], light_proxy) -> Memory:
-    return Memory.over(open_memory(proxy=light_proxy))
+def m(open_memory: Callable[..., nscma.Memory], light_surprise) -> Memory:
+    return Memory.over(open_memory(surprise_model=light_surprise))

@@ -14,7 +14,7 @@ Opener = Callable[..., Controller]
 
 
 @pytest.fixture
-def converse(open_memory: Callable[..., Memory], light_proxy: Any) -> Opener:
+def converse(open_memory: Callable[..., Memory], light_surprise: Any) -> Opener:
     """`converse(engine, **keys of [controller])`: a controller; the same store again where `name` is the same."""
 
     def open_(
@@ -27,7 +27,7 @@ def converse(open_memory: Callable[..., Memory], light_proxy: Any) -> Opener:
         **keys: Any,
     ) -> Controller:
         sections = {"hierarchy": {"enabled": False}, "gate": {"rule": "everything"}, **(config or {})}
-        memory = open_memory(name, {**sections, "controller": keys}, proxy=light_proxy, tasks=tasks)
+        memory = open_memory(name, {**sections, "controller": keys}, surprise_model=light_surprise, tasks=tasks)
         return Controller(memory, engine, user_id="ada", flush=flush)
 
     return open_

@@ -50,11 +50,11 @@ def address(postgres_server: Server) -> Iterator[str]:
 
 
 @pytest.fixture
-def opened(address: str, light_proxy: Any, embedder: Any) -> Iterator[Open]:
+def opened(address: str, light_surprise: Any, embedder: Any) -> Iterator[Open]:
     memories: list[Memory] = []
 
     def open_(**config: Any) -> Memory:
-        memories.append(Memory(address, config={**LIGHT, **config}, proxy=light_proxy, embedder=embedder))
+        memories.append(Memory(address, config={**LIGHT, **config}, surprise_model=light_surprise, embedder=embedder))
         return memories[-1]
 
     yield open_
@@ -76,8 +76,8 @@ def fill(memory: Memory) -> None:
     memory.sleep(user_id="ana")
 
 
-def test_both_dialects_hold_the_same(opened: Open, open_memory: Open, light_proxy: Any, conversation: Any) -> None:
-    here, there = opened(), open_memory("file.db", proxy=light_proxy)
+def test_both_dialects_hold_the_same(opened: Open, open_memory: Open, light_surprise: Any, conversation: Any) -> None:
+    here, there = opened(), open_memory("file.db", surprise_model=light_surprise)
     for memory in (here, there):
         list(memory.add_many(conversation(30, long=False), user_id="ana"))
         memory.flush()
@@ -207,8 +207,8 @@ def test_threads_of_one_process_queue_for_longer_than_the_busy_timeout(opened: O
     assert sorted(wrote) == list(range(40))
 
 
-def test_many_writers_of_many_users(opened: Open, open_memory: Open, light_proxy: Any) -> None:
-    memory, alone = opened(), open_memory("file.db", proxy=light_proxy)
+def test_many_writers_of_many_users(opened: Open, open_memory: Open, light_surprise: Any) -> None:
+    memory, alone = opened(), open_memory("file.db", surprise_model=light_surprise)
     said = {f"user {n}": [f"note {n} {i}" for i in range(6)] for n in range(6)}
     failed: list[NscmaError] = []
 

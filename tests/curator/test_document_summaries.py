@@ -42,8 +42,8 @@ def tasks() -> Joining:
 
 
 @pytest.fixture
-def memory(open_memory: Open, light_proxy: Any, tasks: Joining) -> Memory:
-    return opener(open_memory, light_proxy)(config=WHOLE, tasks=tasks)
+def memory(open_memory: Open, light_surprise: Any, tasks: Joining) -> Memory:
+    return opener(open_memory, light_surprise)(config=WHOLE, tasks=tasks)
 
 
 def documents(memory: Memory) -> dict[str, tuple[str, ...]]:
@@ -94,10 +94,10 @@ def test_a_change_makes_it_anew_and_an_erasure_leaves_nothing(memory: Memory, ta
     assert documents(memory).keys() == {"red", "rice"} and memory.verify() == []
 
 
-def test_it_is_named_where_it_is_searched(open_memory: Open, light_proxy: Any, tmp_path: Any) -> None:
+def test_it_is_named_where_it_is_searched(open_memory: Open, light_surprise: Any, tmp_path: Any) -> None:
     with pytest.raises(ConfigError, match=r"add it to facts\.units"):
         Memory(tmp_path / "store.db", config={"retrieval": {"kinds": ["document_summary"]}})
-    plain = opener(open_memory, light_proxy)("plain.db")
+    plain = opener(open_memory, light_surprise)("plain.db")
     add(plain, "I like tea", 1)
     assert plain.sleep(user_id="ada", now=day(2)).derived_texts == 0
     with pytest.raises(InvalidInputError, match=r"name it in facts\.units"):

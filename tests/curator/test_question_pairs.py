@@ -33,8 +33,8 @@ def texts(memory: Memory) -> list[str]:
 
 
 @pytest.fixture
-def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    memory = open_memory(config=ON, proxy=light_proxy)
+def told(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
+    memory = open_memory(config=ON, surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     return memory
 
@@ -105,9 +105,9 @@ WHERE = "Where did Mia buy the apple trees?"
     ],
 )
 def test_only_what_the_memory_answers_is_kept(
-    open_memory: Callable[..., Memory], light_proxy: Any, told: QAPair, kept: bool
+    open_memory: Callable[..., Memory], light_surprise: Any, told: QAPair, kept: bool
 ) -> None:
-    memory = open_memory(config=ON, tasks=Telling(told), proxy=light_proxy)
+    memory = open_memory(config=ON, tasks=Telling(told), surprise_model=light_surprise)
     talk = (*TALK, ("Ben", "My uncle painted the nursery in Lund."))
     list(memory.add_many(said(talk), user_id="ada", now=day(20)))
     report = memory.sleep(now=day(20))
@@ -116,9 +116,11 @@ def test_only_what_the_memory_answers_is_kept(
 
 @pytest.mark.parametrize("place", [-1, 4])
 def test_a_source_outside_of_the_sitting_is_a_noted_failure(
-    open_memory: Callable[..., Memory], light_proxy: Any, place: int
+    open_memory: Callable[..., Memory], light_surprise: Any, place: int
 ) -> None:
-    memory = open_memory(config=ON, tasks=Telling(pair(WHERE, "the nursery in Lund", place)), proxy=light_proxy)
+    memory = open_memory(
+        config=ON, tasks=Telling(pair(WHERE, "the nursery in Lund", place)), surprise_model=light_surprise
+    )
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     (failure,) = memory.sleep(now=day(20)).failures
     assert failure.startswith("JobError: pairs returned one with a source outside of its 4 messages")
@@ -132,26 +134,28 @@ class Silent(Telling):
         return []
 
 
-def test_too_few_answers_are_a_noted_failure(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    memory = open_memory(config=ON, tasks=Silent(), proxy=light_proxy)
+def test_too_few_answers_are_a_noted_failure(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
+    memory = open_memory(config=ON, tasks=Silent(), surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     (failure,) = memory.sleep(now=day(20)).failures
     assert failure == "JobError: pairs was given 1 sittings and returned 0 results; correct it"
 
 
-def test_what_the_reader_is_not_sure_of_is_dropped(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_what_the_reader_is_not_sure_of_is_dropped(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     config = {**ON, "question_pairs": {"enabled": True, "sure": 1.0}}
-    memory = open_memory(config=config, tasks=Telling(pair(WHERE, "the nursery in Lund", 1)), proxy=light_proxy)
+    memory = open_memory(
+        config=config, tasks=Telling(pair(WHERE, "the nursery in Lund", 1)), surprise_model=light_surprise
+    )
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     assert (memory.sleep(now=day(20)).failures, texts(memory)) == ((), [])
 
 
 def test_near_duplicates_are_dropped_within_a_sitting_and_across(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     once, again = pair(WHERE, "the nursery in Lund", 1), pair(WHERE, "nursery in Lund", 1)
     tasks = Telling(once, again)
-    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    memory = open_memory(config=ON, tasks=tasks, surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     memory.sleep(now=day(20))
     assert texts(memory) == [once.text]
@@ -163,11 +167,11 @@ def test_near_duplicates_are_dropped_within_a_sitting_and_across(
 @pytest.mark.parametrize("sleeps", [1, 2])
 @pytest.mark.parametrize("how", ["erase", "delete"])
 def test_a_near_duplicate_comes_back_once_the_other_one_goes(
-    open_memory: Callable[..., Memory], light_proxy: Any, how: str, sleeps: int
+    open_memory: Callable[..., Memory], light_surprise: Any, how: str, sleeps: int
 ) -> None:
     first, later = pair(WHERE, "the nursery in Lund", 1), pair(WHERE, "nursery in Lund", 1)
     tasks = Telling(first, least=2)
-    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    memory = open_memory(config=ON, tasks=tasks, surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     if sleeps == 2:
         memory.sleep(now=day(20))
@@ -197,20 +201,20 @@ def test_a_near_duplicate_comes_back_once_the_other_one_goes(
 
 
 def test_a_pair_that_is_not_among_the_surest_keeps_no_other_out(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     tasks = Telling(pair("What colour did Ben paint the fence?", "green", 2), pair(WHERE, "the nursery in Lund", 1))
     config = {**ON, "question_pairs": {"enabled": True, "most": 1}}
-    memory = open_memory(config=config, tasks=tasks, proxy=light_proxy)
+    memory = open_memory(config=config, tasks=tasks, surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     list(memory.add_many(said(TALK, 3), user_id="ada", now=day(20)))
     memory.sleep(now=day(20))
     assert sorted(texts(memory)) == sorted(one.text for one in tasks.told), "the surest of one, and what it left"
 
 
-def test_an_export_keeps_what_was_left_out(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_an_export_keeps_what_was_left_out(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     tasks = Telling(pair(WHERE, "the nursery in Lund", 1))
-    memory, other = (open_memory(f"{name}.db", config=ON, tasks=tasks, proxy=light_proxy) for name in "ab")
+    memory, other = (open_memory(f"{name}.db", config=ON, tasks=tasks, surprise_model=light_surprise) for name in "ab")
     other.add("I am somebody else.", user_id="bob", now=day(20))
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     list(memory.add_many(said(TALK[:2], 3), user_id="ada", now=day(20)))
@@ -225,10 +229,10 @@ def test_an_export_keeps_what_was_left_out(open_memory: Callable[..., Memory], l
 
 
 def test_sittings_are_read_apart_and_what_only_asks_the_memory_is_left_out(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     tasks = Telling()
-    memory = open_memory(config=ON, tasks=tasks, proxy=light_proxy)
+    memory = open_memory(config=ON, tasks=tasks, surprise_model=light_surprise)
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     list(memory.add_many(said(TALK[:3], 2), user_id="ada", now=day(20)))
     list(memory.add_many(said(TALK[:1], 2, metadata={ECHO: True}), user_id="ada", now=day(20)))
@@ -237,13 +241,13 @@ def test_sittings_are_read_apart_and_what_only_asks_the_memory_is_left_out(
     assert sorted(tasks.asked) == [2, 3, 4]
 
 
-def test_the_surest_are_kept(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_the_surest_are_kept(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     config = {**ON, "question_pairs": {"enabled": True, "most": 1, "similar": 1.0}}
     color, where = pair("What colour is the fence of Ben?", "green", 2), pair(WHERE, "the nursery in Lund", 1)
     found = []
     for most in (2, 1):
         config["question_pairs"] = {"enabled": True, "most": most}
-        memory = open_memory(f"{most}.db", config=config, tasks=Telling(color, where), proxy=light_proxy)
+        memory = open_memory(f"{most}.db", config=config, tasks=Telling(color, where), surprise_model=light_surprise)
         list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
         memory.sleep(now=day(20))
         found.append(memory.derived("qa_pair", user_id="ada"))

@@ -82,15 +82,15 @@ def test_a_proxy_that_is_the_language_model_is_counted_once() -> None:
     """Its weights are the engine's; what it takes are the log-probabilities of a window of 1024 and one token more."""
     config = consumer()
     shared = {"model": config.llm.model, "engine": "llm"}
-    own = plan(load_config({**config.model_dump(), "proxy": {"model": config.llm.model}}), units=0)
-    made = plan(load_config({**config.model_dump(), "proxy": shared}), units=0)
-    assert sizes(made)["proxy"] == 1025 * 128_256 * 6 < 0.1 * sizes(own)["proxy"]
+    own = plan(load_config({**config.model_dump(), "surprise": {"model": config.llm.model}}), units=0)
+    made = plan(load_config({**config.model_dump(), "surprise": shared}), units=0)
+    assert sizes(made)["surprise"] == 1025 * 128_256 * 6 < 0.1 * sizes(own)["surprise"]
     assert made.of("engine") == own.of("engine") == plan(config, units=0).of("engine")
-    (part,) = (part for part in made.parts if part.name == "proxy")
+    (part,) = (part for part in made.parts if part.name == "surprise")
     assert "the language model itself" in part.note
     assert made.fit(24 * GIB).problems == () and own.fit(24 * GIB).problems
-    remote = plan(load_config({"llm": {"engine": "http"}, "proxy": shared}), units=0)
-    assert sizes(remote)["proxy"] == 0
+    remote = plan(load_config({"llm": {"engine": "http"}, "surprise": shared}), units=0)
+    assert sizes(remote)["surprise"] == 0
 
 
 def test_a_model_that_fills_the_card_leaves_no_room() -> None:
@@ -133,7 +133,7 @@ def test_a_plan_is_json(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     report = json.loads(shown.output)
     assert [fit["problems"] for fit in report["fits"]] == [[]]
-    assert {part["name"] for part in report["plan"]["parts"]} >= {"proxy", "index"}
+    assert {part["name"] for part in report["plan"]["parts"]} >= {"surprise", "index"}
     (index,) = (part for part in report["plan"]["parts"] if part["name"] == "index")
     assert index["note"].startswith("1,190 units")
     found = {one["name"]: one["value"] for one in report["estimates"]}

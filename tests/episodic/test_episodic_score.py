@@ -25,12 +25,12 @@ QUESTION = "Where does Ada keep the kettle?"
 
 
 @pytest.fixture
-def by_the_paper(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+def by_the_paper(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
     config = {
         "score": {"similarity": "cosine", "alpha": ALPHA, "beta": BETA, "gamma": GAMMA, "half_life": HALF_LIFE},
         "retrieval": {"lanes": ["vector"], "fusion": "sum", "speaker_boost": 0.0, "strategy": "single-step"},
     }
-    memory = open_memory("score.db", config, proxy=light_proxy)
+    memory = open_memory("score.db", config, surprise_model=light_surprise)
     for i, (name, text) in enumerate(SAID):  # of one sitting, so that each has neighbours
         memory.add([Message("user", text, START + timedelta(days=i), name, session="s")], user_id="ada", now=NOW)
     return memory
@@ -49,9 +49,11 @@ def test_the_score_of_a_hit_is_the_equation(by_the_paper: Memory) -> None:
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_scores_below_zero_are_scores(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_scores_below_zero_are_scores(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     retrieval = {"lanes": ["vector"], "fusion": "sum", "speaker_boost": 0.0, "strategy": "single-step"}
-    memory = open_memory("signed.db", {"score": {"similarity": "cosine"}, "retrieval": retrieval}, proxy=light_proxy)
+    memory = open_memory(
+        "signed.db", {"score": {"similarity": "cosine"}, "retrieval": retrieval}, surprise_model=light_surprise
+    )
     texts = [f"{word} note" for word in ["kettle", "lantern", "pier", "winter", "chain", "cupboard"]]
     for text in texts:
         memory.add(text, user_id="ada", now=NOW)

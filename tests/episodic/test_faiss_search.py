@@ -77,13 +77,13 @@ ACTIONS = st.lists(
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.prove)])
-def test_any_life_of_a_memory(count: int, open_memory: Open, light_proxy: Any, conversation: Any) -> None:
+def test_any_life_of_a_memory(count: int, open_memory: Open, light_surprise: Any, conversation: Any) -> None:
     @examples(count)
     @given(actions=ACTIONS, name=st.sampled_from(sorted(WEIGHTS)))
     def live(actions: list[tuple[str, int]], name: str) -> None:
         supply = iter(conversation(200, seed=len(actions), long=False))
         with tempfile.TemporaryDirectory() as folder:
-            memory = open_memory(Path(folder) / "store.db", proxy=light_proxy)
+            memory = open_memory(Path(folder) / "store.db", surprise_model=light_surprise)
             list(memory.add_many(list(itertools.islice(supply, 20)), user_id="ada"))
             index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
             tensors, found = TensorSearch(WEIGHTS[name]), searches(index, WEIGHTS[name], nprobe=1, ef_search=8)

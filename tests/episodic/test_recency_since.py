@@ -41,9 +41,11 @@ def since(index: UserIndex, now: datetime) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_following_equals_reading_everything_and_the_searches(seed: int, open_memory: Open, light_proxy: Any) -> None:
+def test_following_equals_reading_everything_and_the_searches(
+    seed: int, open_memory: Open, light_surprise: Any
+) -> None:
     chance = random.Random(seed)
-    one, other = (open_memory("store.db", TIMED, proxy=light_proxy) for _ in range(2))
+    one, other = (open_memory("store.db", TIMED, surprise_model=light_surprise) for _ in range(2))
     steady, last = read(one), dict[str, datetime]()
     for day in range(25):
         now = BEGIN + timedelta(days=day)
@@ -73,8 +75,8 @@ def test_following_equals_reading_everything_and_the_searches(seed: int, open_me
             assert at == to_micros(last[source])
 
 
-def test_a_recall_later_than_the_question_counts_as_now(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory("store.db", TIMED, proxy=light_proxy)
+def test_a_recall_later_than_the_question_counts_as_now(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory("store.db", TIMED, surprise_model=light_surprise)
     memory.add("The kettle is in the shed.", user_id="ada", timestamp=BEGIN, now=BEGIN)
     late, early = BEGIN + timedelta(days=30), BEGIN + timedelta(days=2)
     memory.search("Where is the kettle?", user_id="ada", now=late)
@@ -84,8 +86,8 @@ def test_a_recall_later_than_the_question_counts_as_now(open_memory: Open, light
     assert after[0].score == pytest.approx(cosine + 0.5), "of the last recall, not of the last but one"
 
 
-def test_without_the_key_nothing_is_written_by_a_search(open_memory: Open, light_proxy: Any) -> None:
-    plain = open_memory("plain.db", {**TIMED, "score": {"beta": 1.0, "half_life": 3.0}}, proxy=light_proxy)
+def test_without_the_key_nothing_is_written_by_a_search(open_memory: Open, light_surprise: Any) -> None:
+    plain = open_memory("plain.db", {**TIMED, "score": {"beta": 1.0, "half_life": 3.0}}, surprise_model=light_surprise)
     message = plain.add("The kettle is in the shed.", user_id="ada", timestamp=BEGIN, now=BEGIN)[0]
     for _ in range(2):
         found = plain.search("Where is the kettle?", user_id="ada", now=BEGIN + timedelta(days=3))

@@ -71,14 +71,16 @@ class superuser:  # noqa: N801 - a context
 
 
 @pytest.fixture
-def opened(store: str, postgres_server: Server, light_proxy: Any, embedder: Any) -> Iterator[Open]:
+def opened(store: str, postgres_server: Server, light_surprise: Any, embedder: Any) -> Iterator[Open]:
     """`opened(database_from, **config)`: the store under the application's role."""
     memories: list[Memory] = []
 
     def open_(database_from: int, embedder: Any = embedder, **config: Any) -> Memory:
         index = {"database_from": database_from, **config.pop("index", {})}
         parts = {**LIGHT, "gate": {"rule": "everything"}, **config, "index": index}
-        memories.append(Memory(postgres_server.address(store), config=parts, proxy=light_proxy, embedder=embedder))
+        memories.append(
+            Memory(postgres_server.address(store), config=parts, surprise_model=light_surprise, embedder=embedder)
+        )
         return memories[-1]
 
     yield open_

@@ -122,9 +122,11 @@ def test_tombstones_go_when_there_are_many(few: int, memory: Memory, monkeypatch
     assert layouts[-1] == (12, 0) if few else layouts[-1][0] < 6 and layouts[-1][1] >= 2
 
 
-def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: Any, light_proxy: Any) -> None:
+def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: Any, light_surprise: Any) -> None:
     """The index read 1,034 of 1,034 rows again after each flush that renewed a summary."""
-    memory = open_memory(proxy=light_proxy, config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": True}})
+    memory = open_memory(
+        surprise_model=light_surprise, config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": True}}
+    )
     said = conversation(60, seed=3, long=False)
     list(memory.add_many(said[:50], user_id="ada", now=NOW))
     memory.flush()

@@ -70,9 +70,9 @@ def by_definition(index: UserIndex, query: torch.Tensor, w: Score, now: int, mas
 
 @pytest.mark.parametrize("name", WEIGHTS)
 @pytest.mark.parametrize("backend", ["torch", "faiss"])
-def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_proxy: Any, embedder: Any) -> None:
+def test_the_score_is_the_papers(name: str, backend: str, memory: Memory, light_surprise: Any, embedder: Any) -> None:
     weights = WEIGHTS[name]
-    memory.components._proxy = light_proxy
+    memory.components._surprise_model = light_surprise
     list(memory.add_many(lonely(40), user_id="ada", now=START + timedelta(days=400)))
     index = caught_up(memory)
     search = searching(index, weights, backend)
@@ -100,12 +100,12 @@ def test_nothing_to_find(backend: str, memory: Memory, embedder: Any) -> None:
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW16", "IVF4,Flat"])
-def test_search_is_the_same_through_either_backend(factory: str, open_memory: Open, light_proxy: Any) -> None:
+def test_search_is_the_same_through_either_backend(factory: str, open_memory: Open, light_surprise: Any) -> None:
     score = {"beta": 0.5, "gamma": 0.2, "half_life": 10.0}
-    plain = open_memory(config={"score": score}, proxy=light_proxy)
+    plain = open_memory(config={"score": score}, surprise_model=light_surprise)
     list(plain.add_many(lonely(200), user_id="ada", now=START + timedelta(days=400)))
     other = open_memory(
-        config={"score": score, "index": {"backend": "faiss", "faiss_factory": factory}}, proxy=light_proxy
+        config={"score": score, "index": {"backend": "faiss", "faiss_factory": factory}}, surprise_model=light_surprise
     )
     for days in (199, 230):
         now = START + timedelta(days=days)

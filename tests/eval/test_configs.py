@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eval.harness.contract import Shared, System
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.harness.run_config import RunConfig, read_config
 from eval.report import OPTIONS
 from eval.reporting.report_part import option_at, read
@@ -80,7 +80,7 @@ def test_its_systems_can_be_made_and_no_two_are_the_same(config: RunConfig, pyth
     seen: dict[str, str] = {}
     for section in config.systems.values():
         memory = config.memory_of(section["name"])
-        shared = Shared(memory, HashEmbedder(), IndifferentProxy(), engine, None, 1)  # type: ignore[arg-type]
+        shared = Shared(memory, HashEmbedder(), IndifferentSurpriseModel(), engine, None, 1)  # type: ignore[arg-type]
         own = config.options_of(section["name"])
         system = make_system({**own, "python": python} if own["kind"] in ("rag", "peer") else own, shared)
         assert system.name == section["name"]
@@ -127,7 +127,7 @@ def test_the_committed_knowledge_updates_are_still_of_their_configuration() -> N
 
 def test_the_cam_of_its_table_is_that_of_the_paper() -> None:
     config = read_config(FOLDER / "cam_table.toml")
-    shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), None, None, 1)  # type: ignore[arg-type]
+    shared = Shared(config.memory, HashEmbedder(), IndifferentSurpriseModel(), None, None, 1)  # type: ignore[arg-type]
     paper = load_config("papers/cam")
     for name in ("CAM", "CAM online"):
         system = make_system(config.options_of(name), shared)
@@ -139,7 +139,7 @@ def test_the_cam_of_its_table_is_that_of_the_paper() -> None:
 
 def test_the_paper_s_structures_are_retrieved_by_its_parameters() -> None:
     config = read_config(FOLDER / "structural_paper.toml")
-    shared = Shared(config.memory, HashEmbedder(), IndifferentProxy(), None, None, 1)  # type: ignore[arg-type]
+    shared = Shared(config.memory, HashEmbedder(), IndifferentSurpriseModel(), None, None, 1)  # type: ignore[arg-type]
     paper = load_config("papers/structural_memory")
     system = make_system(config.options_of("iterative, structure = mixed"), shared)
     assert isinstance(system, MemorySystem)

@@ -61,7 +61,7 @@ class TinySession:
         self._texts = [message.content for message in messages]
         self._waits_or_fails()
         self._vectors = self._shared.embedder.embed(self._texts)
-        self._state = self._shared.proxy.score([self._texts], [None])[0].state
+        self._state = self._shared.surprise_model.score([self._texts], [None])[0].state
         return Cost(seconds={"ingest": time.perf_counter() - began})
 
     def ask(self, question: str, *, options: Sequence[str], now: datetime) -> Reply:

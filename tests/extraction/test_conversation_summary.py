@@ -53,8 +53,8 @@ class Resolving(Reading):
 
 
 @pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
+def noted(open_memory: Open, light_surprise: Any) -> Open:
+    return opener(open_memory, light_surprise)
 
 
 def literal(said: Sequence[str]) -> dict[str, tuple[str, list[str]]]:

@@ -29,8 +29,8 @@ class FirstSentence(NotedTasks):
 
 
 @pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
+def noted(open_memory: Open, light_surprise: Any) -> Open:
+    return opener(open_memory, light_surprise)
 
 
 def summaries(memory: Memory, question: str = "kiln river") -> dict[str, tuple[str, ...]]:

@@ -49,9 +49,9 @@ def test_every_relation_can_be_opened() -> None:
         assert found.topic and "{" not in found.topic and sentence(found, schema).count(found.topic) == 1
 
 
-def test_nothing_conflicts_and_units_are_open(open_memory: Open, light_proxy: Any) -> None:
+def test_nothing_conflicts_and_units_are_open(open_memory: Open, light_surprise: Any) -> None:
     facts = {"units": ["triple"], "predicates": "open"}
-    memory = opener(open_memory, light_proxy)("open.db", {"facts": facts})
+    memory = opener(open_memory, light_surprise)("open.db", {"facts": facts})
     tell(memory, "{Ann|lives_in|Oslo}", 1)
     tell(memory, "{Ann|lives_in|Rome}", 2)
     tell(memory, "{Ann|manager|Bob}", 3)

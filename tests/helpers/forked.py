@@ -27,7 +27,7 @@ from noting import NotedTasks
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Message
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Say = Callable[[str], None]
@@ -39,11 +39,13 @@ CONFIG = {
 }
 torch.set_num_threads(1)
 shared_statements.share()
-PROXY = RecurrentProxy.load()
+SURPRISE_MODEL = ByteSurpriseModel.load()
 
 
 def opened(store: str, config: dict[str, Any] | None = None, **parts: Any) -> Memory:
-    return Memory(store, config={**CONFIG, **(config or {})}, proxy=PROXY, embedder=HashEmbedder(), **parts)
+    return Memory(
+        store, config={**CONFIG, **(config or {})}, surprise_model=SURPRISE_MODEL, embedder=HashEmbedder(), **parts
+    )
 
 
 def text_of(number: int) -> str:

@@ -94,11 +94,11 @@ def day(n: float) -> datetime:
 _schema = cache(load_relations)
 
 
-def opener(open_memory: Callable[..., Memory], proxy: Any) -> Callable[..., Memory]:
+def opener(open_memory: Callable[..., Memory], surprise_model: Any) -> Callable[..., Memory]:
     """`open_memory` of the fixtures, with a light configuration, whose keys may be overridden, and the notation."""
 
     def open_(name: Any = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
-        parts = {"proxy": proxy, "tasks": NotedTasks(), **parts}
+        parts = {"surprise_model": surprise_model, "tasks": NotedTasks(), **parts}
         changed = {section: {**EVERYTHING.get(section, {}), **keys} for section, keys in (config or {}).items()}
         memory = open_memory(name, {**EVERYTHING, **changed}, **parts)
         memory.components.relations = _schema()  # read once for all stores

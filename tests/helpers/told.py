@@ -77,7 +77,7 @@ class Told:
 
 
 @pytest.fixture
-def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
-    memory = open_memory("curated.db", proxy=light_proxy)
+def told(open_memory: Callable[..., Memory], light_surprise: Any) -> Told:
+    memory = open_memory("curated.db", surprise_model=light_surprise)
     settings = CuratorSection(initial_strength=180.0)
     return Told(memory, Curator(memory.components.database, load_relations(), settings, clock=lambda: day(1000)))

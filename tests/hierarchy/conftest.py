@@ -103,7 +103,7 @@ def twin(edit_of: Callable[..., Edit]) -> Callable[[int, Hierarchy], Twin]:
 
 
 @pytest.fixture
-def open_lively(open_memory: Open, light_proxy: Any) -> Open:
+def open_lively(open_memory: Open, light_surprise: Any) -> Open:
     """Memories whose gate writes everything, and whose hierarchy has many small clusters."""
 
     def open_(name: str | Path = "store.db", hierarchy: dict[str, Any] | None = None, **more: Any) -> Memory:
@@ -113,7 +113,7 @@ def open_lively(open_memory: Open, light_proxy: Any) -> Open:
             "hierarchy": {**LIVELY, **(hierarchy or {})},
             **more.pop("config", {}),
         }
-        return open_memory(name, config, **{"proxy": light_proxy, **more})
+        return open_memory(name, config, **{"surprise_model": light_surprise, **more})
 
     return open_
 

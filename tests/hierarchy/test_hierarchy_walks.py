@@ -14,8 +14,10 @@ from tests.hierarchy.lively import LIVELY, NOW, Open, said
 
 
 @pytest.fixture
-def memory(open_memory: Open, light_proxy: object) -> Memory:
-    memory = open_memory("tree.db", proxy=light_proxy, config={"hierarchy": LIVELY, "gate": {"rule": "everything"}})
+def memory(open_memory: Open, light_surprise: object) -> Memory:
+    memory = open_memory(
+        "tree.db", surprise_model=light_surprise, config={"hierarchy": LIVELY, "gate": {"rule": "everything"}}
+    )
     list(memory.add_many(said(range(24)), user_id="ada", now=NOW))
     memory.flush()
     return memory

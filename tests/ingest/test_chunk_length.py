@@ -27,11 +27,11 @@ class Wide(HashEmbedder):
 
 @pytest.mark.parametrize(("wide", "wanted", "longest"), [(True, 1000, 1000), (True, 0, 8192), (False, 1000, 256)])
 def test_chunks_are_as_long_as_wanted_and_read(
-    wide: bool, wanted: int, longest: int, open_memory: Callable[..., Memory], light_proxy: Any
+    wide: bool, wanted: int, longest: int, open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     embedder = Wide() if wide else HashEmbedder()
     config = {"chunker": {"max_tokens": wanted, "strategy": "fixed"}}
-    memory = open_memory("long.db", config, proxy=light_proxy, embedder=embedder)
+    memory = open_memory("long.db", config, surprise_model=light_surprise, embedder=embedder)
     memory.add(" ".join(f"word{i % 89}" for i in range(9000)), user_id="ada")
     with memory.components.database.read(ALL_USERS) as connection:
         texts = list(connection.execute(select(units.c.text).order_by(units.c.start)).scalars())

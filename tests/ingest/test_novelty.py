@@ -33,8 +33,13 @@ def seen(memory: Memory) -> list[tuple[Any, Any, bool]]:
 
 
 @pytest.mark.parametrize("cuts", [[], [1], [4], [2, 3, 7], list(range(1, len(TEXTS)))])
-def test_the_same_however_messages_are_cut_into_calls(cuts: Sequence[int], open_memory: Open, light_proxy: Any) -> None:
-    whole, cut = open_memory("whole.db", proxy=light_proxy), open_memory("cut.db", proxy=light_proxy)
+def test_the_same_however_messages_are_cut_into_calls(
+    cuts: Sequence[int], open_memory: Open, light_surprise: Any
+) -> None:
+    whole, cut = (
+        open_memory("whole.db", surprise_model=light_surprise),
+        open_memory("cut.db", surprise_model=light_surprise),
+    )
     whole.add(TEXTS, user_id="ada", now=NOW)
     for start, end in pairwise([0, *cuts, len(TEXTS)]):
         cut.add(TEXTS[start:end], user_id="ada", now=NOW)
@@ -43,13 +48,13 @@ def test_the_same_however_messages_are_cut_into_calls(cuts: Sequence[int], open_
 
 
 def test_what_is_said_twice_in_one_call_is_a_repeat_however_long_ago(
-    open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+    open_memory: Open, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for room in (writer, gating):
         monkeypatch.setattr(room, "HISTORY", 30)
     texts = [FACT, "The weather is fine today, I think.", f"> {FACT}\n\nok", FACT, FACT.upper()]
     for name, cuts in (("whole.db", [5]), ("cut.db", [1, 2, 3, 4, 5])):
-        memory = open_memory(name, proxy=light_proxy)
+        memory = open_memory(name, surprise_model=light_surprise)
         for start, end in pairwise([0, *cuts]):
             memory.add(texts[start:end], user_id="ada", now=NOW)
         assert [repeat for _, _, repeat in seen(memory)][:4] == [False, False, False, True], name
@@ -60,12 +65,12 @@ LONG = "A log line that says nothing of anybody. " * 3 + FACT
 
 @pytest.mark.parametrize("cuts", [[], [1], [2], [3], [1, 2, 3]])
 def test_of_a_message_longer_than_the_window_the_end_is_compared(
-    cuts: Sequence[int], open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+    cuts: Sequence[int], open_memory: Open, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for room in (writer, gating):
         monkeypatch.setattr(room, "HISTORY", len(FACT) + 8)
     texts = ["Hello!", LONG, FACT, "ok", "Hello!"]
-    memory = open_memory("-".join(map(str, cuts)) + ".db", proxy=light_proxy)
+    memory = open_memory("-".join(map(str, cuts)) + ".db", surprise_model=light_surprise)
     windows: list[list[str]] = []
     score = Novelty.score
     monkeypatch.setattr(Novelty, "score", lambda *given: (windows.append(list(given[2])), score(*given))[1])
@@ -164,9 +169,9 @@ def test_a_message_is_compared_with_the_window_before_it() -> None:
 
 
 @pytest.mark.parametrize("deferred", [True, False])
-def test_after_erasure_the_gate_never_saw_it(deferred: bool, open_memory: Open, light_proxy: Any) -> None:
+def test_after_erasure_the_gate_never_saw_it(deferred: bool, open_memory: Open, light_surprise: Any) -> None:
     config = {"embedder": {"model": "hash", "deferred": deferred}}
-    saw, never = (open_memory(name, config=config, proxy=light_proxy) for name in ("saw.db", "never.db"))
+    saw, never = (open_memory(name, config=config, surprise_model=light_surprise) for name in ("saw.db", "never.db"))
     ids = [added.id for added in saw.add(["Hello!", FACT, *TEXTS], user_id="ada", now=NOW)]
     never.add(["Hello!", *TEXTS], user_id="ada", now=NOW)
     assert seen(saw)[3] != seen(never)[2]
@@ -176,8 +181,8 @@ def test_after_erasure_the_gate_never_saw_it(deferred: bool, open_memory: Open, 
     assert [e.decision for e in saw.log(user_id="ada")] == [e.decision for e in never.log(user_id="ada")]
 
 
-def test_after_erasure_what_another_stream_said_is_still_a_repeat(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_after_erasure_what_another_stream_said_is_still_a_repeat(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     first = memory.add("ok", user_id="ada", now=NOW)[0].id
     memory.add(FACT, user_id="ada", run_id="other", now=NOW)
     memory.add([f"> {FACT}", FACT], user_id="ada", now=NOW)

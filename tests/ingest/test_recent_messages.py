@@ -46,9 +46,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_stream_that_only_this_process_writes_is_read_once(
-    open_memory: Open, light_proxy: Any, reads: list[str]
+    open_memory: Open, light_surprise: Any, reads: list[str]
 ) -> None:
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     for text in TEXTS:
         memory.add(text, user_id="ada", now=NOW)
     assert len(reads) == 1
@@ -75,10 +75,10 @@ def test_what_was_written_meanwhile_is_seen(
     deferred: bool,
     elsewhere: bool,
     open_memory: Open,
-    light_proxy: Any,
+    light_surprise: Any,
 ) -> None:
     def opened(name: str) -> Memory:
-        return open_memory(name, {"embedder": {"model": "hash", "deferred": deferred}}, proxy=light_proxy)
+        return open_memory(name, {"embedder": {"model": "hash", "deferred": deferred}}, surprise_model=light_surprise)
 
     kept, other = opened("kept.db"), opened("kept.db")
     ids = [kept.add(text, user_id="ada", now=NOW)[0].id for text in TEXTS[:3]]
@@ -121,7 +121,7 @@ def test_only_the_streams_that_were_added_to_last_are_kept() -> None:
 
 @pytest.mark.parametrize(("sizes", "beside"), [((1,), False), ((600, 424), False), ((1024, 1), True)])
 def test_a_short_batch_is_embedded_without_a_thread(
-    sizes: Sequence[int], beside: bool, open_memory: Open, light_proxy: Any
+    sizes: Sequence[int], beside: bool, open_memory: Open, light_surprise: Any
 ) -> None:
     class Watched(HashEmbedder):
         threads: set[int]
@@ -131,7 +131,7 @@ def test_a_short_batch_is_embedded_without_a_thread(
             return super().embed(texts)
 
     embedder = Watched()
-    memory = open_memory(embedder=embedder, proxy=light_proxy)
+    memory = open_memory(embedder=embedder, surprise_model=light_surprise)
     memory.add([("word " * size)[:size] for size in sizes], user_id="ada", now=NOW)
     assert (embedder.threads != {threading.get_ident()}) == beside
 

@@ -60,8 +60,8 @@ def test_applying_replaces_the_decisions_and_queues_what_is_now_written(filled: 
     assert filled.verify() == []
 
 
-def test_what_is_deferred_before_it_was_read_leaves_the_queue(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory("queued.db", {"gate": {"rule": "everything"}}, proxy=light_proxy)
+def test_what_is_deferred_before_it_was_read_leaves_the_queue(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory("queued.db", {"gate": {"rule": "everything"}}, surprise_model=light_surprise)
     memory.add("I live in Oslo.", user_id="ada", now=NOW)
     assert memory.stats().jobs_queued == 1
     memory.replay(user_id="ada", gate={"rule": "salience", "salience_threshold": 2.0}, dry_run=False)
@@ -70,9 +70,9 @@ def test_what_is_deferred_before_it_was_read_leaves_the_queue(open_memory: Open,
     assert memory.facts(user_id="ada") == []
 
 
-def test_what_was_deferred_without_a_vector_has_one_once_it_is_read(open_memory: Open, light_proxy: Any) -> None:
+def test_what_was_deferred_without_a_vector_has_one_once_it_is_read(open_memory: Open, light_surprise: Any) -> None:
     config = {"embedder": {"model": "hash", "deferred": False}, "gate": {"rule": "composition", "threshold": 1e6}}
-    memory = open_memory("bare.db", config, proxy=light_proxy)
+    memory = open_memory("bare.db", config, surprise_model=light_surprise)
     memory.add("I live in Oslo.", user_id="ada", now=NOW)
 
     def similar() -> bool:
@@ -95,14 +95,14 @@ def test_a_replayed_store_equals_one_that_had_these_rules(filled: Memory, open_m
 
 
 def test_nats_of_two_proxies_are_never_taken_together(
-    open_memory: Open, light_proxy: Any, light_token_proxy: Any, conversation: Any
+    open_memory: Open, light_surprise: Any, light_token_surprise: Any, conversation: Any
 ) -> None:
     """The first message after a change is judged, and remembered, without the surprise of those before it."""
     paper = {"gate": {"rule": "paper", "warmup": 3}}
     messages = conversation(12, seed=5, long=False)
-    before = open_memory("one.db", paper, proxy=light_proxy)
+    before = open_memory("one.db", paper, surprise_model=light_surprise)
     list(before.add_many(messages[:8], user_id="ada", now=NOW))
-    after = open_memory("one.db", paper, proxy=light_token_proxy)
+    after = open_memory("one.db", paper, surprise_model=light_token_surprise)
     list(after.add_many(messages[8:], user_id="ada", now=NOW))
     log = after.log(user_id="ada")
     kept = {episode.decision.parts["count"] for episode in log[8:] if episode.decision}
@@ -127,8 +127,8 @@ def test_unknown_rules(filled: Memory) -> None:
         filled.replay(user_id="ada", gate={"rule": "coin"})
 
 
-def test_messages_without_a_decision_count_in_the_statistics_alone(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_messages_without_a_decision_count_in_the_statistics_alone(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     memory.add("I live in Oslo.", user_id="ada", now=NOW, infer=False)
     memory.add("haha ok", user_id="ada", now=NOW)
     before = memory.digest()

@@ -21,22 +21,22 @@ Open = Callable[..., Memory]
 TEXTS = ["My brother Emil moved to Tampere in May.", "That's great, thanks!", "I'm allergic to walnuts."]
 
 
-def test_the_head_is_asked_where_there_are_vectors(light_proxy: Any, embedder: Any) -> None:
+def test_the_head_is_asked_where_there_are_vectors(light_surprise: Any, embedder: Any) -> None:
     head = SalienceHead(embedder.dimension, embedder.fingerprint)
     vectors = embedder.embed(TEXTS)
     with_head, without = MessageGate(Gate(), head), MessageGate(Gate())
-    weighed = gate_messages(TEXTS, Past(), light_proxy, with_head, Stages(), lambda: vectors)
+    weighed = gate_messages(TEXTS, Past(), light_surprise, with_head, Stages(), lambda: vectors)
     assert [own.learned for own in weighed.observations] == head.log_odds(vectors)
     for gate, given in ((with_head, None), (without, lambda: vectors)):
-        weighed = gate_messages(TEXTS, Past(), light_proxy, gate, Stages(), given)
+        weighed = gate_messages(TEXTS, Past(), light_surprise, gate, Stages(), given)
         assert [own.learned for own in weighed.observations] == [None] * 3
 
 
 @pytest.mark.parametrize("deferred", [True, False])
-def test_the_store_knows_what_the_head_said(deferred: bool, open_memory: Open, light_proxy: Any) -> None:
+def test_the_store_knows_what_the_head_said(deferred: bool, open_memory: Open, light_surprise: Any) -> None:
     """With deferred messages not embedded the gate decides before there are vectors, so without the head."""
     embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
-    memory = open_memory(embedder=embedder, proxy=light_proxy, config={"embedder": {"deferred": deferred}})
+    memory = open_memory(embedder=embedder, surprise_model=light_surprise, config={"embedder": {"deferred": deferred}})
     memory.add(TEXTS, user_id="ada")
     decisions = [episode.decision for episode in memory.log(user_id="ada")]
     odds = SalienceHead.load().log_odds(embedder.embed(TEXTS))
@@ -46,19 +46,22 @@ def test_the_store_knows_what_the_head_said(deferred: bool, open_memory: Open, l
     assert memory.replay(user_id="ada") == (3, []), "what the head said is kept with the message"
 
 
-def test_the_head_does_not_read_vectors_of_another_embedder(open_memory: Open, light_proxy: Any, embedder: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_the_head_does_not_read_vectors_of_another_embedder(
+    open_memory: Open, light_surprise: Any, embedder: Any
+) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     assert embedder.fingerprint != SalienceHead.load().embedder
     memory.add(TEXTS, user_id="ada")
     assert all("learned" not in e.decision.parts for e in memory.log(user_id="ada") if e.decision is not None)
     assert memory.components.salience_head is None
 
 
-def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, light_proxy: Any) -> None:
+def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, light_surprise: Any) -> None:
     embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
     texts = [f"{text} {'And so on. ' * (i % 5)}" for i, text in enumerate(TEXTS * 6)]
     stores = [
-        open_memory(f"{n}.db", {"limits": {"max_batch": n}}, proxy=light_proxy, embedder=embedder) for n in (1, 18)
+        open_memory(f"{n}.db", {"limits": {"max_batch": n}}, surprise_model=light_surprise, embedder=embedder)
+        for n in (1, 18)
     ]
     for text in texts:
         stores[0].add(text, user_id="ada")
@@ -68,9 +71,9 @@ def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, ligh
     assert torch.tensor(one).isfinite().all()
 
 
-def test_erasing_another_message_leaves_what_the_head_said(open_memory: Open, light_proxy: Any) -> None:
+def test_erasing_another_message_leaves_what_the_head_said(open_memory: Open, light_surprise: Any) -> None:
     embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
-    memory = open_memory(proxy=light_proxy, embedder=embedder)
+    memory = open_memory(surprise_model=light_surprise, embedder=embedder)
     first, *_ = memory.add(["Where do you live?", *TEXTS], user_id="ada")
     asked = [e.decision.parts for e in memory.log(user_id="ada") if e.decision][1]
     assert "answer" in asked and "learned" in asked

@@ -14,18 +14,18 @@ from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError, StateMismatchError, VectorError
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.log import streams
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 
 
 class Interrupted:
-    """A proxy during whose work something else happens: `happenings` are called one per scoring."""
+    """A surprise model during whose work something else happens: `happenings` are called one per scoring."""
 
-    def __init__(self, proxy: Any, happenings: Sequence[Callable[[], object]]) -> None:
-        self.proxy = proxy
-        self.fingerprint = proxy.fingerprint
+    def __init__(self, surprise_model: Any, happenings: Sequence[Callable[[], object]]) -> None:
+        self.surprise_model = surprise_model
+        self.fingerprint = surprise_model.fingerprint
         self.happenings = list(happenings)
         self.scored = 0
 
@@ -33,17 +33,19 @@ class Interrupted:
         self.scored += 1
         if self.happenings:
             self.happenings.pop(0)()
-        return self.proxy.score(streams, states)
+        return self.surprise_model.score(streams, states)
 
 
 @pytest.mark.parametrize("losses", [1, 2, 3])
-def test_a_batch_that_lost_is_weighed_again_on_the_new_stream(losses: int, open_memory: Open, light_proxy: Any) -> None:
-    rival, alone = open_memory(proxy=light_proxy), open_memory("alone.db", proxy=light_proxy)
+def test_a_batch_that_lost_is_weighed_again_on_the_new_stream(
+    losses: int, open_memory: Open, light_surprise: Any
+) -> None:
+    rival, alone = open_memory(surprise_model=light_surprise), open_memory("alone.db", surprise_model=light_surprise)
     rivals = [Message("user", f"The rival says {i}.") for i in range(losses)]
-    proxy = Interrupted(light_proxy, [lambda m=m: rival.add(m, user_id="ada", now=NOW) for m in rivals])
+    surprise_model = Interrupted(light_surprise, [lambda m=m: rival.add(m, user_id="ada", now=NOW) for m in rivals])
     mine = [Message("user", "Mine comes last."), Message("user", "Both of mine.")]
-    added = open_memory(proxy=proxy).add(mine, user_id="ada", now=NOW)
-    assert proxy.scored == losses + 1
+    added = open_memory(surprise_model=surprise_model).add(mine, user_id="ada", now=NOW)
+    assert surprise_model.scored == losses + 1
     assert [a.event for a in added] == ["ADD", "ADD"]
     assert [e.text for e in rival.log(user_id="ada")] == [m.content for m in (*rivals, *mine)]
     assert [e.position for e in rival.log(user_id="ada")] == list(range(losses + 2))
@@ -54,21 +56,21 @@ def test_a_batch_that_lost_is_weighed_again_on_the_new_stream(losses: int, open_
     assert rival.verify() == []
 
 
-def test_another_stream_does_not_disturb(open_memory: Open, light_proxy: Any) -> None:
-    rival = open_memory(proxy=light_proxy)
-    proxy = Interrupted(light_proxy, [lambda: rival.add("Another run.", user_id="ada", run_id="r")])
-    open_memory(proxy=proxy).add("Mine.", user_id="ada")
-    assert proxy.scored == 1
+def test_another_stream_does_not_disturb(open_memory: Open, light_surprise: Any) -> None:
+    rival = open_memory(surprise_model=light_surprise)
+    surprise_model = Interrupted(light_surprise, [lambda: rival.add("Another run.", user_id="ada", run_id="r")])
+    open_memory(surprise_model=surprise_model).add("Mine.", user_id="ada")
+    assert surprise_model.scored == 1
 
 
 @pytest.mark.parametrize("losses", [1, 3])
-def test_a_key_that_another_process_stored_meanwhile(losses: int, open_memory: Open, light_proxy: Any) -> None:
+def test_a_key_that_another_process_stored_meanwhile(losses: int, open_memory: Open, light_surprise: Any) -> None:
     """Also where it shows only once the write lock is held, and then nothing of the batch is left to store."""
-    rival = open_memory(proxy=light_proxy)
+    rival = open_memory(surprise_model=light_surprise)
     other = [lambda i=i: rival.add(f"Other {i}.", user_id="ada") for i in range(losses - 1)]
     same = [Message("user", "The same.", idempotency_key="k1"), Message("user", "As well.", idempotency_key="k2")]
-    proxy = Interrupted(light_proxy, [*other, lambda: rival.add(same, user_id="ada")])
-    added = open_memory(proxy=proxy).add(same, user_id="ada")
+    surprise_model = Interrupted(light_surprise, [*other, lambda: rival.add(same, user_id="ada")])
+    added = open_memory(surprise_model=surprise_model).add(same, user_id="ada")
     assert [a.event for a in added] == ["NOOP", "NOOP"]
     assert [e.text for e in rival.log(user_id="ada")][-2:] == ["The same.", "As well."]
     assert len(rival.log(user_id="ada")) == losses + 1
@@ -76,26 +78,31 @@ def test_a_key_that_another_process_stored_meanwhile(losses: int, open_memory: O
 
 
 def test_a_decision_that_changes_in_the_second_weighing_still_gets_its_vector(
-    open_memory: Open, light_proxy: Any
+    open_memory: Open, light_surprise: Any
 ) -> None:
     """First a repetition, so deferred and not embedded; then the other one is gone, so it is written."""
     only_written = {"embedder": {"model": "hash", "deferred": False}}
     fact = "My sister Ana was born in Kyoto in 1984."
-    rival = open_memory(config=only_written, proxy=light_proxy)
+    rival = open_memory(config=only_written, surprise_model=light_surprise)
     first = rival.add(fact, user_id="ada", now=NOW)[0]
     assert first.decision is not None and first.decision.write
-    proxy = Interrupted(light_proxy, [lambda: rival.erase(user_id="ada")])
-    added = open_memory(config=only_written, proxy=proxy).add(fact, user_id="ada", now=NOW)[0]
+    surprise_model = Interrupted(light_surprise, [lambda: rival.erase(user_id="ada")])
+    added = open_memory(config=only_written, surprise_model=surprise_model).add(fact, user_id="ada", now=NOW)[0]
     assert added.decision is not None and added.decision.write
-    assert proxy.scored == 2
+    assert surprise_model.scored == 2
     with rival.components.database.read(ALL_USERS) as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM vectors").scalar_one() == 1
 
 
 @pytest.mark.parametrize("damage", ["substr(proxy_state, 1, 300)", "CAST(proxy_state || x'00' AS BLOB)", "x''"])
-def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: RecurrentProxy, damage: str) -> None:
+def test_a_damaged_state_is_made_anew_from_the_log(
+    open_memory: Open, surprise_model: ByteSurpriseModel, damage: str
+) -> None:
     texts = ["My sister Ana was born in Kyoto.", "She moved to Lisbon in March.", "The cat is called Miso.", "好的。"]
-    whole, damaged = open_memory("whole.db", proxy=proxy), open_memory("damaged.db", proxy=proxy)
+    whole, damaged = (
+        open_memory("whole.db", surprise_model=surprise_model),
+        open_memory("damaged.db", surprise_model=surprise_model),
+    )
     for text in texts[:2]:
         whole.add(text, user_id="ada", now=NOW)
         damaged.add(text, user_id="ada", now=NOW)
@@ -103,7 +110,7 @@ def test_a_damaged_state_is_made_anew_from_the_log(open_memory: Open, proxy: Rec
         connection.exec_driver_sql(f"UPDATE streams SET proxy_state = {damage}")
         (state,) = connection.exec_driver_sql("SELECT proxy_state FROM streams").scalars()
     with pytest.raises(StateMismatchError, match="pass None" if state else "not written by surprise model"):
-        proxy.score([[texts[2]]], [state])
+        surprise_model.score([[texts[2]]], [state])
     for text in texts[2:]:
         whole.add(text, user_id="ada", now=NOW)
         damaged.add(text, user_id="ada", now=NOW)
@@ -141,8 +148,8 @@ def test_nothing_of_a_batch_is_stored_when_its_last_message_fails(
     assert [e.position for e in memory.log(user_id="ada")] == [0, 1]
 
 
-def test_progress_adds_up_to_the_bytes_of_all_messages(open_memory: Open, light_proxy: Any) -> None:
-    memory, heard = open_memory(proxy=light_proxy), list[int]()
+def test_progress_adds_up_to_the_bytes_of_all_messages(open_memory: Open, light_surprise: Any) -> None:
+    memory, heard = open_memory(surprise_model=light_surprise), list[int]()
     texts = ["好的。", "I live in Oslo.", *(f"Line {i}." for i in range(300))]
     said = [Message("user", text, source="a.md" if i > 200 else None) for i, text in enumerate(texts)]
     list(memory.add_many(said, user_id="ada", progress=heard.append))
@@ -169,13 +176,13 @@ def test_a_check_that_fails_leaves_out_its_run_and_those_after_it(memory: Memory
     assert calls == 2
 
 
-def test_a_state_of_another_proxy_is_made_anew_from_the_log(
-    open_memory: Open, light_proxy: Any, light_token_proxy: Any
+def test_a_state_of_another_surprise_model_is_made_anew_from_the_log(
+    open_memory: Open, light_surprise: Any, light_token_surprise: Any
 ) -> None:
-    open_memory(proxy=light_proxy).add(["One.", "Two."], user_id="ada", now=NOW)
-    memory = open_memory(proxy=light_token_proxy)
+    open_memory(surprise_model=light_surprise).add(["One.", "Two."], user_id="ada", now=NOW)
+    memory = open_memory(surprise_model=light_token_surprise)
     memory.add("Three.", user_id="ada", now=NOW)
     with memory.components.database.read(ALL_USERS) as connection:
         stream = streams.load(connection, Scope("ada"), None)
-    (whole,) = light_token_proxy.score([["One.", "Two.", "Three."]], [None])
+    (whole,) = light_token_surprise.score([["One.", "Two.", "Three."]], [None])
     assert (stream.proxy_fingerprint, stream.proxy_state) == ("light tokens", whole.state)

@@ -37,7 +37,7 @@ from nscma_torch.core.database.opening import open_database
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.database.store_path import exists
 from nscma_torch.core.errors import NotFoundError, StoreBusyError
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers import postgres
 
@@ -48,11 +48,11 @@ CONFIG = {
     "store": {"busy_timeout": 120.0},
 }
 EXPECTED = (NotFoundError, StoreBusyError)  # erased by another thread; the machine was too slow
-PROXY = RecurrentProxy.load()
+SURPRISE_MODEL = ByteSurpriseModel.load()
 
 
 def opened(store: str) -> Memory:
-    return Memory(store, config=CONFIG, proxy=PROXY, embedder=HashEmbedder())
+    return Memory(store, config=CONFIG, surprise_model=SURPRISE_MODEL, embedder=HashEmbedder())
 
 
 class Threads:

@@ -31,10 +31,12 @@ def test_a_mirror_has_the_signature_and_documentation(name: str) -> None:
     assert inspect.iscoroutinefunction(mirror)
 
 
-def test_it_works(tmp_path: Path, proxy: Any, embedder: Any) -> None:
+def test_it_works(tmp_path: Path, surprise_model: Any, embedder: Any) -> None:
     async def use() -> None:
         path = tmp_path / "store.db"
-        async with AsyncMemory(path, config={"embedder": {"model": "hash"}}, proxy=proxy, embedder=embedder) as memory:
+        async with AsyncMemory(
+            path, config={"embedder": {"model": "hash"}}, surprise_model=surprise_model, embedder=embedder
+        ) as memory:
             said = (await memory.add("I moved to Porto in March.", user_id="ada"))[0]
             await asyncio.gather(*(memory.add(f"line {i}", user_id=f"user {i % 3}") for i in range(12)))
             many = await memory.add_many([Message("user", "one"), Message("user", "two")], user_id="bob")
@@ -62,10 +64,13 @@ def test_it_works(tmp_path: Path, proxy: Any, embedder: Any) -> None:
     asyncio.run(use())
 
 
-def test_the_loop_runs_on_meanwhile(tmp_path: Path, proxy: Any, embedder: Any) -> None:
+def test_the_loop_runs_on_meanwhile(tmp_path: Path, surprise_model: Any, embedder: Any) -> None:
     async def use() -> int:
         memory = AsyncMemory(
-            tmp_path / "store.db", config={"embedder": {"model": "hash"}}, proxy=proxy, embedder=embedder
+            tmp_path / "store.db",
+            config={"embedder": {"model": "hash"}},
+            surprise_model=surprise_model,
+            embedder=embedder,
         )
         adding = asyncio.create_task(memory.add([f"My parcel {i} went to Porto." for i in range(20)], user_id="ada"))
         ticks = 0

@@ -31,8 +31,8 @@ GONE = 60.0  # seconds after which a test gives up waiting
 
 
 @pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    open_ = opener(open_memory, light_proxy)
+def noted(open_memory: Open, light_surprise: Any) -> Open:
+    open_ = opener(open_memory, light_surprise)
 
     def open_quick(name: str = "store.db", config: dict[str, Any] | None = None, **parts: Any) -> Memory:
         given = config or {}
@@ -126,9 +126,11 @@ def test_closing_ends_it_and_gives_its_leases_back(noted: Open) -> None:
     assert len(held(again)) == 30
 
 
-def test_a_memory_that_is_let_go_ends_its_worker(noted: Open, light_proxy: Any, embedder: Any, tmp_path: Any) -> None:
+def test_a_memory_that_is_let_go_ends_its_worker(
+    noted: Open, light_surprise: Any, embedder: Any, tmp_path: Any
+) -> None:
     config = {"device": "cpu", "embedder": {"model": "hash"}, "worker": QUICK}
-    parts = {"proxy": light_proxy, "embedder": embedder, "tasks": NotedTasks()}
+    parts = {"surprise_model": light_surprise, "embedder": embedder, "tasks": NotedTasks()}
     memory = Memory(tmp_path / "store.db", config=config, background=True, **parts)
     look = noted()
     assert comes(lambda: look.stats().workers)
@@ -329,7 +331,7 @@ def test_a_killed_question_is_waited_for_no_longer_than_it_said(noted: Open) -> 
 
 @pytest.mark.parametrize("integration", ["whole", "everything"])
 def test_whole_batches_leave_the_digest_as_it_is_without_a_worker(
-    integration: str, open_memory: Open, light_proxy: Any, conversation: Any
+    integration: str, open_memory: Open, light_surprise: Any, conversation: Any
 ) -> None:
     """Some messages are deferred: its sleep reads them before it cuts the batches that they belong to."""
     messages = conversation(45, long=False)
@@ -340,7 +342,7 @@ def test_whole_batches_leave_the_digest_as_it_is_without_a_worker(
             "reading": {"model": "none", "facts": "none"},
             "worker": {**QUICK, "sleep_interval": 1.0, "integration": integration},
         }
-        memory = open_memory(name, config, proxy=light_proxy)
+        memory = open_memory(name, config, surprise_model=light_surprise)
         clock = [day(400)]
         worker = by_clock(memory, clock)
         for i, message in enumerate(messages):

@@ -76,7 +76,7 @@ def test_rounding_of_vectors_does_not_count(open_memory: Open, conversation: Any
     assert one.digest() == other.digest()
 
 
-def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open, light_proxy: Any) -> None:
+def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open, light_surprise: Any) -> None:
     """The window holds whole messages: a repetition of what has just left it must be news in every cut."""
     rng = random.Random(0)
     words = [f"{rng.choice('bcdfgklm')}{rng.choice('aeiou')}{rng.randrange(10**4)}" for _ in range(4000)]
@@ -84,7 +84,7 @@ def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open,
     near = " ".join(words[2600:])
     middle = " ".join(rng.sample(words[2600:], 1400)) + " " + " ".join(rng.sample(words[2600:], 1200))
     messages = [Message("user", text, NOW) for text in (far, near, middle, far[-2000:], "ok", near[:2000], "ok")]
-    one, all_ = (open_memory(f"{n}.db", {"limits": {"max_batch": n}}, proxy=light_proxy) for n in (1, 64))
+    one, all_ = (open_memory(f"{n}.db", {"limits": {"max_batch": n}}, surprise_model=light_surprise) for n in (1, 64))
     for memory in (one, all_):
         fill(memory, messages)
     seen = [[e.decision for e in memory.log(user_id="ada")] for memory in (one, all_)]

@@ -21,7 +21,7 @@ from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.index.user_index import UserIndex
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.conftest import LIGHT
 from tests.episodic.index_rows_of import assert_same
@@ -127,13 +127,15 @@ class Prepared:
 
 @pytest.fixture(scope="module")
 def open_prepared(
-    tmp_path_factory: pytest.TempPathFactory, proxy: RecurrentProxy, embedder: HashEmbedder
+    tmp_path_factory: pytest.TempPathFactory, surprise_model: ByteSurpriseModel, embedder: HashEmbedder
 ) -> Callable[..., Memory]:
     """`open_prepared(name, config)`: a new store in the folder of what this module prepares."""
     folder = tmp_path_factory.mktemp("prepared")
 
     def open_(name: str, config: dict[str, Any] | None = None) -> Memory:
-        return Memory(folder / name, config={**LIGHT, **(config or {})}, proxy=proxy, embedder=embedder)
+        return Memory(
+            folder / name, config={**LIGHT, **(config or {})}, surprise_model=surprise_model, embedder=embedder
+        )
 
     return open_
 

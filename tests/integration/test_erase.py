@@ -174,9 +174,9 @@ def test_erased_versions_of_an_edited_message_go_too(memory: Memory, tmp_path: P
     assert_gone(memory, receipt, tmp_path, {b"cauliflow", b"asparagus", b"aubergine"})
 
 
-def test_an_erased_message_of_many_pages(open_memory: Open, tmp_path: Path, light_proxy: Any) -> None:
+def test_an_erased_message_of_many_pages(open_memory: Open, tmp_path: Path, light_surprise: Any) -> None:
     """Overflow pages, freed pages and the -wal file all hold parts of it for a while."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     memory.add("A short one stays.", user_id="ada")
     text = " ".join(f"paragraph{i}overflowing across pages." for i in range(3000))
     target = memory.add(text, user_id="ada")[0].id

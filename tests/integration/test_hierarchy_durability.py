@@ -56,13 +56,13 @@ def rows_of(contents: Any, path: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Any, contents: Any) -> Prepared:
+def prepared(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Any, contents: Any) -> Prepared:
     path = tmp_path_factory.mktemp("prepared") / "store.db"
     light = {"device": "cpu", "embedder": {"model": "hash"}, "gate": {"rule": "everything"}}
 
     def open_(file: Path, **hierarchy: Any) -> Memory:
         config = {**light, "hierarchy": {**HIERARCHY, **hierarchy}}
-        return Memory(file, config=config, proxy=light_proxy, embedder=embedder)
+        return Memory(file, config=config, surprise_model=light_surprise, embedder=embedder)
 
     with open_(path, batch_size=100) as memory:
         ids = [added.id for added in memory.add_many(said(0, 24), user_id="ada")]

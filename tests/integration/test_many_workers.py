@@ -56,14 +56,14 @@ def test_a_kill_of_one_of_several_workers_loses_nothing(
     kills: int,
     address: str,
     processes: Any,
-    proxy: Any,
+    surprise_model: Any,
     embedder: Any,
     open_memory: Open,
     tmp_path: Path,
 ) -> None:
     rng = random.Random(kills)
     config = {**CONFIG, "worker": {**CONFIG["worker"], "users": 2, "sleep_interval": 2.0}}
-    memory = Memory(address, config={**LIGHT, **config}, proxy=proxy, embedder=embedder)
+    memory = Memory(address, config={**LIGHT, **config}, surprise_model=surprise_model, embedder=embedder)
     heard: dict[int, Path] = {}
 
     def start() -> None:

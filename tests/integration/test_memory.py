@@ -13,7 +13,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import InvalidInputError, StoreClosedError
 from nscma_torch.core.jobs import jobs
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, streams
@@ -48,8 +48,8 @@ def test_everything_a_message_says_is_kept(memory: Memory) -> None:
     assert unit.text == episode.text[unit.start : unit.end]
 
 
-def test_a_long_message_is_kept_whole_and_found_by_its_parts(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_a_long_message_is_kept_whole_and_found_by_its_parts(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     text = " ".join(f"Chapter {i} is about the marker{i}stone and other things." for i in range(120))
     said = memory.add(text, user_id="ada")[0]
     episode = memory.get(said.id, user_id="ada")
@@ -244,7 +244,7 @@ def test_stats_count(memory: Memory, conversation: Any) -> None:
     assert ada.jobs_queued == ada.written + len(again), "what was said before is looked at too"
     assert everything.embedder == memory.components.embedder.fingerprint
     assert everything.file_bytes > 10_000
-    assert {"proxy", "embedding", "sql"} <= everything.stage_seconds.keys()
+    assert {"surprise", "embedding", "sql"} <= everything.stage_seconds.keys()
 
 
 def test_ask_shows_evidence_or_abstains(memory: Memory) -> None:
@@ -257,9 +257,9 @@ def test_ask_shows_evidence_or_abstains(memory: Memory) -> None:
     assert memory.ask("where did Ana move?", user_id="nobody", now=NOW).abstained
 
 
-def test_one_add_may_hold_tens_of_thousands_of_messages(open_memory: Open, light_proxy: Any) -> None:
+def test_one_add_may_hold_tens_of_thousands_of_messages(open_memory: Open, light_surprise: Any) -> None:
     """More values than SQLite takes in one statement."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     messages = [Message("user", f"line {i}", idempotency_key=f"k{i}") for i in range(33_000)]
     wanted = [message for i, message in enumerate(messages) if i % 3000 == 0]
     with memory.components.database.write(ALL_USERS) as connection:
@@ -316,10 +316,13 @@ def test_a_bad_later_message_leaves_nothing(memory: Memory) -> None:
     assert memory.stats().messages == 0
 
 
-def test_state_of_another_proxy_is_made_anew(open_memory: Open, light_proxy: Proxy) -> None:
+def test_state_of_another_surprise_model_is_made_anew(open_memory: Open, light_surprise: SurpriseModel) -> None:
     with open_memory() as memory:
         memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
-    with open_memory(proxy=light_proxy) as memory, open_memory("light.db", proxy=light_proxy) as fresh:
+    with (
+        open_memory(surprise_model=light_surprise) as memory,
+        open_memory("light.db", surprise_model=light_surprise) as fresh,
+    ):
         memory.add("She moved to Bergen.", user_id="ada")
         fresh.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
         fresh.add("She moved to Bergen.", user_id="ada")

@@ -15,7 +15,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import StoreError
-from tests.conftest import LIGHT, LightProxy
+from tests.conftest import LIGHT, LightSurpriseModel
 from tests.helpers import postgres
 
 USERS = ("ana", "bob")
@@ -30,7 +30,7 @@ def killed_server() -> Iterator[postgres.Server]:
 
 
 def opened(address: str) -> Memory:
-    return Memory(address, config={**LIGHT, "store": {"busy_timeout": 10}}, proxy=LightProxy())
+    return Memory(address, config={**LIGHT, "store": {"busy_timeout": 10}}, surprise_model=LightSurpriseModel())
 
 
 def add_until_it_fails(address: str, told: Any) -> None:

@@ -27,9 +27,9 @@ CONFIG: dict[str, Any] = {"gate": {"rule": "everything"}}
 
 
 @pytest.fixture
-def open_memory(open_memory: Open, light_proxy: Any) -> Open:
+def open_memory(open_memory: Open, light_surprise: Any) -> Open:
     return lambda name="store.db", config=None, **parts: open_memory(
-        name, {**CONFIG, **(config or {})}, proxy=light_proxy, **parts
+        name, {**CONFIG, **(config or {})}, surprise_model=light_surprise, **parts
     )
 
 

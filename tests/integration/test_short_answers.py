@@ -33,10 +33,10 @@ NOW = START + timedelta(days=40)
 
 
 @pytest.fixture
-def chat(tmp_path: Path, embedder: Any, proxy: Any) -> Iterator[Memory]:
+def chat(tmp_path: Path, embedder: Any, surprise_model: Any) -> Iterator[Memory]:
     # what is likely enough to be answered is tuned elsewhere
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"unsure": 0.7}}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
+    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         messages = [Message("user", text, START + timedelta(days=day), name) for day, name, text in SAID]
         memory.add(messages, user_id="ana", now=NOW)
         memory.flush()
@@ -59,20 +59,22 @@ def test_days_are_counted_from_when_it_was_said(chat: Memory) -> None:
     assert "24 March 2025" in first_line(chat, "When do Ana and Bo move?")
 
 
-def test_the_reader_can_be_left_out(chat: Memory, tmp_path: Path, embedder: Any, proxy: Any) -> None:
+def test_the_reader_can_be_left_out(chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any) -> None:
     chat.close()
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"model": "none"}}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
+    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         answer = memory.ask("What is my dentist called?", user_id="ana", now=NOW)
         assert not any(line.startswith("read: ") for line in answer.trace)
 
 
-def test_the_reader_reranks_where_it_is_asked_to(chat: Memory, tmp_path: Path, embedder: Any, proxy: Any) -> None:
+def test_the_reader_reranks_where_it_is_asked_to(
+    chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any
+) -> None:
     question = "What is my dentist called?"
     plain = chat.search(question, user_id="ana", strategy="single-step", now=NOW)
     chat.close()
     config = {"device": "cpu", "embedder": {"model": "hash"}, "retrieval": {"reranker": "reader"}}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
+    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         hits = memory.search(question, user_id="ana", strategy="rerank", explain=True, now=NOW)
         parts = memory.components
         assert parts.reader_qa is not None
@@ -85,12 +87,12 @@ def test_the_reader_reranks_where_it_is_asked_to(chat: Memory, tmp_path: Path, e
     assert len(set(expected.values())) == len(expected) and all(0 < one <= 1 for one in told)
 
 
-def test_a_reranker_that_is_left_out_is_named(chat: Memory, tmp_path: Path, embedder: Any, proxy: Any) -> None:
+def test_a_reranker_that_is_left_out_is_named(chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any) -> None:
     chat.close()
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"model": "none"}}
     config["retrieval"] = {"reranker": "reader"}
     with (
-        Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory,
+        Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory,
         pytest.raises(ConfigError, match="needs a reader"),
     ):
         memory.search("Who?", user_id="ana", strategy="rerank", now=NOW)
@@ -110,12 +112,12 @@ class SurerEachTime:
 
 
 def test_a_question_that_is_not_sure_is_searched_for_again(
-    chat: Memory, tmp_path: Path, embedder: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch
+    chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat.close()
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: SurerEachTime())
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"sure": 1.0, "unsure": 0.0, "hops": 3}}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy) as memory:
+    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         answer = memory.ask("What is my dentist called?", user_id="ana", now=NOW)
     assert [line[:6] for line in answer.trace if line.startswith("hop ")] == ["hop 2:", "hop 3:"]
 
@@ -133,13 +135,15 @@ class Model(EmbeddedTasks):
 
 @pytest.mark.parametrize(("enough", "asked"), [(0.1, [0, 1]), (1.0, [1, 2])])
 def test_what_the_reader_is_sure_of_spares_a_model(
-    chat: Memory, tmp_path: Path, embedder: Any, proxy: Any, enough: float, asked: list[int]
+    chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any, enough: float, asked: list[int]
 ) -> None:
     chat.close()
     model = Model()
     reading = {"instead_of_model": enough, "sure": 0.1, "unsure": 0.1}
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": reading}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy, tasks=model) as memory:
+    with Memory(
+        tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model, tasks=model
+    ) as memory:
         short = memory.ask("What is my dentist called?", user_id="ana", now=NOW)
         counts = [model.asked]
         other = memory.ask("What is my dentist called?", user_id="zoe", now=NOW)  # nothing to read
@@ -151,12 +155,14 @@ def test_what_the_reader_is_sure_of_spares_a_model(
 
 
 def test_a_model_that_answers_all_does_without_the_reader(
-    chat: Memory, tmp_path: Path, embedder: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch
+    chat: Memory, tmp_path: Path, embedder: Any, surprise_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat.close()
     monkeypatch.setattr(Reader, "from_pretrained", lambda *_, **__: pytest.fail("the reader was loaded"))
     config = {"device": "cpu", "embedder": {"model": "hash"}}
-    with Memory(tmp_path / "chat.db", config=config, embedder=embedder, proxy=proxy, tasks=Model()) as memory:
+    with Memory(
+        tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model, tasks=Model()
+    ) as memory:
         assert memory.ask("What is my dentist called?", user_id="ana", now=NOW).text == REPLY
 
 

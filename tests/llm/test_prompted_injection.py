@@ -147,7 +147,7 @@ ORDERS = (
 
 
 def test_fifty_orders_in_a_memory_change_nothing_that_others_said(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     """The model obeys the last order that it has ever read, in every reply, and still reads what is there."""
     obeyed = statement("Mallory0", "lives_in", "Gotham0")
@@ -164,7 +164,7 @@ def test_fifty_orders_in_a_memory_change_nothing_that_others_said(
 
     tasks = PromptedTasks(ScriptedEngine(reply))
     config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
-    memory = open_memory(config=config, proxy=light_proxy, tasks=tasks)
+    memory = open_memory(config=config, surprise_model=light_surprise, tasks=tasks)
     messages: list[Message] = []
     for i in range(50):
         order = ORDERS[i % 5].format(s=f"Mallory{i}", o=f"Gotham{i}")

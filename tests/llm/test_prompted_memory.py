@@ -88,14 +88,14 @@ def told(memory: Memory) -> dict[str, str]:
 
 
 def rounds(
-    folder: Path, count: int, proxy: Any, faults: Mapping[Fault, float], *, hierarchy: bool, seed: int
+    folder: Path, count: int, surprise_model: Any, faults: Mapping[Fault, float], *, hierarchy: bool, seed: int
 ) -> dict[str, int]:
     """Have `count` messages read over a misbehaving server, then what failed once it behaves."""
     right = {name(i): CITIES[i * 5 % 7] for i in range(count)}
     assert len(right) == count
     with MisbehavingServer(reader, faults=faults, seed=seed) as server:
         hasty = configured(server.url, timeout=1.0, hierarchy=hierarchy)
-        with Memory(folder / "store.db", config=hasty, proxy=proxy) as memory:
+        with Memory(folder / "store.db", config=hasty, surprise_model=surprise_model) as memory:
             list(memory.add_many(said(count), user_id="ada", now=day(100)))
             for _ in range(1 if hierarchy else count):  # a flush ends with the first reply that does not come in time
                 memory.flush()
@@ -115,7 +115,9 @@ def rounds(
         assert len(stats.failures) >= 1
         assert stats.language_work["ungrounded"] == 0
         server.behave()
-        with Memory(folder / "store.db", config=configured(server.url, hierarchy=hierarchy), proxy=proxy) as memory:
+        with Memory(
+            folder / "store.db", config=configured(server.url, hierarchy=hierarchy), surprise_model=surprise_model
+        ) as memory:
             retried = memory.retry_failed()
             assert retried == stats.jobs_failed, "what failed was kept when the store was closed"
             memory.flush()
@@ -126,7 +128,7 @@ def rounds(
             assert memory.verify() == []
             mended = memory.digest()
         if not hierarchy:
-            with Memory(folder / "smooth.db", config=configured(server.url), proxy=proxy) as memory:
+            with Memory(folder / "smooth.db", config=configured(server.url), surprise_model=surprise_model) as memory:
                 list(memory.add_many(said(count), user_id="ada", now=day(100)))
                 memory.flush()
                 assert mended == memory.digest(), "as if the server had behaved from the beginning"
@@ -139,30 +141,30 @@ def rounds(
     }
 
 
-def test_a_memory_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_memory_over_a_misbehaving_server(tmp_path: Path, light_surprise: Any) -> None:
     faults = {Fault.NONE: 1.0, Fault.TRUNCATED: 2.0, Fault.PROSE: 1.0, Fault.WRONG_TYPES: 1.0, Fault.EMPTY: 2.0}
-    counts = rounds(tmp_path, 20, light_proxy, faults, hierarchy=False, seed=4)
+    counts = rounds(tmp_path, 20, light_surprise, faults, hierarchy=False, seed=4)
     assert counts["failed, listed"] >= 1
     assert counts["facts at once"] >= 1
 
 
-def test_a_hierarchy_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_hierarchy_over_a_misbehaving_server(tmp_path: Path, light_surprise: Any) -> None:
     faults = {Fault.NONE: 1.0, Fault.TRUNCATED: 1.0, Fault.BLANKS: 1.0, Fault.NO_CHOICES: 1.0}
-    rounds(tmp_path, 16, light_proxy, faults, hierarchy=True, seed=1)
+    rounds(tmp_path, 16, light_surprise, faults, hierarchy=True, seed=1)
 
 
 @pytest.mark.prove
-def test_a_memory_over_a_thousand_mixed_replies(tmp_path: Path, light_proxy: Any) -> None:
-    counts = rounds(tmp_path, 320, light_proxy, MIXED, hierarchy=False, seed=0)
+def test_a_memory_over_a_thousand_mixed_replies(tmp_path: Path, light_surprise: Any) -> None:
+    counts = rounds(tmp_path, 320, light_surprise, MIXED, hierarchy=False, seed=0)
     print("\n" + ", ".join(f"{what}: {count}" for what, count in counts.items()))
     assert counts["replies"] >= 1000
     assert (counts["lost"], counts["made up"]) == (0, 0)
 
 
-def test_a_server_that_is_away_stops_nothing_that_needs_no_model(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_server_that_is_away_stops_nothing_that_needs_no_model(tmp_path: Path, light_surprise: Any) -> None:
     with MisbehavingServer(reader) as server:
         url = server.url
-    with Memory(tmp_path / "store.db", config=configured(url), proxy=light_proxy) as memory:
+    with Memory(tmp_path / "store.db", config=configured(url), surprise_model=light_surprise) as memory:
         memory.add(said(1), user_id="ada", now=day(1))
         assert [hit.text for hit in memory.search("Who lives in Oslo?", user_id="ada", now=day(1))] == [
             said(1)[0].content
@@ -181,22 +183,22 @@ def test_a_server_that_is_away_stops_nothing_that_needs_no_model(tmp_path: Path,
         assert (memory.stats().jobs_queued, memory.stats().jobs_failed) == (0, 1), "worker.max_attempts"
 
 
-def test_a_fault_of_the_configuration_is_no_outage(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_fault_of_the_configuration_is_no_outage(tmp_path: Path, light_surprise: Any) -> None:
     with MisbehavingServer(reader) as server:
         config = configured(server.url)
         config["llm"]["api_key_env"] = "NSCMA_TEST_NO_SUCH_KEY"
-        with Memory(tmp_path / "store.db", config=config, proxy=light_proxy) as memory:
+        with Memory(tmp_path / "store.db", config=config, surprise_model=light_surprise) as memory:
             memory.add(said(1), user_id="ada", now=day(1))
             with pytest.raises(ConfigError, match="NSCMA_TEST_NO_SUCH_KEY, which is not set"):
                 memory.ask("Who lives in Oslo?", user_id="ada", now=day(1))
 
 
-def test_a_server_that_hangs_is_waited_for_once(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_server_that_hangs_is_waited_for_once(tmp_path: Path, light_surprise: Any) -> None:
     """Not once for each attempt of each message, nor for each that waits for a free slot."""
     with MisbehavingServer(reader, faults={Fault.HANG: 1.0}) as server:
         config = configured(server.url, timeout=0.5, hierarchy=True)
         config["llm"]["concurrency"] = 1
-        with Memory(tmp_path / "store.db", config=config, proxy=light_proxy) as memory:
+        with Memory(tmp_path / "store.db", config=config, surprise_model=light_surprise) as memory:
             memory.add(said(3), user_id="ada", now=day(1))
             memory.flush()
             assert server.met[Fault.HANG] == 2, "llm.attempts of one request"
@@ -205,14 +207,14 @@ def test_a_server_that_hangs_is_waited_for_once(tmp_path: Path, light_proxy: Any
             answer = memory.ask("Who lives in Oslo?", user_id="ada", now=day(2))
             assert answer.notes[-1].startswith("answered without the language model: ")
         server.behave()
-        with Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory:
+        with Memory(tmp_path / "store.db", config=configured(server.url), surprise_model=light_surprise) as memory:
             memory.flush()
             assert len(told(memory)) == 3 and memory.stats().failures == ()
 
 
-def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: Path, light_proxy: Any) -> None:
+def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: Path, light_surprise: Any) -> None:
     with MisbehavingServer(reader) as server:
-        memory = Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy)
+        memory = Memory(tmp_path / "store.db", config=configured(server.url), surprise_model=light_surprise)
         memory.add(said(1), user_id="ada", now=day(1))
         assert memory.stats().language_work == {}
         memory.flush()
@@ -228,10 +230,10 @@ def test_the_engine_starts_when_it_is_needed_and_ends_with_the_memory(tmp_path: 
 
 
 @pytest.mark.parametrize("fault", [Fault.WRONG_TYPES, Fault.BROKEN])
-def test_a_dispute_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any, fault: Fault) -> None:
+def test_a_dispute_over_a_misbehaving_server(tmp_path: Path, light_surprise: Any, fault: Fault) -> None:
     with (
         MisbehavingServer(reader) as server,
-        Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory,
+        Memory(tmp_path / "store.db", config=configured(server.url), surprise_model=light_surprise) as memory,
     ):
         for place, who, at in (("Oslo", "Ann", 8), ("Lima", "Carl", 9)):
             memory.add(Message("user", f"Bob lives in {place}.", day(at), who), user_id="ada", now=day(at))
@@ -254,9 +256,9 @@ def test_a_dispute_over_a_misbehaving_server(tmp_path: Path, light_proxy: Any, f
         assert memory.verify() == []
 
 
-def test_tasks_that_are_given_come_first(tmp_path: Path, light_proxy: Any) -> None:
+def test_tasks_that_are_given_come_first(tmp_path: Path, light_surprise: Any) -> None:
     config = configured("http://127.0.0.1:9")
-    with Memory(tmp_path / "store.db", config=config, proxy=light_proxy, tasks=NotedTasks()) as memory:
+    with Memory(tmp_path / "store.db", config=config, surprise_model=light_surprise, tasks=NotedTasks()) as memory:
         memory.add(said(1), user_id="ada", now=day(1))
         memory.flush()
         assert memory.stats().jobs_failed == 0
@@ -277,10 +279,12 @@ def test_a_section_that_cannot_be_is_refused(section: dict[str, Any], problem: s
         Memory(tmp_path / "store.db", config={"llm": section})
 
 
-def test_a_question_is_answered_without_a_model_whose_replies_cannot_be_used(tmp_path: Path, light_proxy: Any) -> None:
+def test_a_question_is_answered_without_a_model_whose_replies_cannot_be_used(
+    tmp_path: Path, light_surprise: Any
+) -> None:
     """As with an absent server, with a note that names no class."""
     with MisbehavingServer(lambda _: "I would rather talk about the weather.") as server:
-        with Memory(tmp_path / "store.db", config=configured(server.url), proxy=light_proxy) as memory:
+        with Memory(tmp_path / "store.db", config=configured(server.url), surprise_model=light_surprise) as memory:
             memory.add("The spare key hangs in the shed.", user_id="ada", now=day(1))
             answer = memory.ask("Where does the spare key hang?", user_id="ada", now=day(2))
         assert "shed" in answer.text
@@ -288,12 +292,14 @@ def test_a_question_is_answered_without_a_model_whose_replies_cannot_be_used(tmp
         assert "Form" not in answer.notes[-1] and "Answer" not in answer.notes[-1] and "Error" not in answer.notes[-1]
 
 
-def test_a_key_that_is_not_set_is_said_to_be(tmp_path: Path, light_proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_not_set_is_said_to_be(
+    tmp_path: Path, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("NSCMA_TEST_KEY", raising=False)
     with MisbehavingServer(reader) as server:
         config = configured(server.url)
         config["llm"] |= {"api_key_env": "NSCMA_TEST_KEY"}
-        with Memory(tmp_path / "store.db", config=config, proxy=light_proxy) as memory:
+        with Memory(tmp_path / "store.db", config=config, surprise_model=light_surprise) as memory:
             memory.add(said(1), user_id="ada", now=day(1))
             memory.flush()
             assert "NSCMA_TEST_KEY, which is not set" in memory.stats().failures[0]

@@ -26,11 +26,11 @@ SECRET = Message("user", "The locker code is zebra 4711.")
 
 
 class Busy:
-    """A proxy that notes what it scores, and whether under the write lock; `happenings` come one per scoring."""
+    """Record what is scored, and whether under the write lock; `happenings` come one per scoring."""
 
-    def __init__(self, proxy: Any, happenings: Sequence[Callable[[], object]] = ()) -> None:
-        self.proxy = proxy
-        self.fingerprint = proxy.fingerprint
+    def __init__(self, surprise_model: Any, happenings: Sequence[Callable[[], object]] = ()) -> None:
+        self.surprise_model = surprise_model
+        self.fingerprint = surprise_model.fingerprint
         self.happenings = list(happenings)
         self.scored: list[str] = []
         self.locked: list[str] = []
@@ -42,7 +42,7 @@ class Busy:
         self.locked += texts if self.under_lock else []
         if self.happenings:
             self.happenings.pop(0)()
-        return self.proxy.score(asked, states)
+        return self.surprise_model.score(asked, states)
 
     def watch(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
         write = memory.components.database.write
@@ -67,13 +67,13 @@ def carried(memory: Memory, run_id: str | None = None) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("losses", [0, 1, 2, 3])
 def test_what_comes_meanwhile_is_all_that_another_try_weighs(
-    losses: int, open_memory: Open, proxy: Any, conversation: Any, monkeypatch: pytest.MonkeyPatch
+    losses: int, open_memory: Open, surprise_model: Any, conversation: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, late = conversation(12, seed=5, long=False), [f"Lamp {i} is in room {i + 20}." for i in range(losses)]
     rival, never = open_memory(), open_memory("never.db")
     ids = [added.id for added in rival.add_many([*told[:4], SECRET, *told[4:]], user_id="ada", now=NOW)]
-    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
-    eraser = open_memory(proxy=busy)
+    busy = Busy(surprise_model, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    eraser = open_memory(surprise_model=busy)
     busy.watch(eraser, monkeypatch)
     eraser.erase(user_id="ada", memory_id=ids[4])
     list(never.add_many([*told, *late], user_id="ada", now=NOW))
@@ -84,16 +84,18 @@ def test_what_comes_meanwhile_is_all_that_another_try_weighs(
     assert rival.verify() == []
 
 
-def test_an_edit_meanwhile_is_seen(open_memory: Open, proxy: Any) -> None:
+def test_an_edit_meanwhile_is_seen(open_memory: Open, surprise_model: Any) -> None:
     rival, never = open_memory(), open_memory("never.db")
     ids = [added.id for added in rival.add(["I like tea.", SECRET, "I like jam."], user_id="ada", now=NOW)]
-    busy = Busy(proxy, [lambda: rival.update(ids[0], "I like coffee.", user_id="ada")])
-    open_memory(proxy=busy).erase(user_id="ada", memory_id=ids[1])
+    busy = Busy(surprise_model, [lambda: rival.update(ids[0], "I like coffee.", user_id="ada")])
+    open_memory(surprise_model=busy).erase(user_id="ada", memory_id=ids[1])
     never.add(["I like coffee.", "I like jam."], user_id="ada", now=NOW)
     assert carried(rival) == carried(never)
 
 
-def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, proxy: Any, tmp_path: Path) -> None:
+def test_replies_go_with_it_and_each_stream_is_weighed_once(
+    open_memory: Open, surprise_model: Any, tmp_path: Path
+) -> None:
     writer, never = open_memory(), open_memory("never.db")
     kept = ["I like tea.", "I like jam.", "I like rye."]
     first, secret, *_ = (added.id for added in writer.add([kept[0], SECRET, kept[1]], user_id="ada", now=NOW))
@@ -102,8 +104,8 @@ def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, p
         writer.add(reply, user_id="ada", run_id="other" if i == 2 else None, now=NOW)
     writer.add(kept[2], user_id="ada", now=NOW)
     writer.add("Elsewhere all is well.", user_id="ada", run_id="other", now=NOW)
-    busy = Busy(proxy)
-    receipt = open_memory(proxy=busy).erase(user_id="ada", memory_id=secret)
+    busy = Busy(surprise_model)
+    receipt = open_memory(surprise_model=busy).erase(user_id="ada", memory_id=secret)
     assert receipt.rows["episodes"] == 4 and receipt.found == 0
     assert sorted(busy.scored) == sorted([*kept, "Elsewhere all is well."])
     never.add(kept, user_id="ada", now=NOW)
@@ -116,17 +118,17 @@ def test_replies_go_with_it_and_each_stream_is_weighed_once(open_memory: Open, p
 
 def served(memory: Memory) -> Eraser:
     parts = memory.components
-    return Eraser(parts.database, parts.proxy, parts.gate, served=True)
+    return Eraser(parts.database, parts.surprise_model, parts.gate, served=True)
 
 
-def test_a_served_proxy_is_never_asked_under_the_lock(
-    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_served_surprise_model_is_never_asked_under_the_lock(
+    open_memory: Open, surprise_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = [f"Lamp {i} is in room {i + 20}." for i in range(SERVED_ATTEMPTS - 1)]
     rival, never = open_memory(), open_memory("never.db")
     ids = [added.id for added in rival.add(["I like tea.", SECRET], user_id="ada", now=NOW)]
-    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
-    memory = open_memory(proxy=busy)
+    busy = Busy(surprise_model, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    memory = open_memory(surprise_model=busy)
     busy.watch(memory, monkeypatch)
     served(memory).episode("ada", ids[1])
     list(never.add_many(["I like tea.", *late], user_id="ada", now=NOW))
@@ -134,28 +136,28 @@ def test_a_served_proxy_is_never_asked_under_the_lock(
     assert carried(rival) == carried(never)
 
 
-def test_a_served_proxy_that_never_catches_up_erases_nothing(
-    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_served_surprise_model_that_never_catches_up_erases_nothing(
+    open_memory: Open, surprise_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = [f"Lamp {i} is in room {i + 20}." for i in range(SERVED_ATTEMPTS)]
     rival = open_memory()
     ids = [added.id for added in rival.add(["I like tea.", SECRET], user_id="ada", now=NOW)]
-    busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
-    memory = open_memory(proxy=busy)
+    busy = Busy(surprise_model, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+    memory = open_memory(surprise_model=busy)
     busy.watch(memory, monkeypatch)
     with pytest.raises(StoreBusyError, match="nothing was erased"):
         served(memory).episode("ada", ids[1])
     assert busy.locked == [] and len(rival.log(user_id="ada")) == 2 + SERVED_ATTEMPTS
 
 
-def test_a_served_proxy_writes_outside_of_the_lock_or_not_at_all(
-    open_memory: Open, proxy: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_served_surprise_model_writes_outside_of_the_lock_or_not_at_all(
+    open_memory: Open, surprise_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rival, sooner = open_memory(), SERVED_ATTEMPTS - 1
     for count, name in ((sooner, "I like tea."), (SERVED_ATTEMPTS, "I like jam.")):
         late = [f"Lamp {i} is {count}." for i in range(count)]
-        busy = Busy(proxy, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
-        memory = open_memory(proxy=busy)
+        busy = Busy(surprise_model, [lambda text=text: rival.add(text, user_id="ada", now=NOW) for text in late])
+        memory = open_memory(surprise_model=busy)
         busy.watch(memory, monkeypatch)
         parts = memory.components
         writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, embed_deferred=True, served=True)

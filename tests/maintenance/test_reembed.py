@@ -44,8 +44,8 @@ def test_a_chunk_that_does_not_fit_leaves_the_old_vectors(open_memory: Open) -> 
     assert memory.search("sentence", user_id="ada")
 
 
-def test_an_interruption_leaves_the_old_vectors(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_an_interruption_leaves_the_old_vectors(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     memory.add([f"line {i}" for i in range(300)], user_id="ada")
     before = list(memory.export())
     with pytest.raises(KeyboardInterrupt):
@@ -58,7 +58,7 @@ def test_an_empty_store_may_change_its_mind(open_memory: Open) -> None:
     assert open_memory().stats().embedder == "short"
 
 
-def test_what_just_fits_is_embedded_and_every_batch_is_heard_of(open_memory: Open, light_proxy: Any) -> None:
+def test_what_just_fits_is_embedded_and_every_batch_is_heard_of(open_memory: Open, light_surprise: Any) -> None:
     class Exact(HashEmbedder):
         fingerprint = "exact"  # type: ignore[assignment]
         max_tokens = 2  # type: ignore[assignment]
@@ -66,7 +66,7 @@ def test_what_just_fits_is_embedded_and_every_batch_is_heard_of(open_memory: Ope
         def embed(self, texts: Sequence[str]) -> Any:
             return -super().embed(texts)
 
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     memory.add([f"line {i}" for i in range(257)], user_id="ada")
     other, heard = open_memory(embedder=Exact()), list[tuple[int, int]]()
     assert max(other.components.new_embedder.count_tokens(["line 1", "line 256"])) == 2

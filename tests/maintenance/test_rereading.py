@@ -58,8 +58,8 @@ def tasks() -> Heard:
 
 
 @pytest.fixture
-def memory(open_memory: Open, light_proxy: Any, tasks: Heard) -> Memory:
-    return opener(open_memory, light_proxy)(tasks=tasks)
+def memory(open_memory: Open, light_surprise: Any, tasks: Heard) -> Memory:
+    return opener(open_memory, light_surprise)(tasks=tasks)
 
 
 def say(memory: Memory, *texts: str, hours: float = 0, **more: Any) -> list[str]:

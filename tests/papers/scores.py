@@ -22,10 +22,10 @@ SAID = (
 
 
 def hits_by_equation(
-    name: str, open_memory: Callable[..., Memory], light_proxy: Any
+    name: str, open_memory: Callable[..., Memory], light_surprise: Any
 ) -> Iterator[tuple[Hit, float, float]]:
     """Each hit of a question among messages of several days, its cosine to the question, and its age in days."""
-    memory = open_memory(f"{name}.db", read_toml(FOLDER / f"{name}.toml"), proxy=light_proxy)
+    memory = open_memory(f"{name}.db", read_toml(FOLDER / f"{name}.toml"), surprise_model=light_surprise)
     for i, text in enumerate(SAID):  # of one sitting, so that each has neighbours
         said = Message("user", text, START + timedelta(days=9 * i), "Ada", session="s")
         memory.add([said], user_id="ada", now=NOW)

@@ -176,7 +176,7 @@ def test_prune_and_grow(seed: int) -> None:
 
 
 def test_a_language_model_summarizes_clusters_and_chooses_nodes(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     """Section 4.2: P is what the model chooses of D, and of the peers and children of what it chose, nothing else."""
     judged: list[str] = []
@@ -189,7 +189,7 @@ def test_a_language_model_summarizes_clusters_and_chooses_nodes(
         return extraction() if "sentences" in data else {"summary": f"{len(data['texts'])} notes up to number 17"}
 
     tasks = PromptedTasks(ScriptedEngine(model))
-    memory = open_memory("cam.db", read_toml(FOLDER / "cam.toml"), proxy=light_proxy, tasks=tasks)
+    memory = open_memory("cam.db", read_toml(FOLDER / "cam.toml"), surprise_model=light_surprise, tasks=tasks)
     for number in range(60):
         memory.add(f"The kettle of note {number} is in the shed.", user_id="kim")
     memory.flush()

@@ -34,9 +34,11 @@ def test_all_papers_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_preset_runs(name: str, tmp_path: Path, embedder: Any, light_proxy: Any) -> None:
+def test_a_preset_runs(name: str, tmp_path: Path, embedder: Any, light_surprise: Any) -> None:
     now = BEGIN + timedelta(hours=12)
-    with Memory(tmp_path / "store.db", config=f"papers/{name}", embedder=embedder, proxy=light_proxy) as memory:
+    with Memory(
+        tmp_path / "store.db", config=f"papers/{name}", embedder=embedder, surprise_model=light_surprise
+    ) as memory:
         for i, text in enumerate(SAID):
             memory.add([Message("user", text, BEGIN + timedelta(hours=i), "Kim")], user_id="kim", now=now)
         memory.flush()

@@ -16,11 +16,11 @@ from tests.papers.presets import FOLDER
 from tests.papers.scores import NOW, SAID, START
 
 
-def test_recency_importance_and_relevance(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_recency_importance_and_relevance(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """score = recency + importance + relevance, each brought to [0, 1] over all memories, with recency = 0.995^hours
     since a memory was last retrieved.
     """
-    memory = open_memory("agents.db", read_toml(FOLDER / "generative_agents.toml"), proxy=light_proxy)
+    memory = open_memory("agents.db", read_toml(FOLDER / "generative_agents.toml"), surprise_model=light_surprise)
     last: dict[str, datetime] = {}
     for i, text in enumerate(SAID):  # of one sitting, so that each has neighbours
         last[text] = START + timedelta(days=9 * i)
@@ -53,10 +53,10 @@ def normalized(values: dict[str, float]) -> dict[str, float]:
     return {key: (value - least) / (most - least) if most > least else 0.5 for key, value in values.items()}
 
 
-def test_importance_is_what_a_model_rates(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_importance_is_what_a_model_rates(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """1 is mundane, 10 is of the highest importance: evenly in [0, 1]."""
     config = read_toml(FOLDER / "generative_agents.toml")
-    memory = open_memory("rated.db", config, proxy=light_proxy, tasks=RatingTasks())
+    memory = open_memory("rated.db", config, surprise_model=light_surprise, tasks=RatingTasks())
     said = {"I brushed my teeth": 1, "We married!!!!!!!!!": 10, "I found a job!!!!!": 6}
     for text in said:
         memory.add(text, user_id="ada", now=NOW)
@@ -84,10 +84,12 @@ class ReflectingTasks(RatingTasks):
         return [[SourcedLine(f"Thought {own}.{q}.{i}", (0, 1)) for i in range(6)][:most] for q in range(len(asked))]
 
 
-def test_reflection(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_reflection(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Where the importance of the latest events sums up to more than 150: 100 memories, 3 questions, 5 insights."""
     tasks = ReflectingTasks()
-    memory = open_memory("mind.db", read_toml(FOLDER / "generative_agents.toml"), proxy=light_proxy, tasks=tasks)
+    memory = open_memory(
+        "mind.db", read_toml(FOLDER / "generative_agents.toml"), surprise_model=light_surprise, tasks=tasks
+    )
     ratings = [1 + i * i % 3 for i in range(200)]
     events = [f"event {i}" + "!" * (rating - 1) for i, rating in enumerate(ratings)]
     said = [Message("user", text, NOW + timedelta(minutes=i), "Kim") for i, text in enumerate(events)]

@@ -64,11 +64,13 @@ class Resolver:
 
 
 def test_conflicts_are_looked_for_at_the_two_nodes_of_an_edge(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     """mem0^g: of the edges (v, l, w) of G those that share a node with the new one, the s most similar of them."""
     section = preset("mem0_graph").curator.model_copy(update={"similar": 4})
-    memory = open_memory("graph.db", {"curator": section.model_dump(exclude_defaults=True)}, proxy=light_proxy)
+    memory = open_memory(
+        "graph.db", {"curator": section.model_dump(exclude_defaults=True)}, surprise_model=light_surprise
+    )
     parts, resolver, schema = memory.components, Resolver(), load_relations()
     adviser = Adviser(lambda: resolver, lambda: "resolver", lambda: parts.embedder, schema, section)
     told = Told(memory, Curator(parts.database, schema, section, clock=lambda: day(1000), adviser=adviser))

@@ -48,10 +48,10 @@ class Model:
 class Told:
     """A memory of ada under a preset, told one message after the other."""
 
-    def __init__(self, path: Path, preset: str, embedder: Any, proxy: Any) -> None:
+    def __init__(self, path: Path, preset: str, embedder: Any, surprise_model: Any) -> None:
         self.model = Model()
         tasks = PromptedTasks(ScriptedEngine(self.model))
-        self.memory = Memory(path, config=preset, tasks=tasks, embedder=embedder, proxy=proxy)
+        self.memory = Memory(path, config=preset, tasks=tasks, embedder=embedder, surprise_model=surprise_model)
         self.said = 0
 
     def tell(self, text: str, day: int | None = None) -> str:
@@ -75,11 +75,11 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path, embedder: Any, light_proxy: Any) -> Iterator[Callable[..., Told]]:
+def told(tmp_path: Path, embedder: Any, light_surprise: Any) -> Iterator[Callable[..., Told]]:
     made: list[Told] = []
 
     def make(preset: str = "papers/mem0") -> Told:
-        made.append(Told(tmp_path / f"{len(made)}.db", preset, embedder, light_proxy))
+        made.append(Told(tmp_path / f"{len(made)}.db", preset, embedder, light_surprise))
         return made[-1]
 
     yield make

@@ -19,10 +19,10 @@ from tests.papers.presets import FOLDER, preset
 from tests.papers.scores import NOW
 
 
-def test_the_curve(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_the_curve(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """R = e^(-t/S), S = 1 at first; each recall adds 1 to S and sets t to 0."""
     section = preset("memorybank").curator
-    memory = open_memory("bank.db", read_toml(FOLDER / "memorybank.toml"), proxy=light_proxy)
+    memory = open_memory("bank.db", read_toml(FOLDER / "memorybank.toml"), surprise_model=light_surprise)
     memory.add("The kettle is in the shed.", user_id="kim", timestamp=NOW, now=NOW)
     (episode,) = memory.log(user_id="kim")
     told = getattr(episode, "episode", episode)
@@ -53,15 +53,15 @@ def test_a_memory_is_retained_with_the_probability_r(days: float) -> None:
     assert left != [name for name in map(str, range(n)) if r >= limit(name, other)]
 
 
-def test_forgotten_at_random_and_not_destroyed(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_forgotten_at_random_and_not_destroyed(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """At sleep a memory is left where its number is at most R; what is recalled has t = 0 and S = 2 then."""
     config = read_toml(FOLDER / "memorybank.toml") | {"reading": {"model": "none", "facts": "none"}}
     seed = config["curator"]["seed"]
-    memory = open_memory("nights.db", config, proxy=light_proxy)
+    memory = open_memory("nights.db", config, surprise_model=light_surprise)
     texts = [f"Lanterns hang over pier {i}." for i in range(12)]
     ids = {text: memory.add(text, user_id="kim", timestamp=NOW, now=NOW)[0].id for text in texts}
     (hit,) = memory.search("pier 3", user_id="kim", now=NOW + timedelta(days=0.5), top_k=1)
-    reader = open_memory("nights.db", config, proxy=light_proxy)  # its searches are never handed on
+    reader = open_memory("nights.db", config, surprise_model=light_surprise)  # its searches are never handed on
     for days in (0.9, 0.9, 1.3):
         now = NOW + timedelta(days=days)
         memory.sleep(user_id="kim", now=now)
@@ -76,9 +76,9 @@ def test_forgotten_at_random_and_not_destroyed(open_memory: Callable[..., Memory
     assert len(reader.search("pier", user_id="kim", now=NOW, top_k=99)) == 1, "what was brought back stays"
 
 
-def test_storage_has_four_layers(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_storage_has_four_layers(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Summaries of days and a global one of these; daily insights into personality and a global portrait of these."""
-    memory = open_memory("layers.db", read_toml(FOLDER / "memorybank.toml"), proxy=light_proxy)
+    memory = open_memory("layers.db", read_toml(FOLDER / "memorybank.toml"), surprise_model=light_surprise)
     for days, text in enumerate(
         ("I love sailing on the fjord.", "I enjoy sailing in the rain.", "I sold my old boat.")
     ):

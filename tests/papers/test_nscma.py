@@ -49,10 +49,10 @@ def test_surprise_and_the_gate(lam: float) -> None:
         before.append(surprise)
 
 
-def test_the_episodic_score(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_the_episodic_score(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Section 3.4.1: Score(d) = alpha sim(q, d) + beta e^(-lambda (t_now - t_d)) + gamma importance(d)."""
     score = preset("nscma").score
-    for hit, cosine, days in hits_by_equation("nscma", open_memory, light_proxy):
+    for hit, cosine, days in hits_by_equation("nscma", open_memory, light_surprise):
         recency = math.exp(-math.log(2) / score.half_life * days)
         expected = score.alpha * cosine + score.beta * recency + score.gamma * hit.parts["importance"]
         assert hit.score == pytest.approx(expected, abs=1e-5)
@@ -84,13 +84,15 @@ def claim(value: str, day: float, speaker: str, chance: random.Random) -> Claim:
     return Claim(number, value, int((1000 + day) * DAY), number, speaker, **weights)
 
 
-def test_the_conflict_set_is_of_every_relation(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_the_conflict_set_is_of_every_relation(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Section 3.5: E_conflict = {(s, r, o_old) : o_old != o_new}, so that who likes coffee likes tea no more."""
     config = read_toml(FOLDER / "nscma.toml")
     begin = datetime(2024, 3, 1, tzinfo=UTC)
     found = {}
     for name, curator in (("default", {}), ("paper", config["curator"])):
-        memory = open_memory(f"{name}.db", {"gate": {"rule": "everything"}, "curator": curator}, proxy=light_proxy)
+        memory = open_memory(
+            f"{name}.db", {"gate": {"rule": "everything"}, "curator": curator}, surprise_model=light_surprise
+        )
         for i, text in enumerate(("I like tea.", "I like coffee.")):
             memory.add(text, user_id="kim", timestamp=begin + timedelta(days=i), now=begin + timedelta(days=i))
         memory.flush()
@@ -100,12 +102,14 @@ def test_the_conflict_set_is_of_every_relation(open_memory: Callable[..., Memory
 
 
 @pytest.mark.parametrize("k", [1, 4])
-def test_the_active_context(k: int, open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_the_active_context(k: int, open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Section 3.3: the last K turns of high surprise, S > mu + lambda sigma of the last N inputs."""
     config = read_toml(FOLDER / "nscma.toml")
     config["controller"]["active_turns"] = k
     settings = preset("nscma").gate
-    controller = Controller(open_memory("nscma.db", config, proxy=light_proxy), None, user_id="kim", flush=False)
+    controller = Controller(
+        open_memory("nscma.db", config, surprise_model=light_surprise), None, user_id="kim", flush=False
+    )
     begin, chance = datetime(2024, 3, 1, tzinfo=UTC), random.Random(3)
     for i in range(24):
         words = chance.choice(["zzz vvv yyy", "a b c d", "I put it in A1", "mmm"])

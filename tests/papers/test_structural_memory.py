@@ -44,9 +44,9 @@ def test_reranking() -> None:
     assert list(found.scores) == sorted(best, key=lambda n: -relevant[n])[: settings.rerank.kept]
 
 
-def test_mixed_memory_by_cosine(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_mixed_memory_by_cosine(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     """Sections 3.1 and 3.2: M = C + T + A + S, and the retriever ranks all by the cosine of the embeddings."""
-    memory = open_memory("mixed.db", read_toml(FOLDER / "structural_memory.toml"), proxy=light_proxy)
+    memory = open_memory("mixed.db", read_toml(FOLDER / "structural_memory.toml"), surprise_model=light_surprise)
     memory.add(["I live in Porto.", "I work as a pilot.", "The kettle is in the shed."], user_id="kim")
     memory.sleep(user_id="kim")
     question = "Where is my home in Porto?"

@@ -58,9 +58,9 @@ def test_the_gate_weighs_the_gradient(lam: float) -> None:
             assert decision.write == (norm > mu + settings.lam * sigma)
 
 
-def test_a_store_is_gated_by_it(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_a_store_is_gated_by_it(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     section = {"gate": {"rule": preset("titans").gate.rule, "warmup": 1}}
-    memory = open_memory("titans.db", section, proxy=light_proxy)
+    memory = open_memory("titans.db", section, surprise_model=light_surprise)
     for text in ("The kettle is in the shed.", *["ok"] * 6):
         memory.add(text, user_id="kim")
     written = [decided.decision.write for decided in memory.log(user_id="kim")]

@@ -23,12 +23,12 @@ Told = Callable[..., Memory]
 
 
 @pytest.fixture
-def told(open_memory: Callable[..., Memory], light_proxy: Any) -> Told:
+def told(open_memory: Callable[..., Memory], light_surprise: Any) -> Told:
     """`told(user, *texts)`: a memory of a user who said these; a pair is (name, text)."""
     config = {"gate": {"rule": "everything"}, "hierarchy": {"enabled": False}}
 
     def make(user: str, *texts: str | tuple[str | None, str]) -> Memory:
-        memory = open_memory(f"{user}.db", config, proxy=light_proxy)
+        memory = open_memory(f"{user}.db", config, surprise_model=light_surprise)
         for text in texts:
             name, said = (None, text) if isinstance(text, str) else text
             memory.add([Message("user", said, NOW, name=name)], user_id=user, now=NOW)

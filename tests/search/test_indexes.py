@@ -46,10 +46,10 @@ class HeldQueries(HeldEmbedder):
 
 @pytest.mark.parametrize("kind", [HeldEmbedder, HeldQueries])
 def test_nobody_waits_while_a_question_is_embedded(
-    kind: type[HeldEmbedder], open_memory: Open, light_proxy: Any
+    kind: type[HeldEmbedder], open_memory: Open, light_surprise: Any
 ) -> None:
     embedder = kind()
-    memory = open_memory(embedder=embedder, proxy=light_proxy)
+    memory = open_memory(embedder=embedder, surprise_model=light_surprise)
     for user in ("ada", "bob"):
         memory.add("The kettle is blue.", user_id=user)
     with ThreadPoolExecutor(2) as pool:
@@ -80,10 +80,10 @@ class NotedLock:
 
 
 def test_an_index_that_is_brought_up_to_date_holds_up_nobody_else(
-    open_memory: Open, light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+    open_memory: Open, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one search reads the index of ada and one waits for it: bob is searched and written, and ada is written."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     for user in ("ada", "bob"):
         memory.add("The kettle is blue.", user_id=user)
         assert memory.search("kettle", user_id=user)
@@ -114,9 +114,9 @@ def test_an_index_that_is_brought_up_to_date_holds_up_nobody_else(
         assert all(len(one.result(60)) >= 2 for one in own)
 
 
-def test_searches_of_one_user_do_not_wait_for_each_other(open_memory: Open, light_proxy: Any) -> None:
+def test_searches_of_one_user_do_not_wait_for_each_other(open_memory: Open, light_surprise: Any) -> None:
     """The lock of an index is for who changes it: while nothing was written, no search takes it."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     memory.add("The kettle is blue.", user_id="ada")
     assert memory.search("kettle", user_id="ada")
     with ThreadPoolExecutor(1) as pool, memory.components.searcher.indexes._users["ada"].lock:
@@ -157,15 +157,18 @@ def script(memory: Memory, user: str) -> list[list[tuple[str, float]]]:
     return found
 
 
-def test_many_users_at_once_find_what_each_finds_alone(open_memory: Open, light_proxy: Any) -> None:
+def test_many_users_at_once_find_what_each_finds_alone(open_memory: Open, light_surprise: Any) -> None:
     """Five users in threads of their own, with passes shared and room for about two indexes."""
     users = [f"user {i}" for i in range(5)]
     config = {"gate": {"rule": "everything"}}
-    alone = open_memory("alone.db", proxy=light_proxy, config=config)
+    alone = open_memory("alone.db", surprise_model=light_surprise, config=config)
     expected = {user: script(alone, user) for user in users}
     size = alone.components.searcher.indexes.nbytes // len(users)
     together = open_memory(
-        "together.db", proxy=light_proxy, embedder=HeldQueries(), config={**config, "index": {"max_bytes": 2 * size}}
+        "together.db",
+        surprise_model=light_surprise,
+        embedder=HeldQueries(),
+        config={**config, "index": {"max_bytes": 2 * size}},
     )
     with ThreadPoolExecutor(len(users)) as pool:
         found = dict(zip(users, pool.map(lambda user: script(together, user), users), strict=True))
@@ -177,10 +180,10 @@ def test_many_users_at_once_find_what_each_finds_alone(open_memory: Open, light_
     assert kept.nbytes == sum(own.nbytes for own in kept._users.values())
 
 
-def test_a_name_that_comes_up_while_a_question_is_embedded_counts(open_memory: Open, light_proxy: Any) -> None:
+def test_a_name_that_comes_up_while_a_question_is_embedded_counts(open_memory: Open, light_surprise: Any) -> None:
     """The question is read again with the names that the memory holds when it is answered."""
     embedder = HeldEmbedder()
-    memory = open_memory(embedder=embedder, proxy=light_proxy)
+    memory = open_memory(embedder=embedder, surprise_model=light_surprise)
     memory.add({"role": "user", "name": "Kim", "content": "I saw a glacier."}, user_id="ada")
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(memory.search, "Did Robin see a glacier?", user_id="ada")
@@ -190,8 +193,8 @@ def test_a_name_that_comes_up_while_a_question_is_embedded_counts(open_memory: O
         assert [hit.unit.name for hit in held.result(60)] == ["Robin", "Kim"]
 
 
-def test_searches_beside_writes_find_what_one_after_the_other_finds(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy, config={"gate": {"rule": "everything"}})
+def test_searches_beside_writes_find_what_one_after_the_other_finds(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     ids = [memory.add(f"Shelf {i} holds {i} lanterns.", user_id="ada", now=NOW)[0].id for i in range(30)]
     done = threading.Event()
 
@@ -214,7 +217,7 @@ def test_searches_beside_writes_find_what_one_after_the_other_finds(open_memory:
             done.set()
         assert all(one.result(60) for one in looking)
     asked = {"user_id": "ada", "now": NOW, "top_k": 40}
-    other = open_memory(proxy=light_proxy)
+    other = open_memory(surprise_model=light_surprise)
     found = [(hit.text, pytest.approx(hit.score, rel=1e-5)) for hit in memory.search("Shelf of lanterns", **asked)]
     assert [(hit.text, hit.score) for hit in other.search("Shelf of lanterns", **asked)] == found
 

@@ -71,9 +71,9 @@ def test_only_the_head_is_looked_at() -> None:
 
 
 def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
-    memory = open_memory("budget.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    memory = open_memory("budget.db", surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     said = [
         "My monthly budget for books is 35 euros.",
         "The weather was awful all week.",
@@ -121,10 +121,10 @@ def test_auto_puts_the_update_first_and_a_strategy_by_name_does_not(
     ],
 )
 def test_an_answer_keeps_what_only_looks_renewed(
-    open_memory: Callable[..., Memory], light_proxy: Any, said: tuple[str, str], asked: str, wanted: int
+    open_memory: Callable[..., Memory], light_surprise: Any, said: tuple[str, str], asked: str, wanted: int
 ) -> None:
     """Two like things are two things: the one that is asked for has a word of the question that the other lacks."""
-    memory = open_memory("things.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    memory = open_memory("things.db", surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     for day, text in enumerate(said):
         memory.add(Message("user", text, START + timedelta(days=day)), user_id="ada")
     answer = memory.ask(asked, user_id="ada", now=START + timedelta(days=9))
@@ -164,14 +164,14 @@ def test_what_lacks_the_word_that_is_asked_for_renews_nothing(newer: str, first:
 
 @pytest.mark.parametrize("others", [0, 20])
 def test_a_cat_does_not_renew_a_dog(
-    others: int, open_memory: Callable[..., Memory], light_proxy: Any, monkeypatch: pytest.MonkeyPatch
+    others: int, open_memory: Callable[..., Memory], light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Put before the dog for a question on it, as their vectors are alike."""
     monkeypatch.setattr(
         f"{promote_latest.__module__}._SAME_MATTER", 0.3
     )  # hashed words are less alike than the default vectors
     monkeypatch.setattr(f"{promote_latest.__module__}._AS_GOOD", 0.3)
-    memory = open_memory("pets.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    memory = open_memory("pets.db", surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     said = [*(f"Note {i}: the kettle of shelf {i} is blue." for i in range(others))]
     said += [f"My {pet} from the shelter in town is called {name}." for pet, name in (("dog", "Rex"), ("cat", "Tom"))]
     said.append("My dog from the shelter in town is called Max now.")

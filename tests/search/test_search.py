@@ -57,10 +57,10 @@ def test_fewer_hits_are_the_first_ones(filled: Memory) -> None:
     assert filled.search("Kyoto", user_id="ada", now=NOW, top_k=10**6)
 
 
-def test_the_number_of_hits_is_configured(open_memory: Open, light_proxy: Any) -> None:
+def test_the_number_of_hits_is_configured(open_memory: Open, light_surprise: Any) -> None:
     """K of Structural Memory section 3.2, for what names no number itself."""
     config = {"retrieval": {"top_k": 2, "strategy": "single-step"}}
-    memory = open_memory("k.db", config, proxy=light_proxy)
+    memory = open_memory("k.db", config, surprise_model=light_surprise)
     list(memory.add_many([Message("user", f"the kettle note {i}") for i in range(5)], user_id="ada", now=NOW))
     assert len(memory.search("kettle", user_id="ada", now=NOW)) == 2
     assert len(memory.search("kettle", user_id="ada", now=NOW, top_k=4)) == 4
@@ -74,8 +74,8 @@ def test_a_repeated_search_is_the_same(filled: Memory, open_memory: Open) -> Non
     assert [open_memory().search(query, user_id="ada", now=NOW) for query in queries] == first
 
 
-def test_equal_scores_come_in_the_order_of_storing(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_equal_scores_come_in_the_order_of_storing(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     messages = [Message("user", "the very same words", session=f"s{i}") for i in range(200)]
     ids = [added.id for added in memory.add_many(messages, user_id="ada")]
     assert [hit.id for hit in memory.search("same words", user_id="ada", top_k=20)] == ids[:20]

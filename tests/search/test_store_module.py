@@ -22,8 +22,8 @@ TEXTS = ["The boat is moored in Porto.", "Ana sold the boat.", "The tea is in th
 
 
 @pytest.fixture
-def filled(open_memory: Open, light_proxy: Any) -> Memory:
-    memory = open_memory(proxy=light_proxy, config=VECTORS)
+def filled(open_memory: Open, light_surprise: Any) -> Memory:
+    memory = open_memory(surprise_model=light_surprise, config=VECTORS)
     memory.add(TEXTS[:3], user_id="ada", run_id="r", timestamp=NOW - timedelta(days=9), now=NOW)
     memory.add(TEXTS[3], user_id="ada", metadata={"sort": "sea"}, timestamp=NOW - timedelta(days=2), now=NOW)
     memory.add("The boat is in Oslo.", user_id="bob", timestamp=NOW - timedelta(days=2), now=NOW)

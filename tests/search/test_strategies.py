@@ -30,8 +30,10 @@ HOSTILE = ("…", "🙂🙂", "'; DROP TABLE units; --", 'NEAR("a" b) OR *', "�
 
 
 @pytest.fixture
-def pages(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    memory = open_memory("pages.db", proxy=light_proxy, config={"hierarchy": {"min_members": 2, "gamma": 0.0}})
+def pages(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
+    memory = open_memory(
+        "pages.db", surprise_model=light_surprise, config={"hierarchy": {"min_members": 2, "gamma": 0.0}}
+    )
     said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
     list(memory.add_many(said, user_id="ada", now=NOW))
     memory.flush()
@@ -73,12 +75,14 @@ HIERARCHICAL = ("traversal", "global", "prune-and-grow")
 
 @pytest.mark.parametrize("strategy", HIERARCHICAL)
 def test_nodes_are_scored_by_their_cosine_alone(
-    strategy: str, open_memory: Callable[..., Memory], light_proxy: Any
+    strategy: str, open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     """CAM section 4.2: f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), for chunks and summaries."""
     retrieval = {"nodes": "cosine", "kinds": ["chunk", "summary"], "prune_and_grow": {"association": 0.0}}
     hierarchy = {"min_members": 2, "gamma": 0.0}
-    memory = open_memory(f"{strategy}.db", proxy=light_proxy, config={"hierarchy": hierarchy, "retrieval": retrieval})
+    memory = open_memory(
+        f"{strategy}.db", surprise_model=light_surprise, config={"hierarchy": hierarchy, "retrieval": retrieval}
+    )
     said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
     list(memory.add_many(said, user_id="ada", now=NOW))
     memory.sleep(now=NOW)
@@ -143,9 +147,9 @@ def test_without_titles_links_are_a_single_step(open_memory: Callable[..., Memor
 
 
 def test_the_graph_walks_from_the_person_who_is_asked_about(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
-    memory = open_memory("facts.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+    memory = open_memory("facts.db", surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     said = ["Mia works at Velmora.", "Velmora is located in Tornio.", "Karl likes tea.", "Lena lives in Rome."]
     list(memory.add_many([Message("user", text, NOW) for text in said], user_id="ada", now=NOW))
     memory.flush()
@@ -177,7 +181,7 @@ def test_a_budget_is_kept_and_cuts_between_sentences(pages: Memory) -> None:
 
 
 def test_answers_from_memory_or_from_the_messages_behind_it(
-    open_memory: Callable[..., Memory], light_proxy: Any
+    open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
     said = "My sister Mia works at Velmora. Otherwise it was a quiet week, and the garden is green."
     texts = {}
@@ -188,7 +192,7 @@ def test_answers_from_memory_or_from_the_messages_behind_it(
             "retrieval": retrieval,
             "facts": {"answer": False, "units": ["atomic_fact"]},
         }
-        memory = open_memory(f"{answering}.db", proxy=light_proxy, config=config)
+        memory = open_memory(f"{answering}.db", surprise_model=light_surprise, config=config)
         memory.add(said, user_id="ada", timestamp=NOW, now=NOW)
         memory.flush()
         assert {hit.unit.kind for hit in memory.search("Velmora", user_id="ada", now=NOW)} == {"atomic_fact"}
@@ -197,8 +201,10 @@ def test_answers_from_memory_or_from_the_messages_behind_it(
     assert texts == {"memory-only": {"atomic_fact"}, "memory-doc": {"chunk"}}
 
 
-def test_a_message_behind_what_was_renewed_is_marked_so(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    memory = open_memory("renewed.db", proxy=light_proxy, config={"gate": {"rule": "everything"}})
+def test_a_message_behind_what_was_renewed_is_marked_so(
+    open_memory: Callable[..., Memory], light_surprise: Any
+) -> None:
+    memory = open_memory("renewed.db", surprise_model=light_surprise, config={"gate": {"rule": "everything"}})
     memory.add("My sister Mia works at Velmora.", user_id="ada", timestamp=NOW, now=NOW)
     memory.flush()
     (hit,) = memory.search("Velmora", user_id="ada", now=NOW, kinds=("atomic_fact",))
@@ -228,8 +234,8 @@ class Wordless:
         raise AssertionError
 
 
-def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    memory = open_memory("store.db", proxy=light_proxy, tasks=Wordless())
+def test_tasks_that_cannot_judge_are_named(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
+    memory = open_memory("store.db", surprise_model=light_surprise, tasks=Wordless())
     memory.add("I live in Rome.", user_id="ada", now=NOW)
     assert memory.search("Rome", user_id="ada", now=NOW)
     with pytest.raises(ConfigError, match="rerank, refine and select"):
@@ -251,9 +257,9 @@ class Silent(Wordless):
 
 @pytest.mark.parametrize(("strategy", "task"), [("rerank", "rerank"), ("prune-and-grow", "select")])
 def test_judgements_that_do_not_fit_are_one_clear_error(
-    open_memory: Callable[..., Memory], light_proxy: Any, strategy: str, task: str
+    open_memory: Callable[..., Memory], light_surprise: Any, strategy: str, task: str
 ) -> None:
-    memory = open_memory("store.db", proxy=light_proxy, tasks=Silent())
+    memory = open_memory("store.db", surprise_model=light_surprise, tasks=Silent())
     memory.add("I live in Rome.", user_id="ada", now=NOW)
     with pytest.raises(EngineError, match=rf"{task} was given 1 hits and returned 0 results; correct it"):
         memory.search("Rome", user_id="ada", strategy=strategy, now=NOW)

@@ -49,9 +49,11 @@ Advised = Callable[..., tuple[Told, Chooser]]
 
 
 @pytest.fixture
-def advised(open_memory: Callable[..., Memory], light_proxy: Any) -> Advised:
+def advised(open_memory: Callable[..., Memory], light_surprise: Any) -> Advised:
     def make(section: CuratorSection = MODEL, name: str = "advised.db") -> tuple[Told, Chooser]:
-        memory = open_memory(name, config={"curator": section.model_dump(exclude_defaults=True)}, proxy=light_proxy)
+        memory = open_memory(
+            name, config={"curator": section.model_dump(exclude_defaults=True)}, surprise_model=light_surprise
+        )
         parts, chooser, schema = memory.components, Chooser(), load_relations()
         adviser = Adviser(lambda: chooser, lambda: "chooser", lambda: parts.embedder, schema, section)
         curator = Curator(parts.database, schema, section, clock=lambda: day(1000), adviser=adviser)

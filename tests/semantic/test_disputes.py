@@ -235,9 +235,9 @@ def test_what_a_verdict_was_about_is_erased_with_it(torn: Told) -> None:
     assert memory.verify() == []
 
 
-def test_an_export_carries_verdicts(torn: Told, open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_an_export_carries_verdicts(torn: Told, open_memory: Callable[..., Memory], light_surprise: Any) -> None:
     sleeper(torn, Judge("message 1")).sleep("ada", now=day(20))
-    other = open_memory("other.db", proxy=light_proxy)
+    other = open_memory("other.db", surprise_model=light_surprise)
     other.import_(torn.memory.export())
     assert other.digest() == torn.memory.digest()
     (verdict,) = [one for one in other.decisions(user_id="ada") if "Judy" in one.reason]

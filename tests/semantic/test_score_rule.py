@@ -78,9 +78,9 @@ def test_with_the_default_rule_the_speakers_newest_word_ends_what_he_said_before
 
 
 @pytest.fixture
-def weigh(open_memory: Callable[..., Memory], light_proxy: Any) -> Callable[[CuratorSection], Told]:
+def weigh(open_memory: Callable[..., Memory], light_surprise: Any) -> Callable[[CuratorSection], Told]:
     def told(section: CuratorSection) -> Told:
-        memory = open_memory(f"{section.conflict_set}.db", proxy=light_proxy)
+        memory = open_memory(f"{section.conflict_set}.db", surprise_model=light_surprise)
         return Told(memory, Curator(memory.components.database, load_relations(), section, clock=lambda: day(1000)))
 
     return told

@@ -68,13 +68,13 @@ def rooms_of_serve(upstream: str) -> list[MakesRoom]:
 
 
 @pytest.fixture
-def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def served(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """`served({…}, rooms=[…], host=…)`: a server over a light store, with such a section [server]."""
     with ExitStack() as stack:
 
         def make(server: dict[str, Any] | None = None, floor: float = 0.4, **options: Any) -> Served:
             config = {"gate": {"rule": "everything"}, "retrieval": {"floor": floor}, "server": server or {}}
-            memory = open_memory(config=config, proxy=light_proxy, tasks=NotedTasks())
+            memory = open_memory(config=config, surprise_model=light_surprise, tasks=NotedTasks())
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 
         yield make

@@ -60,7 +60,7 @@ def bens_own(served: Callable[..., Served], rooms: list[MakesRoom]) -> Bens:
 
 @pytest.fixture(scope="module")
 def bens(
-    tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder, rooms: list[MakesRoom]
+    tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder, rooms: list[MakesRoom]
 ) -> Iterator[Bens]:
     """The same, of all tests that must leave it as it is."""
     folder, config = (
@@ -68,7 +68,9 @@ def bens(
         {**LIGHT, "gate": {"rule": "everything"}, "retrieval": {"floor": -1.0}, "server": FAST},
     )
     with (
-        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
+        Memory(
+            folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
+        ) as memory,
         serving(memory, folder / "tokens", rooms=rooms) as server,
     ):
         yield filled(server)

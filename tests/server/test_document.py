@@ -30,13 +30,15 @@ Described = tuple[Served, dict[str, Any], dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder) -> Iterator[Described]:
+def described(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder) -> Iterator[Described]:
     """A server with all its rooms, its document, and ids of what is Ana's, who asks; Ben has a memory, too."""
     folder = tmp_path_factory.mktemp("document")
     config = {**LIGHT, "gate": {"rule": "everything"}, "server": {"rate": 1e6, "burst": 1_000_000}}
     with (
         fake_chat_server(lambda _: completion("Yes.")) as upstream,
-        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
+        Memory(
+            folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
+        ) as memory,
         serving(memory, folder / "tokens", rooms=rooms_of_serve(upstream.url)) as server,
     ):
         memory.add(f"The {SECRET} is Ben's.", user_id="ben")

@@ -18,13 +18,13 @@ FACT = "My sister Marta works at the harbour in Porto."
 NEAR, FAR = "Where does my sister Marta work?", "Write a haiku about rain."
 
 
-def test_a_search_for_what_bears_on_it(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_a_search_for_what_bears_on_it(open_memory: Callable[..., Memory], light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     memory.add(FACT, user_id="ana")
     assert [hit.text for hit in memory.search(NEAR, user_id="ana", relevant=True)] == [FACT]
     assert memory.search(FAR, user_id="ana", relevant=True) == [] != memory.search(FAR, user_id="ana")
     assert memory.search(FAR, user_id="ben", relevant=True) == []
-    open_to_all = open_memory("other.db", config={"retrieval": {"floor": -1.0}}, proxy=light_proxy)
+    open_to_all = open_memory("other.db", config={"retrieval": {"floor": -1.0}}, surprise_model=light_surprise)
     open_to_all.add(FACT, user_id="ana")
     assert len(open_to_all.search(FAR, user_id="ana", relevant=True)) == 1
 

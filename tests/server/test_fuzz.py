@@ -28,13 +28,15 @@ values = st.recursive(
 
 @pytest.fixture(scope="module")
 def fuzzed(
-    tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder
+    tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder
 ) -> Iterator[tuple[Served, list[Operation], dict[str, Any]]]:
     """A server with a memory of Ben's and a token of Ana's, its operations and its document."""
     folder = tmp_path_factory.mktemp("fuzz")
     config = {**LIGHT, "server": {"rate": 1e6, "burst": 1_000_000, "max_body": 100_000}}
     with (
-        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
+        Memory(
+            folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
+        ) as memory,
         serving(memory, folder / "tokens") as server,
     ):
         memory.add("The xylophone is Ben's.", user_id="ben")

@@ -28,14 +28,14 @@ MCP = {"accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Embedder) -> Iterator[Open]:
+def door(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder) -> Iterator[Open]:
     """A server with all its rooms, in the process and on a port; Ben has a memory, Ana asks."""
     folder = tmp_path_factory.mktemp("hostile")
     server = {"rate": 1e6, "burst": 1_000_000, "max_body": LIMIT, "patience": 0.3, "connections": 40}
     config = {**LIGHT, "gate": {"rule": "everything"}, "server": server}
     with ExitStack() as stack:
         upstream = stack.enter_context(fake_chat_server(lambda _: completion("Yes.")))
-        parts = {"proxy": light_proxy, "embedder": embedder, "tasks": NotedTasks()}
+        parts = {"surprise_model": light_surprise, "embedder": embedder, "tasks": NotedTasks()}
         memory = stack.enter_context(Memory(folder / "store.db", config=config, **parts))
         made = stack.enter_context(serving(memory, folder / "tokens", rooms=rooms_of_serve(upstream.url)))
         memory.add(f"The {SECRET} is Ben's.", user_id="ben")

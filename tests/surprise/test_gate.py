@@ -18,7 +18,7 @@ from nscma_torch.core.config import Gate, GateWeights, load_config
 from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.core.records import Decision
 from nscma_torch.reading.cues import salience
-from nscma_torch.surprise import GateState, MessageGate, Observation, RecurrentProxy, observe
+from nscma_torch.surprise import ByteSurpriseModel, GateState, MessageGate, Observation, observe
 from nscma_torch.surprise.rules import PRIORS, RULES, Statistics
 
 PLAIN = Observation(
@@ -55,13 +55,13 @@ observations = st.builds(
 
 
 @pytest.fixture(scope="module")
-def proxy() -> RecurrentProxy:
-    return RecurrentProxy.load()
+def surprise_model() -> ByteSurpriseModel:
+    return ByteSurpriseModel.load()
 
 
-def decide(proxy: RecurrentProxy, text: str, before: list[str], config: Gate = Gate()) -> Decision:
+def decide(surprise_model: ByteSurpriseModel, text: str, before: list[str], config: Gate = Gate()) -> Decision:
     gate = MessageGate(config)
-    (score,) = proxy.score([[*before, text]], [None])
+    (score,) = surprise_model.score([[*before, text]], [None])
     seen = [
         observe(message, nll, "\n".join(before[:i]), salience(message))
         for i, (message, nll) in enumerate(zip([*before, text], score.nll, strict=True))
@@ -131,8 +131,8 @@ def test_scripts_keep_their_own_threshold() -> None:
     ],
 )
 @pytest.mark.parametrize("before", [[], CHAT])
-def test_short_vital_statements_are_written(proxy: RecurrentProxy, text: str, before: list[str]) -> None:
-    decision = decide(proxy, text, before)
+def test_short_vital_statements_are_written(surprise_model: ByteSurpriseModel, text: str, before: list[str]) -> None:
+    decision = decide(surprise_model, text, before)
     assert decision.write and decision.reason.startswith("written: ")
 
 
@@ -151,26 +151,26 @@ def test_short_vital_statements_are_written(proxy: RecurrentProxy, text: str, be
     ],
 )
 @pytest.mark.parametrize("before", [[], CHAT])
-def test_small_talk_is_deferred(proxy: RecurrentProxy, text: str, before: list[str]) -> None:
-    decision = decide(proxy, text, before)
+def test_small_talk_is_deferred(surprise_model: ByteSurpriseModel, text: str, before: list[str]) -> None:
+    decision = decide(surprise_model, text, before)
     assert not decision.write and decision.reason.startswith("deferred: ")
 
 
-def test_a_verbatim_repeat_is_deferred_and_says_so(proxy: RecurrentProxy) -> None:
-    assert decide(proxy, CHAT[3], CHAT[:3]).write
-    again = decide(proxy, CHAT[3], CHAT)
+def test_a_verbatim_repeat_is_deferred_and_says_so(surprise_model: ByteSurpriseModel) -> None:
+    assert decide(surprise_model, CHAT[3], CHAT[:3]).write
+    again = decide(surprise_model, CHAT[3], CHAT)
     assert not again.write and "already said" in again.reason and again.parts["repeat"] < 0
 
 
 @pytest.mark.parametrize("text", [LOGS, LOGS.split("id=")[1][:36], "Zm9vYmFyYmF6" * 30 + "9Q=="])
-def test_codes_do_not_win_by_entropy(proxy: RecurrentProxy, text: str) -> None:
-    decision = decide(proxy, text, CHAT)
+def test_codes_do_not_win_by_entropy(surprise_model: ByteSurpriseModel, text: str) -> None:
+    decision = decide(surprise_model, text, CHAT)
     assert not decision.write and "codes" in decision.reason
 
 
-def test_a_fact_beside_a_code_is_still_written(proxy: RecurrentProxy) -> None:
+def test_a_fact_beside_a_code_is_still_written(surprise_model: ByteSurpriseModel) -> None:
     text = "Remember that my new order number is 7f3a9c1e-11d2-4c8b-9d2e-55aa01b2c3d4, it arrives on Friday."
-    assert decide(proxy, text, CHAT).write
+    assert decide(surprise_model, text, CHAT).write
 
 
 @given(st.lists(observations, max_size=30), st.sampled_from(sorted(RULES)), st.integers(1, 8))
@@ -224,11 +224,11 @@ def test_the_learned_head_and_an_answer_have_their_terms() -> None:
     assert code.parts["learned"] == 0.0, "a vector does not speak for an id"
 
 
-def test_small_talk_that_answers_is_deferred_all_the_same(proxy: RecurrentProxy) -> None:
+def test_small_talk_that_answers_is_deferred_all_the_same(surprise_model: ByteSurpriseModel) -> None:
     for text in ("haha ok", "thanks!", "lol", "good morning", "好的"):
-        assert not decide(proxy, text, [*CHAT, "So, did you like it?"]).write, text
+        assert not decide(surprise_model, text, [*CHAT, "So, did you like it?"]).write, text
     answer = "In Porto, near the river."
-    asked, told = (decide(proxy, answer, [*CHAT, before]) for before in ("Where is it?", "That is nice."))
+    asked, told = (decide(surprise_model, answer, [*CHAT, before]) for before in ("Where is it?", "That is nice."))
     assert asked.parts["answer"] > 0 and "answer" not in told.parts
 
 

@@ -71,8 +71,8 @@ def test_it_goes_on_from_what_was_stored_bit_for_bit() -> None:
         gradient_surprise(vectors, stored[:-4])
 
 
-def test_a_store_decides_by_it_however_messages_are_cut(open_memory: Open, light_proxy: Any) -> None:
-    alone, together = (open_memory(name, RULE, proxy=light_proxy) for name in ("one.db", "all.db"))
+def test_a_store_decides_by_it_however_messages_are_cut(open_memory: Open, light_surprise: Any) -> None:
+    alone, together = (open_memory(name, RULE, surprise_model=light_surprise) for name in ("one.db", "all.db"))
     for text in TEXTS:
         alone.add(text, user_id="ada")
     together.add(TEXTS, user_id="ada")
@@ -87,8 +87,8 @@ def test_a_store_decides_by_it_however_messages_are_cut(open_memory: Open, light
     assert state_of(alone).memory == state_of(together).memory
 
 
-def test_what_is_erased_was_never_read(open_memory: Open, light_proxy: Any) -> None:
-    erased, never = (open_memory(name, RULE, proxy=light_proxy) for name in ("one.db", "all.db"))
+def test_what_is_erased_was_never_read(open_memory: Open, light_surprise: Any) -> None:
+    erased, never = (open_memory(name, RULE, surprise_model=light_surprise) for name in ("one.db", "all.db"))
     gone, *_ = erased.add(["The locker code is zebra 4711.", *TEXTS], user_id="ada")
     never.add(TEXTS, user_id="ada")
     assert state_of(erased).memory != state_of(never).memory
@@ -98,11 +98,11 @@ def test_what_is_erased_was_never_read(open_memory: Open, light_proxy: Any) -> N
     assert gradients_of(erased) == gradients_of(never)
 
 
-def test_another_embedder_begins_anew(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory("own.db", RULE, proxy=light_proxy)
+def test_another_embedder_begins_anew(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory("own.db", RULE, surprise_model=light_surprise)
     memory.add(TEXTS, user_id="ada")
     memory.close()
-    other = open_memory("own.db", RULE, proxy=light_proxy, embedder=Other())
+    other = open_memory("own.db", RULE, surprise_model=light_surprise, embedder=Other())
     other.reembed()
     state = state_of(other)
     assert state.memory is None and not any(series["gradient"] for series in state.series.values())
@@ -110,8 +110,8 @@ def test_another_embedder_begins_anew(open_memory: Open, light_proxy: Any) -> No
     assert state_of(other).memory is not None
 
 
-def test_what_was_stored_under_another_rule_is_written_and_says_so(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_what_was_stored_under_another_rule_is_written_and_says_so(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     memory.add(["ok", "ok"], user_id="ada")
     assert state_of(memory).memory is None
     _, changed = memory.replay(user_id="ada", gate=RULE["gate"])

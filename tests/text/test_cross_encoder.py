@@ -44,9 +44,9 @@ def test_scores_are_in_bounds_and_do_not_depend_on_the_batch(folder: Path) -> No
 
 
 def test_the_rerank_strategy_takes_its_order(
-    folder: Path, open_memory: Callable[..., Memory], light_proxy: Any
+    folder: Path, open_memory: Callable[..., Memory], light_surprise: Any
 ) -> None:
-    memory = open_memory("cross.db", proxy=light_proxy, config={"retrieval": {"reranker": str(folder)}})
+    memory = open_memory("cross.db", surprise_model=light_surprise, config={"retrieval": {"reranker": str(folder)}})
     for text in ("mia likes tea.", "karl likes rome.", "karl likes tea.", "oslo."):
         memory.add(text, user_id="ada", now=NOW)
     hits = memory.search("who likes tea", user_id="ada", strategy="rerank", explain=True, now=NOW)

@@ -11,7 +11,7 @@ import torch
 from nscma_torch.api.components import Components
 from nscma_torch.core.config import load_config
 from nscma_torch.core.errors import InvalidInputError
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.measurement import nats_per_byte
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from nscma_torch.text.segmentation import LEAST_KNOWN, Segmentation, mean_surprise, surprise_peaks
@@ -44,10 +44,10 @@ def test_surprise_of_a_sentence_is_the_mean_over_its_bytes() -> None:
         mean_surprise(text, [(0, 10)], nats[:16])
 
 
-def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedder: HashEmbedder) -> None:
-    """The bundled proxy finds where one text ends and another begins, whatever the stream said before."""
+def test_assembly_reads_a_text_by_itself(tmp_path, surprise_model: ByteSurpriseModel, embedder: HashEmbedder) -> None:
+    """The bundled surprise model finds where one text ends and another begins, whatever the stream said before."""
     config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
-    indexer = Components(tmp_path / "s.db", config, embedder=embedder, proxy=proxy).indexer
+    indexer = Components(tmp_path / "s.db", config, embedder=embedder, surprise_model=surprise_model).indexer
     calm = "The ship sailed on the sea. The sea was calm and the ship sailed on. " * 8
     text = calm + "Zygotic quarks vexed Mbeki's jukebox: fjord 7!? " + calm
     ((first, second),) = ([item.chunk for item in own] for own in indexer.index([text], [False])[:1])
@@ -56,16 +56,18 @@ def test_assembly_reads_a_text_by_itself(tmp_path, proxy: RecurrentProxy, embedd
     assert second.text.startswith("Zygotic")
 
 
-def test_a_proxy_with_longer_tokens_cuts_too(tmp_path, light_token_proxy: Any, embedder: HashEmbedder) -> None:
+def test_a_surprise_model_with_longer_tokens_cuts_too(
+    tmp_path, light_token_surprise: Any, embedder: HashEmbedder
+) -> None:
     config = load_config({"chunker": {"strategy": "surprise", "max_tokens": 200}})
-    parts = Components(tmp_path / "s.db", config, embedder=embedder, proxy=light_token_proxy)
+    parts = Components(tmp_path / "s.db", config, embedder=embedder, surprise_model=light_token_surprise)
     text = "Das ist ein Satz. Noch ein Satz, länger. " * 30 + "这一句完全不同。 " + "Das ist ein Satz. " * 40
     (chunks,) = parts.indexer.index([text], [False])
     assert len(chunks) > 1
     assert "".join(chunk.chunk.text for chunk in chunks).replace(" ", "") == text.replace(" ", "")
     (nll,), (ends,) = (
-        light_token_proxy.score([[text]], [None])[0].nll,
-        light_token_proxy.score([[text]], [None])[0].ends,
+        light_token_surprise.score([[text]], [None])[0].nll,
+        light_token_surprise.score([[text]], [None])[0].ends,
     )
     assert nats_per_byte(nll, ends, len(text.encode()) + 1).sum().item() == pytest.approx(nll.sum().item(), rel=1e-5)
 

@@ -309,7 +309,7 @@ def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_pa
     ("changed", "told"),
     [
         ({"hidden_size": 64}, "was trained on another encoder: .* train it again"),
-        ({"num_hidden_layers": 3}, "no reader of this version and encoder: model.encoder.layer.2"),
+        ({"num_hidden_layers": 3}, "not a reader of this version and encoder: model.encoder.layer.2"),
         ({"vocab_size": 20}, "they belong to different models"),
         ({"max_position_embeddings": 100}, "100 positions"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.systems.partial_tasks import WithoutFacts
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.core.errors import EngineError, ReplyError
@@ -56,7 +56,7 @@ def test_summaries_by_the_model_are_judged_and_read_by_it(http: LanguageEngine, 
         paper = load_config("papers/cam").model_dump()
         sections = {"device": "cpu", "embedder": {"model": "hash"}, "retrieval": {**paper["retrieval"], **retrieval}}
         config = load_config({**paper, **sections})
-        return Memory(tmp_path / "store.db", config=config, tasks=tasks, proxy=IndifferentProxy())
+        return Memory(tmp_path / "store.db", config=config, tasks=tasks, surprise_model=IndifferentSurpriseModel())
 
     with opened() as memory:
         memory.add([Message("document", text, source=f"d{i}") for i, text in enumerate(TEXTS)], user_id="ana")

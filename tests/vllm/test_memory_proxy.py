@@ -34,10 +34,10 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
 
 @pytest.fixture
 def proxy(
-    server: tuple[str, subprocess.Popen[bytes]], open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path
+    server: tuple[str, subprocess.Popen[bytes]], open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path
 ) -> Iterator[TestClient]:
     """The proxy in an application of its own: vLLM pins another FastAPI than the server has."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     for text in ("My sister Marta works at the harbour in Porto.", "Marta has a boat, the Miso, and a dog."):
         memory.add(text, user_id="default")
     house = House(memory, Settings(tmp_path / "tokens"), Work(2, 8), Work(1, 1))

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.core.config import Controller as Settings
@@ -190,7 +190,7 @@ def open_world(store: Path, settings: Settings) -> Iterator[Memory]:
         "hierarchy": {"enabled": False},
         "controller": settings.model_dump(),
     }
-    memory = Memory(store, config=sections, embedder=HashEmbedder(), proxy=IndifferentProxy())
+    memory = Memory(store, config=sections, embedder=HashEmbedder(), surprise_model=IndifferentSurpriseModel())
     try:
         yield memory
     finally:

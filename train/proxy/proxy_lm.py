@@ -29,7 +29,7 @@ from safetensors.torch import load_file
 from torch import Tensor, distributed
 from torch.nn.functional import cross_entropy
 
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.byte_model.byte_context import ByteContext
 from nscma_torch.surprise.byte_model.byte_lm import ByteLM, ByteLMConfig
 from train.proxy.proxy_texts import Lanes, as_chat, read_meetings, read_texts
@@ -166,7 +166,7 @@ class Run:
         read = self._step * self._options["streams"] * self._options["window"]
         row = {"step": self._step, "bytes": read, "seconds": round(self._seconds, 1), "train": round(self._mean, 4)}
         if look:
-            row["dev"] = round(bits_per_byte(RecurrentProxy(self._model), self._dev[:DEV_BYTES]), 4)
+            row["dev"] = round(bits_per_byte(ByteSurpriseModel(self._model), self._dev[:DEV_BYTES]), 4)
         print(json.dumps(row), flush=True)
         with self._out.with_name(self._out.name + ".jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(row) + "\n")
@@ -189,7 +189,7 @@ class Run:
         partial = self._checkpoint.with_suffix(".partial")
         torch.save(saved, partial)
         partial.replace(self._checkpoint)
-        RecurrentProxy(self._model).save(self._out)
+        ByteSurpriseModel(self._model).save(self._out)
 
     def _resume(self) -> None:
         saved = torch.load(self._checkpoint, map_location="cpu", weights_only=True)
@@ -217,13 +217,13 @@ def take_over(model: ByteLM, weights: Mapping[str, Tensor]) -> list[str]:
     return sorted(own.keys() - fitting.keys())
 
 
-def bits_per_byte(proxy: RecurrentProxy, text: bytes) -> float:
-    """Mean bits that the proxy needs for a byte of one continuous text."""
-    nll, _ = proxy.score_bytes(text, None)
+def bits_per_byte(surprise_model: ByteSurpriseModel, text: bytes) -> float:
+    """Mean bits that the surprise model needs for a byte of one continuous text."""
+    nll, _ = surprise_model.score_bytes(text, None)
     return float(nll.double().mean()) / math.log(2)
 
 
-def report(proxy: RecurrentProxy, folder: Path, dev: bytes) -> None:
+def report(surprise_model: ByteSurpriseModel, folder: Path, dev: bytes) -> None:
     """Print bits per byte beside xz, and bytes per second."""
     for name, text in (
         ("held-out meetings", dev),
@@ -232,7 +232,7 @@ def report(proxy: RecurrentProxy, folder: Path, dev: bytes) -> None:
         ("WikiText-2 test", (folder / "wikitext2_test.txt").read_bytes()),
     ):
         start = time.monotonic()
-        bits = bits_per_byte(proxy, text)
+        bits = bits_per_byte(surprise_model, text)
         seconds = time.monotonic() - start
         packed = len(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME)) * 8 / len(text)
         print(f"{name}: {bits:.3f} bits/byte (xz -9e {packed:.3f}), {len(text) / seconds / 1000:.1f} KB/s")
@@ -257,7 +257,7 @@ def main() -> None:
     meetings, held_out = read_meetings(folder, config["data"]["dev_every"])
     dev = held_out.encode()
     if args.evaluate:
-        report(RecurrentProxy.load(args.weights, device=args.device), folder, dev)
+        report(ByteSurpriseModel.load(args.weights, device=args.device), folder, dev)
         return
     if args.out is None:
         parser.error("--out FILE is needed for training")
@@ -277,7 +277,7 @@ def main() -> None:
     lanes = Lanes(texts, shares, sizes, seed, ranks.lanes(config["train"]["streams"]))
     Run(model.to(device), lanes, dev, config["train"], args.out, device, ranks).train(args.stop)
     if ranks.rank == 0 and args.stop is None:
-        report(RecurrentProxy.load(args.out, device=device), folder, dev)
+        report(ByteSurpriseModel.load(args.out, device=device), folder, dev)
     if ranks.size > 1:
         distributed.destroy_process_group()
 

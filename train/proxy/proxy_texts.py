@@ -1,4 +1,4 @@
-"""What the bundled proxy is trained on, and the reader that deals it out: see docs/training.md.
+"""What the bundled surprise model is trained on, and the reader that deals it out: see docs/training.md.
 
 Every lane draws from its own random numbers, seeded by its number, so that how lanes are shared among processes does
 not change what they read. A reader's state is a few integers a lane: a run goes on where it was stopped, to the byte.

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.experiments.facts.update_verdicts import LIGHT, Outcome, Verdict, remember
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.metrics.retrieval_metrics import mean
 from eval.systems.newest_chunk import Reading, readings
 from eval.tasks.plain_statements import load_plain
@@ -142,7 +142,7 @@ def holds(figure: Figure, folder: Path) -> tuple[bool, str]:
     began = datetime(2025, 3, 3, 9, tzinfo=UTC)
     messages = [Message("user", text, began + timedelta(days=i)) for i, text in enumerate(figure.said)]
     asked_at = began + timedelta(days=30)
-    with Memory(folder / f"{figure.name}.db", config=LIGHT, proxy=IndifferentProxy()) as memory:
+    with Memory(folder / f"{figure.name}.db", config=LIGHT, surprise_model=IndifferentSurpriseModel()) as memory:
         memory.add(messages, user_id="reader", now=asked_at)
         memory.flush()
         facts = memory.facts(user_id="reader", subject="user", archived=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.tasks.update_chains import Chain
 from nscma_torch import Memory
 from nscma_torch.core.records import Answer, Fact
@@ -42,7 +42,7 @@ class Outcome:
 
 def remember(chains: Sequence[Chain], folder: Path) -> list[Outcome]:
     """Tell every chain to a memory, a user each, and judge what it says then. Late messages come after a flush."""
-    with Memory(folder / "chains.db", config=LIGHT, proxy=IndifferentProxy()) as memory:
+    with Memory(folder / "chains.db", config=LIGHT, surprise_model=IndifferentSurpriseModel()) as memory:
         for arriving in ([chain.messages for chain in chains], [chain.late for chain in chains]):
             for chain, messages in zip(chains, arriving, strict=True):
                 if messages:

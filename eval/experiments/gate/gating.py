@@ -35,7 +35,7 @@ from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import Decision
 from nscma_torch.ingest.gating import Past, gate_messages
 from nscma_torch.ingest.stages import Stages
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.byte_model.byte_counts import REACH, stream_nats
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.gradient_surprise import gradient_surprise
@@ -60,7 +60,7 @@ class Talk:
 
 @dataclass(frozen=True)
 class Heard:
-    """A talk as the proxy and the gate of each rule saw it; vectors [n, d] of its messages."""
+    """A talk as the surprise model and the gate of each rule saw it; vectors [n, d] of its messages."""
 
     talk: Talk
     observations: Sequence[Observation]
@@ -98,13 +98,13 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 )
 
 
-def hear(talk: Talk, proxy: RecurrentProxy, embedder: Embedder, head: SalienceHead) -> Heard:
+def hear(talk: Talk, surprise_model: ByteSurpriseModel, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = vectors_of(talk.texts, embedder)
-    weighed = gate_messages(talk.texts, Past(), proxy, MessageGate(Gate(), head), Stages(), lambda: vectors)
+    weighed = gate_messages(talk.texts, Past(), surprise_model, MessageGate(Gate(), head), Stages(), lambda: vectors)
     norms, _ = gradient_surprise(vectors, None)
     observations = [replace(own, gradient=norm) for own, norm in zip(weighed.observations, norms, strict=True)]
-    alone = proxy.score([[text] for text in talk.texts], [None] * len(talk.texts))
+    alone = surprise_model.score([[text] for text in talk.texts], [None] * len(talk.texts))
     with torch.no_grad():
         learned = head(vectors).tolist()
     return Heard(
@@ -269,13 +269,17 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
     plain = load_embedder(config.embedder, torch_device(config.device))
-    embedder, proxy, head = CachedEmbedder(plain, arguments.cache), RecurrentProxy.load(), SalienceHead.load()
+    embedder, surprise_model, head = (
+        CachedEmbedder(plain, arguments.cache),
+        ByteSurpriseModel.load(),
+        SalienceHead.load(),
+    )
     console = Console(width=170)
     for name in arguments.sets:
         talks = []
         chosen = [talk for talk in SETS[name](arguments.data) if arguments.half in ("all", talk.half)]
         for talk in chosen[: arguments.limit]:
-            talks.append(hear(talk, proxy, embedder, head))
+            talks.append(hear(talk, surprise_model, embedder, head))
             embedder.save()
         scores = {signal: [score(heard) for heard in talks] for signal, score in SIGNALS.items()}
         rows: dict[str, list[Curve]] = {}

@@ -26,10 +26,10 @@ from eval.experiments.gate.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
 from nscma_torch.core.config import Gate
 from nscma_torch.core.device import torch_device
-from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.ingest.gating import Past, gate_messages
 from nscma_torch.ingest.stages import Stages
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.gate import MessageGate
 from nscma_torch.surprise.rules import restates
 from nscma_torch.surprise.salience_head import SalienceHead
@@ -41,7 +41,7 @@ SUMS: Mapping[str, str] = {"all verbatim": "verbatim", "all paraphrased": "parap
 
 
 def measure(
-    streams: Sequence[Sequence[Said]], proxy: Proxy, embedder: Embedder, head: SalienceHead | None
+    streams: Sequence[Sequence[Said]], surprise_model: SurpriseModel, embedder: Embedder, head: SalienceHead | None
 ) -> dict[str, dict[str, float]]:
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def measure(
         texts = [message.text for message in said]
         vectors = embedder.embed(texts).cpu()
         seen = gate_messages(
-            texts, Past(), proxy, MessageGate(shipped, head=head), Stages(), vectors.clone
+            texts, Past(), surprise_model, MessageGate(shipped, head=head), Stages(), vectors.clone
         ).observations
         kinds = [
             [message.kind, *(name for name, of in SUMS.items() if message.kind.startswith(of))] for message in said
@@ -92,7 +92,7 @@ def main() -> None:
     config = load_config(None)
     embedder = load_embedder(config.embedder, torch_device(config.device))
     streams = [stream(arguments.half, arguments.seed + i) for i in range(arguments.streams)]
-    shares = measure(streams, RecurrentProxy.load(), embedder, SalienceHead.load())
+    shares = measure(streams, ByteSurpriseModel.load(), embedder, SalienceHead.load())
     Console(width=120).print(table(shares, arguments.half))
     if arguments.json is not None:
         written = {"half": arguments.half, "streams": arguments.streams, "seed": arguments.seed, "shares": shares}

@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.caches.embedding_cache import CachedEmbedder
-from eval.harness.fakes import IndifferentProxy, MeteredTasks
+from eval.harness.fakes import IndifferentSurpriseModel, MeteredTasks
 from eval.tasks.novels import chunk_messages
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.core.config import Config
@@ -117,7 +117,11 @@ class Bench:
     @contextmanager
     def _opened(self, store: Path) -> Iterator[tuple[Memory, MeteredTasks]]:
         tasks = MeteredTasks(EmbeddedTasks(summary_words=self._config.hierarchy.summary_words), clock=self._clock)
-        parts: dict[str, Any] = {"embedder": self._embedder, "proxy": IndifferentProxy(), "tasks": tasks}
+        parts: dict[str, Any] = {
+            "embedder": self._embedder,
+            "surprise_model": IndifferentSurpriseModel(),
+            "tasks": tasks,
+        }
         with Memory(store, config=self._config, **parts) as memory:
             yield memory, tasks
             if failures := memory.stats().failures:

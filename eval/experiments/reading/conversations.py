@@ -33,7 +33,7 @@ from rich.table import Table
 from eval.experiments.reading.conversation_files import Conversation, Question, load
 from eval.reporting.shares import wilson
 from nscma_torch import Config, Memory, load_config
-from nscma_torch.core.protocols import Embedder, Proxy
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.demo.short_answers import Verdict, judge
 
 K = 10
@@ -82,7 +82,7 @@ class Models:
 
     config: Config
     embedder: Embedder | None = None
-    proxy: Proxy | None = None
+    surprise_model: SurpriseModel | None = None
 
 
 def outcomes(conversation: Conversation, models: Models, *, given: bool = False) -> list[Outcome]:
@@ -106,7 +106,12 @@ def _stored(
     chosen = list(chosen)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(Path(folder) / "chat.db", config=models.config, embedder=models.embedder, proxy=models.proxy) as memory,
+        Memory(
+            Path(folder) / "chat.db",
+            config=models.config,
+            embedder=models.embedder,
+            surprise_model=models.surprise_model,
+        ) as memory,
     ):
         messages = [conversation.messages[place] for place in chosen]
         added = list(memory.add_many(messages, user_id=conversation.user, now=conversation.asked_at))
@@ -219,10 +224,12 @@ def main() -> None:
 
 
 def _loaded(config: Config) -> Models:
-    """The configured embedder and proxy, loaded once. A proxy that a language engine serves belongs to each memory."""
+    """The configured embedder and surprise model, loaded once. A surprise model that a language engine serves belongs
+    to each memory.
+    """
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "models.db", config=config) as memory:
-        served = config.proxy.engine == "llm"
-        return Models(config, memory.components.new_embedder, None if served else memory.components.proxy)
+        served = config.surprise.engine == "llm"
+        return Models(config, memory.components.new_embedder, None if served else memory.components.surprise_model)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from eval.caches.embedding_cache import CachedEmbedder
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.metrics import evidence_places
 from eval.metrics.evidence_places import Places
 from eval.metrics.retrieval_metrics import recall_at
@@ -113,7 +113,9 @@ class Store:
             "facts": {"units": ["triple", "atomic_fact"]},
             "retrieval": retrieval,
         }
-        return Memory(self._file, config=load_config(sections), embedder=self._embedder, proxy=IndifferentProxy())
+        return Memory(
+            self._file, config=load_config(sections), embedder=self._embedder, surprise_model=IndifferentSurpriseModel()
+        )
 
     def _add(self, memory: Memory, world: World) -> dict[str, int]:
         added = memory.add_many(world.messages, user_id=world.user, now=world.asked_at)

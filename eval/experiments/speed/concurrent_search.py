@@ -24,7 +24,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from nscma_torch import Memory, Message, load_config
 
 _WHO = ("My sister Ana", "The landlord", "Our neighbour Tomas", "Dr. Okafor", "The choir", "Grandfather", "My editor")
@@ -100,7 +100,7 @@ def main() -> None:
     rows: dict[int, list[Row]] = {callers: [] for callers in arguments.callers}
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(Path(folder) / "store.db", config=config, proxy=IndifferentProxy()) as memory,
+        Memory(Path(folder) / "store.db", config=config, surprise_model=IndifferentSurpriseModel()) as memory,
     ):
         fill(memory, arguments.users, arguments.messages)
         for round_ in range(arguments.rounds):

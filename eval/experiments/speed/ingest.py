@@ -4,8 +4,8 @@
 
 Messages are added one by one, and in batches; both include the commit to disk. Times depend on the machine; the ratios
 are the result. "CPU s" is processor time of the whole process (`time.process_time`), which other programs on the
-machine disturb less than the wall clock. In batches the embedder works beside the proxy on a second core: stages, which
-are wall-clock, add up to more than the whole.
+machine disturb less than the wall clock. In batches the embedder works beside the surprise model on a second core:
+stages, which are wall-clock, add up to more than the whole.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from eval.metrics.retrieval_metrics import mean, recall_at
 from eval.tasks.locomo import Conversation, load
 from nscma_torch import Memory
 
-_MODELS = ("proxy", "embedding")
+_MODELS = ("surprise", "embedding")
 _K = 10
 
 
 @dataclass(frozen=True)
 class Run:
-    """One conversation; `rest_ms` is what one message costs outside proxy and embedding."""
+    """One conversation; `rest_ms` is what one message costs outside surprise model and embedding."""
 
     messages_per_s: float
     messages_per_cpu_s: float
@@ -78,7 +78,7 @@ def measure(conversation: Conversation, *, batch: int) -> Run:
 
 
 def _outside_models(memory: Memory) -> float:
-    """Seconds so far in stages that are neither proxy nor embedding."""
+    """Seconds so far in stages that are neither surprise model nor embedding."""
     return sum(seconds for name, seconds in memory.components.stages.seconds.items() if name not in _MODELS)
 
 

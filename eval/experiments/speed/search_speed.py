@@ -26,7 +26,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from nscma_torch import Memory, Message, load_config
 from nscma_torch.episodic.index import units as unit_rows
 from nscma_torch.episodic.index.user_index import UserIndex
@@ -136,7 +136,9 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "speed.db"
-        with Memory(store, config=config, embedder=RandomEmbedder(), proxy=IndifferentProxy()) as memory:
+        with Memory(
+            store, config=config, embedder=RandomEmbedder(), surprise_model=IndifferentSurpriseModel()
+        ) as memory:
             messages = (Message("user", text, _NOW, "Reader") for text in said)
             for _ in memory.add_many(messages, user_id="reader", infer=False, now=_NOW):
                 continue

@@ -58,7 +58,8 @@ class Chunker(Section):
     """Splitting of long messages into units."""
 
     strategy: Literal["sentence", "fixed", "surprise"] = Field(
-        "sentence", description="Where a chunk may end: 'surprise' is at sentences that the proxy did not expect, too."
+        "sentence",
+        description="Where a chunk may end: 'surprise' is at sentences that the surprise model did not expect, too.",
     )
     max_tokens: int = Field(
         0,
@@ -74,7 +75,7 @@ class Chunker(Section):
     min_tokens: int = Field(64, gt=0, description="Tokens before which 'surprise' ends no chunk at a peak.")
 
 
-class Proxy(Section):
+class Surprise(Section):
     """The language model whose surprise the gate weighs."""
 
     model: str = Field(
@@ -83,7 +84,7 @@ class Proxy(Section):
     )
     engine: Literal["own", "llm"] = Field(
         "own",
-        description="'own' loads that model for the proxy alone; 'llm' asks the vLLM of [llm], which must run it.",
+        description="'own' loads that model for surprise alone; 'llm' asks the vLLM of [llm], which must run it.",
     )
     window: int = Field(
         1024, gt=0, multiple_of=64, description="Most tokens that a token of a causal language model sees."
@@ -91,7 +92,7 @@ class Proxy(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",
         description="Precision of the forward pass; 'auto' is bfloat16 where the device multiplies it natively; "
-        "of the bundled proxy, on GPUs.",
+        "of the bundled surprise model, on GPUs.",
     )
     quantization: Literal["none", "nf4"] = Field(
         "none", description="Of a causal language model's weights; 'nf4' is 4 bits with bitsandbytes."
@@ -673,7 +674,7 @@ class Config(Section):
     limits: Limits = Limits()
     embedder: Embedder = Embedder()
     chunker: Chunker = Chunker()
-    proxy: Proxy = Proxy()
+    surprise: Surprise = Surprise()
     gate: Gate = Gate()
     index: Index = Index()
     score: Score = Score()
@@ -729,17 +730,17 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _proxy_is_served(self) -> Self:
-        if self.proxy.engine == "own":
+    def _surprise_is_served(self) -> Self:
+        if self.surprise.engine == "own":
             return self
         if self.llm.engine not in ("http", "vllm") or self.llm.server != "vllm":
             raise ValueError(
-                "proxy.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to "
-                "'http' with llm.server 'vllm', or proxy.engine to 'own'"
+                "surprise.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to "
+                "'http' with llm.server 'vllm', or surprise.engine to 'own'"
             )
-        if self.llm.engine == "vllm" and self.llm.model != self.proxy.model:
+        if self.llm.engine == "vllm" and self.llm.model != self.surprise.model:
             raise ValueError(
-                f"with proxy.engine 'llm' it is one model: proxy.model is {self.proxy.model!r} and llm.model "
+                f"with surprise.engine 'llm' it is one model: surprise.model is {self.surprise.model!r} and llm.model "
                 f"{self.llm.model!r}"
             )
         return self

@@ -1,4 +1,4 @@
-"""Streams: the next position, and the state that the proxy and the gate carry from message to message."""
+"""Streams: the next position, and the state that the surprise model and the gate carry from message to message."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def bulk_add(
     files = _checked(store, paths, settings, clock(now), user_id, told)
     total = sum(file.rows for file in files)
     models = Models.load(settings)
-    with Memory(store, config=settings, embedder=models.embedder, proxy=models.proxy) as memory:
+    with Memory(store, config=settings, embedder=models.embedder, surprise_model=models.surprise_model) as memory:
         job = _Adding(memory, models, str(store), actors, infer=infer, now=now)
         done, users, at = Committed(), set[str](), 0
         for rows in windows(_rows(files, settings, clock(now), user_id), window):

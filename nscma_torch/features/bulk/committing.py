@@ -54,11 +54,11 @@ class Committer:
 
     def __call__(self, weighed: Weighed) -> Committed:
         """Store them; each batch is on disk when the next begins."""
-        embedder, proxy = self._models.embedder, self._models.proxy
+        embedder, surprise_model = self._models.embedder, self._models.surprise_model
         before = self._asked
         embedder.known = dict(zip(weighed.texts, weighed.vectors, strict=True))
-        if proxy is not None:
-            proxy.known = dict(weighed.scores)
+        if surprise_model is not None:
+            surprise_model.known = dict(weighed.scores)
         try:
             done = Committed()
             for batch in weighed.batches:
@@ -78,13 +78,13 @@ class Committer:
             return done + Committed(asked=self._asked - before)
         finally:
             embedder.known = {}
-            if proxy is not None:
-                proxy.known = {}
+            if surprise_model is not None:
+                surprise_model.known = {}
 
     @property
     def _asked(self) -> int:
-        proxy = self._models.proxy
-        return self._models.embedder.computed + (0 if proxy is None else proxy.computed)
+        surprise_model = self._models.surprise_model
+        return self._models.embedder.computed + (0 if surprise_model is None else surprise_model.computed)
 
 
 class WeigherAndCommitter:
@@ -98,7 +98,7 @@ class WeigherAndCommitter:
     def load(cls, store: str, config: Config, *, infer: bool, now: datetime | None) -> Self:
         """With models and a connection of its own."""
         models = Models.load(config)
-        memory = Memory(store, config=config, embedder=models.embedder, proxy=models.proxy)
+        memory = Memory(store, config=config, embedder=models.embedder, surprise_model=models.surprise_model)
         made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
         weakref.finalize(made, memory.close)  # an actor is not told when it ends
         return made

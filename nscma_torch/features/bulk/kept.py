@@ -1,4 +1,4 @@
-"""An embedder and a proxy that know some answers already, and ask the model behind them for the others.
+"""An embedder and a surprise model that know some answers already, and ask the model behind them for the others.
 
 What is stored does not depend on what is known: an answer is found by all that the model would have been given.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from nscma_torch.core.protocols import Embedder, Proxy, StreamScore
+from nscma_torch.core.protocols import Embedder, StreamScore, SurpriseModel
 
 Key = tuple[bytes | None, bytes]  # digests of a state and of the texts that follow it
 
@@ -62,26 +62,26 @@ class KeptEmbedder:
         return self._embedder.embed_query(text)
 
 
-class KeptProxy:
-    """`Proxy` that looks scores up first.
+class KeptSurpriseModel:
+    """`SurpriseModel` that looks scores up first.
 
     Attributes:
         known: scores by what was scored.
         computed: runs of messages that were not known when they were asked for.
     """
 
-    def __init__(self, proxy: Proxy) -> None:
-        self._proxy = proxy
+    def __init__(self, surprise_model: SurpriseModel) -> None:
+        self._surprise_model = surprise_model
         self.known: dict[Key, StreamScore] = {}
         self.computed = 0
 
     @property
     def fingerprint(self) -> str:
-        return self._proxy.fingerprint
+        return self._surprise_model.fingerprint
 
     def make(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
         """Scores by the model, which are known from now on."""
-        scores = self._proxy.score(streams, states)
+        scores = self._surprise_model.score(streams, states)
         for texts, state, score in zip(streams, states, scores, strict=True):
             self.known[_key(texts, state)] = score
         return scores
@@ -95,7 +95,7 @@ class KeptProxy:
         if known is not None:
             return known
         self.computed += 1
-        return self._proxy.score([texts], [state])[0]
+        return self._surprise_model.score([texts], [state])[0]
 
 
 def _key(texts: Sequence[str], state: bytes | None) -> Key:

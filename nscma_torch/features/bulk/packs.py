@@ -39,7 +39,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """All new messages of some users in a window, in order, and the proxy's states of their streams before them."""
+    """All new messages of some users in a window, in order, and the surprise model's states of their streams before
+    them.
+    """
 
     batches: tuple[Batch, ...]
     states: Mapping[str, bytes | None]

@@ -9,12 +9,12 @@ from typing import Self
 
 import torch
 
-from nscma_torch.api.models import load_proxy
+from nscma_torch.api.models import load_surprise_model
 from nscma_torch.core.config import Config
 from nscma_torch.core.device import torch_device
 from nscma_torch.core.errors import StateMismatchError
 from nscma_torch.core.protocols import StreamScore
-from nscma_torch.features.bulk.kept import KeptEmbedder, KeptProxy, Key
+from nscma_torch.features.bulk.kept import KeptEmbedder, KeptSurpriseModel, Key
 from nscma_torch.features.bulk.packs import Batch, Pack
 from nscma_torch.ingest.chunking import configured_chunker
 from nscma_torch.text.embedders.embedder import load_embedder
@@ -24,7 +24,7 @@ _SEGMENT = 512  # messages that are computed, and handed on to be stored, at onc
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Batches of a pack, in order, with what their commit asks of embedder and proxy."""
+    """Batches of a pack, in order, with what their commit asks of embedder and surprise model."""
 
     batches: tuple[Batch, ...]
     texts: tuple[str, ...]
@@ -33,33 +33,36 @@ class Weighed:
 
 
 class Models:
-    """The embedder and the proxy of a configuration.
+    """The embedder and the surprise model of a configuration.
 
-    `proxy` is None where the language engine is the proxy (`proxy.engine = "llm"`): that is asked in the commit.
+    `surprise_model` is None where the language engine is the surprise model (`surprise.engine = "llm"`): that is asked
+    in the commit.
     """
 
-    def __init__(self, embedder: KeptEmbedder, proxy: KeptProxy | None) -> None:
+    def __init__(self, embedder: KeptEmbedder, surprise_model: KeptSurpriseModel | None) -> None:
         self.embedder = embedder
-        self.proxy = proxy
+        self.surprise_model = surprise_model
 
     @classmethod
     def load(cls, config: Config) -> Self:
         """Load them where the configuration says."""
         device = torch_device(config.device)
-        proxy = None if config.proxy.engine == "llm" else KeptProxy(load_proxy(config.proxy, device))
-        return cls(KeptEmbedder(load_embedder(config.embedder, device)), proxy)
+        surprise_model = (
+            None if config.surprise.engine == "llm" else KeptSurpriseModel(load_surprise_model(config.surprise, device))
+        )
+        return cls(KeptEmbedder(load_embedder(config.embedder, device)), surprise_model)
 
 
 class Weigher:
-    """Computes packs, a segment after the other; embedder and proxy work side by side."""
+    """Computes packs, a segment after the other; embedder and surprise model work side by side."""
 
     def __init__(self, config: Config, models: Models) -> None:
-        self._embedder, self._proxy = models.embedder, models.proxy
+        self._embedder, self._surprise_model = models.embedder, models.surprise_model
         self._ahead = config.embedder.deferred  # else the gate says first what is embedded
         self._chunker = None
-        if self._ahead and not (config.chunker.strategy == "surprise" and self._proxy is None):
-            proxy = self._proxy
-            self._chunker = configured_chunker(config.chunker, self._embedder, lambda: _there(proxy))
+        if self._ahead and not (config.chunker.strategy == "surprise" and self._surprise_model is None):
+            surprise_model = self._surprise_model
+            self._chunker = configured_chunker(config.chunker, self._embedder, lambda: _there(surprise_model))
 
     @classmethod
     def load(cls, config: Config) -> Self:
@@ -69,14 +72,14 @@ class Weigher:
     def __call__(self, pack: Pack) -> Iterator[Weighed]:
         states = dict(pack.states)
         for batches in _segments(pack.batches):
-            if self._proxy is not None:
-                self._proxy.known = {}
+            if self._surprise_model is not None:
+                self._surprise_model.known = {}
             with ThreadPoolExecutor(max_workers=1) as beside:
                 embedding = beside.submit(self._embed, batches)
-                if self._proxy is not None:
-                    _score(self._proxy, batches, states)
+                if self._surprise_model is not None:
+                    _score(self._surprise_model, batches, states)
                 vectors = embedding.result()
-            scores = {} if self._proxy is None else self._proxy.known
+            scores = {} if self._surprise_model is None else self._surprise_model.known
             matrix = torch.stack(list(vectors.values())) if vectors else torch.empty(0, self._embedder.dimension)
             yield Weighed(tuple(batches), tuple(vectors), matrix, scores)
 
@@ -87,12 +90,12 @@ class Weigher:
         return self._embedder.made([chunk.text for text in texts for chunk in self._chunker.chunk(text)])
 
 
-def _there(proxy: KeptProxy | None) -> KeptProxy:
-    assert proxy is not None, "without one nothing is cut at its surprise"
-    return proxy
+def _there(surprise_model: KeptSurpriseModel | None) -> KeptSurpriseModel:
+    assert surprise_model is not None, "without one nothing is cut at its surprise"
+    return surprise_model
 
 
-def _score(proxy: KeptProxy, batches: Sequence[Batch], states: dict[str, bytes | None]) -> None:
+def _score(surprise_model: KeptSurpriseModel, batches: Sequence[Batch], states: dict[str, bytes | None]) -> None:
     """Score batches, side by side those of different streams; `states` go on to what they are afterwards.
 
     A stream whose state cannot be read is left to the commit, which makes it anew.
@@ -103,18 +106,18 @@ def _score(proxy: KeptProxy, batches: Sequence[Batch], states: dict[str, bytes |
         waiting = [batch for batch in waiting if batch is not now[batch.stream_id]]
         going = [(key, batch) for key, batch in now.items() if key in states]
         try:
-            scores = proxy.make([batch.texts for _, batch in going], [states[key] for key, _ in going])
+            scores = surprise_model.make([batch.texts for _, batch in going], [states[key] for key, _ in going])
         except StateMismatchError:
             scores = []
             for key, batch in going:
-                _score_alone(proxy, batch, states, key)
+                _score_alone(surprise_model, batch, states, key)
             continue
         states.update((key, score.state) for (key, _), score in zip(going, scores, strict=True))
 
 
-def _score_alone(proxy: KeptProxy, batch: Batch, states: dict[str, bytes | None], key: str) -> None:
+def _score_alone(surprise_model: KeptSurpriseModel, batch: Batch, states: dict[str, bytes | None], key: str) -> None:
     try:
-        states[key] = proxy.make([batch.texts], [states[key]])[0].state
+        states[key] = surprise_model.make([batch.texts], [states[key]])[0].state
     except StateMismatchError:
         del states[key]
 

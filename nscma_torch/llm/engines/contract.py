@@ -109,7 +109,7 @@ class StreamingEngine(LanguageEngine, Protocol):
 
 @runtime_checkable
 class ScoringEngine(LanguageEngine, Protocol):
-    """A language engine that also says how probable a text is, for a proxy that is the model it serves."""
+    """A language engine that also says how probable a text is, for a surprise model that is the model it serves."""
 
     def tokenize(self, text: str) -> list[int]:
         """Ids of a text as the model's own tokenizer makes them, nothing added. Raises EngineError."""

@@ -41,8 +41,8 @@ class VllmEngine(InProcessEngine):
         quantization: "awq", "gptq" and "compressed-tensors" read a model stored so; "bitsandbytes" packs the weights to
             4 bits while they are loaded and needs vllm-bnb-plugin; "none" loads them as they are stored.
         context: most tokens of prompt and reply together; None for what the model's positions reach.
-        memory_share: of the GPU's memory that weights, keys and values take; embedder, proxy and index live in the
-            rest (`nscma doctor` adds up both). No part on a CPU, where VLLM_CPU_KVCACHE_SPACE rules.
+        memory_share: of the GPU's memory that weights, keys and values take; embedder, surprise model and index live in
+            the rest (`nscma doctor` adds up both). No part on a CPU, where VLLM_CPU_KVCACHE_SPACE rules.
         concurrency: most replies written at once.
         eager: start at once, without compiling the model and capturing graphs of it; slower afterwards.
         adapter: folder of a LoRA adapter that peft wrote.

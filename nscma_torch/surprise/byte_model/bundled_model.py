@@ -1,4 +1,4 @@
-"""The bundled proxy: how surprising is each byte of a message, given all that its stream said before.
+"""The bundled surprise model: how surprising is each byte of a message, given all that its stream said before.
 
 P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens. Two models give their opinion: a
 network (`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the
@@ -51,12 +51,12 @@ class StreamScore:
 class _Reading(NamedTuple):
     """The contents of a stream's state."""
 
-    hidden: Tensor  # [L, D] fp32, on the proxy's device
+    hidden: Tensor  # [L, D] fp32, on the surprise model's device
     mixture: Mixture
     history: bytes  # the stream's last bytes, at least the end of an imagined message before
 
 
-class RecurrentProxy:
+class ByteSurpriseModel:
     """A byte-level linear-recurrent language model with exact state carry-over, which learns the stream it reads.
 
     Messages are scored one after the other and streams one by one, so that results do not depend on the grouping into
@@ -100,7 +100,7 @@ class RecurrentProxy:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another proxy, or is damaged.
+            StateMismatchError: a state comes from another surprise model, or is damaged.
         """
         scores = []
         for messages, state in zip(streams, states, strict=True):
@@ -144,19 +144,19 @@ class RecurrentProxy:
     @classmethod
     def load(
         cls, path: str | Path | None = None, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
-    ) -> RecurrentProxy:
+    ) -> ByteSurpriseModel:
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
             ModelNotFoundError: there is no such file.
-            ModelError: the file is not one of this proxy.
+            ModelError: the file is not one of this surprise model.
         """
         if path is None:
             weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
             with resources.as_file(weights) as bundled:
                 return cls.load(bundled, device, dtype)
-        missing = f"no proxy weights at {path}: train them with train/proxy/proxy_lm.py"
-        with open_tensors(path, "weights of this proxy", missing=missing) as file:
+        missing = f"no surprise model weights at {path}: train them with train/proxy/proxy_lm.py"
+        with open_tensors(path, "weights of this surprise model", missing=missing) as file:
             model = ByteLM(ByteLMConfig(**json.loads(file.metadata()["config"])))
             model.load_state_dict(all_tensors(file))
         return cls(model, device, dtype)

@@ -1,4 +1,4 @@
-"""The network of the bundled proxy: a byte-level language model whose only memory is a linear recurrence.
+"""The network of the bundled surprise model: a byte-level language model whose only memory is a linear recurrence.
 
 Inputs are the bytes and their contexts (`byte_context`); each layer is a gated linear recurrence
 `h_t = a_t * h_{t-1} + (1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only

@@ -1,4 +1,4 @@
-"""Any causal language model as the surprise proxy: how surprising is each token of a message, given its stream.
+"""Any causal language model as the surprise model: how surprising is each token of a message, given its stream.
 
 P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2: h_{t-1} are the keys and values of the stream's last
 tokens, those that `token_streams` says. When a block is full, they are computed again from the block that stays, so
@@ -51,8 +51,8 @@ class _Reading:
         return self.anchor + self.tile * TILE
 
 
-class CausalProxy:
-    """`Proxy` over a causal language model of transformers, also in 4 bits.
+class CausalSurpriseModel:
+    """`SurpriseModel` over a causal language model of transformers, also in 4 bits.
 
     May be used from several threads; one call at a time is scored.
 
@@ -68,10 +68,10 @@ class CausalProxy:
 
     def __init__(self, loaded: CausalLM, *, window: int, streams: int = 1, kept: int = 8) -> None:
         if window < 2 * TILE or window % (2 * TILE):
-            raise ConfigError(f"proxy.window is {window} tokens; it must be a multiple of {2 * TILE}")
+            raise ConfigError(f"surprise.window is {window} tokens; it must be a multiple of {2 * TILE}")
         if loaded.context is not None and window > loaded.context:
             raise ConfigError(
-                f"proxy.window is {window} tokens, and {loaded.name} reads {loaded.context}; make it less"
+                f"surprise.window is {window} tokens, and {loaded.name} reads {loaded.context}; make it less"
             )
         if streams < 1 or kept < 0:
             raise ConfigError(f"streams must be at least 1 and kept at least 0: {streams}, {kept}")
@@ -96,8 +96,8 @@ class CausalProxy:
         quantization: Quantization = "none",
         window: int,
         streams: int = 1,
-    ) -> CausalProxy:
-        """Load a model, see `load_causal_lm`, and make it a proxy."""
+    ) -> CausalSurpriseModel:
+        """Load a model with `load_causal_lm` as a surprise model."""
         loaded = load_causal_lm(name, device=device, dtype=dtype, quantization=quantization)
         return cls(loaded, window=window, streams=streams)
 
@@ -119,7 +119,7 @@ class CausalProxy:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another proxy, or is damaged.
+            StateMismatchError: a state comes from another surprise model, or is damaged.
             ModelError: the tokenizer makes nothing of a message, or the model keeps no keys and values.
         """
         going = self._streams.begin(streams, states)

@@ -1,20 +1,20 @@
-"""The model that vLLM serves as the surprise proxy: the backbone itself, without a second copy of it.
+"""The model that vLLM serves as the surprise model: the backbone itself, without a second copy of it.
 
 P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with the tokens before as `token_streams` says, just as
-`causal_proxy` reads them. vLLM keeps no keys and values from request to request where it reports log-probabilities
+`causal_surprise` reads them. vLLM keeps no keys and values from request to request where it reports log-probabilities
 (`prompt_logprobs` reads no prefix cache), so each call asks again with the ids of the state in front: one request for
 each half window that has new tokens, all of all streams at once.
 
 What is promised: a stream's state is the same to the byte however it is cut into calls, and nats are those of the same
-model in `CausalProxy`, up to arithmetic and rounding. What is not: the same bits again. The order in which vLLM adds up
-depends on what else is in its batch. Adding up in another order moves a token's nats by 2e-6 on average and 8e-6 at
-most in float32, and by 0.013 and 0.09 in bfloat16 (a Llama of 8 layers with random weights; the proof that prints it is
-in tests/llm/test_vllm_proxy.py). Rounding to multiples of `STEP` costs at most 0.002 nats a token, less than bfloat16
-does, and leaves one float32 value in two thousand that falls to another multiple; no step that leaves anything of the
-surprise does that for bfloat16, where a message's mean moves by about 0.001 nats instead. So with this proxy
-`digest()`, which covers surprise, may differ between two runs over the same input, and so may a decision that is a
-hair's breadth from its threshold. On GPUs that allow it, `VLLM_BATCH_INVARIANT=1` in vLLM's environment gives the same
-bits again.
+model in `CausalSurpriseModel`, up to arithmetic and rounding. What is not: the same bits again. The order in which vLLM
+adds up depends on what else is in its batch. Adding up in another order moves a token's nats by 2e-6 on average and
+8e-6 at most in float32, and by 0.013 and 0.09 in bfloat16 (a Llama of 8 layers with random weights; the proof that
+prints it is in tests/llm/test_vllm_surprise_model.py). Rounding to multiples of `STEP` costs at most 0.002 nats a
+token, less than bfloat16 does, and leaves one float32 value in two thousand that falls to another multiple; no step
+that leaves anything of the surprise does that for bfloat16, where a message's mean moves by about 0.001 nats instead.
+So with this surprise model `digest()`, which covers surprise, may differ between two runs over the same input, and so
+may a decision that is a hair's breadth from its threshold. On GPUs that allow it, `VLLM_BATCH_INVARIANT=1` in vLLM's
+environment gives the same bits again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ REQUESTS = 256  # at once; their replies are held in memory, some 80 bytes a tok
 _PROBE = 'Ana moved to Lisbon;  我女儿叫小雨, née 1984.\n{"age": 31, "x": [true, "😀"]}\n'
 
 
-class VllmProxy:
-    """`Proxy` over an engine of vLLM, in this process or a server.
+class VllmSurpriseModel:
+    """`SurpriseModel` over an engine of vLLM, in this process or a server.
 
     May be used from several threads.
 
@@ -52,17 +52,17 @@ class VllmProxy:
 
     def __init__(self, engine: ScoringEngine, tokenizer: MessageTokenizer, *, window: int) -> None:
         if window < 2 or window % 2:
-            raise ConfigError(f"proxy.window is {window} tokens; it must be even")
+            raise ConfigError(f"surprise.window is {window} tokens; it must be even")
         needed = window + 2  # the last token that sees so many, and the one that vLLM must write
         if needed > engine.context:
             raise ConfigError(
-                f"proxy.window is {window} tokens, for which {engine.name} must read {needed}, and its context is "
-                f"{engine.context}; make proxy.window less, or llm.context more"
+                f"surprise.window is {window} tokens, for which {engine.name} must read {needed}, and its context is "
+                f"{engine.context}; make surprise.window less, or llm.context more"
             )
         if engine.tokenize(_PROBE) != tokenizer.ids(_PROBE):
             raise ConfigError(
                 f"{engine.name} has a different tokenizer from {tokenizer.name}; set the folder of the model that it "
-                "serves as proxy.model"
+                "serves as surprise.model"
             )
         self._engine = engine
         self._first = tokenizer.first
@@ -91,7 +91,7 @@ class VllmProxy:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another proxy, or is damaged.
+            StateMismatchError: a state comes from another surprise model, or is damaged.
             ModelError: the tokenizer makes nothing of a message.
             EngineError: the engine refused a request, cannot be reached, or gave no probability of a token.
         """

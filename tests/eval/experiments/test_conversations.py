@@ -14,7 +14,7 @@ import pytest
 from eval.experiments.reading import conversations
 from eval.experiments.reading.conversation_files import Conversation, load
 from eval.experiments.reading.conversations import Models, Outcome, outcomes, shares
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from nscma_torch import load_config
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Answer
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _models(**sections: Any) -> Models:
     config = load_config({"device": "cpu", "embedder": {"model": "hash"}, **sections})
-    return Models(config, HashEmbedder(), IndifferentProxy())
+    return Models(config, HashEmbedder(), IndifferentSurpriseModel())
 
 
 def test_both_forms_of_file_are_read_from_a_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear
 from nscma_torch.core.config import Gate, GateWeights
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
@@ -38,11 +38,11 @@ def test_a_talk_of_which_all_or_nothing_is_needed_says_nothing() -> None:
         assert curve(heard(Talk("odd", TALK.texts, needed)), [0.0] * 5, [0.5]) is None
 
 
-def test_every_signal_scores_every_message(proxy: RecurrentProxy) -> None:
+def test_every_signal_scores_every_message(surprise_model: ByteSurpriseModel) -> None:
     texts = ["My sister Ana lives in Oslo since 2019.", "ok", "My sister Ana lives in Oslo since 2019.", "lol " * 400]
     embedder = HashEmbedder()
     head = SalienceHead(embedder.dimension, embedder.fingerprint)
-    own = hear(Talk("even", texts, [True, False, False, False]), proxy, embedder, head)
+    own = hear(Talk("even", texts, [True, False, False, False]), surprise_model, embedder, head)
     scores = {name: score(own) for name, score in SIGNALS.items()}
     assert {len(some) for some in scores.values()} == {len(texts)}
     assert scores["composition"][0] > max(scores["composition"][1:3]), "what was said before is not needed again"

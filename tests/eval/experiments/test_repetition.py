@@ -10,7 +10,7 @@ import pytest
 
 from eval.experiments.gate.repetition import KNOWN, measure
 from eval.experiments.gate.repetition_streams import FILE, KINDS, MESSAGES, Half, stream
-from nscma_torch.surprise.byte_model.bundled_model import RecurrentProxy
+from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
@@ -54,18 +54,18 @@ def test_a_stream_repeats_itself_in_three_of_five_messages(half: Half) -> None:
             earlier.append(message.text)
 
 
-def test_what_is_repeated_is_known(proxy: RecurrentProxy) -> None:
+def test_what_is_repeated_is_known(surprise_model: ByteSurpriseModel) -> None:
     """With an embedder that knows words only: other words for the same are often too far from it to be compared."""
-    shares: dict[str, dict[str, Any]] = measure([stream("dev", 0)[:30]], proxy, HashEmbedder(), None)
+    shares: dict[str, dict[str, Any]] = measure([stream("dev", 0)[:30]], surprise_model, HashEmbedder(), None)
     assert shares["all verbatim"]["composition"] >= 0.95
     assert shares["all paraphrased"][KNOWN] > 0.1 > shares["new"][KNOWN] == 0
     assert sum(own["messages"] for kind, own in shares.items() if kind in KINDS) == 30
 
 
 @pytest.mark.prove
-def test_repetition_in_other_words(proxy: RecurrentProxy) -> None:
+def test_repetition_in_other_words(surprise_model: ByteSurpriseModel) -> None:
     shares = measure(
-        [stream("test", seed) for seed in range(40)], proxy, MiniLMEmbedder(device="cpu"), SalienceHead.load()
+        [stream("test", seed) for seed in range(40)], surprise_model, MiniLMEmbedder(device="cpu"), SalienceHead.load()
     )
     found = {kind: round(own["composition"], 3) for kind, own in shares.items()}
     print(f"\nrepetition, test half: {found}")

@@ -273,7 +273,7 @@ def test_equipment_is_what_the_configuration_says(tmp_path: Path, monkeypatch: p
         assert shared.config["answer"] == {"passages": 1}
         assert isinstance(shared.reader, EmbeddedReader)
         shared.embedder.embed(["a text"])
-        shared.proxy.score([["a text"]], [None])
+        shared.surprise_model.score([["a text"]], [None])
     assert len(list(tmp_path.rglob("*.vectors"))) == len(list(tmp_path.rglob("*.safetensors"))) == 1
     llm = {"engine": "http", "base_url": "http://127.0.0.1:9", "context": 1000, "server": "other"}
     with (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.harness.contract import Cost, Keep, Passage, Reply, Session, Shared
-from eval.harness.fakes import IndifferentProxy
+from eval.harness.fakes import IndifferentSurpriseModel
 from eval.systems.catalogue import make_system
 from nscma_torch.core.errors import EngineError
 from nscma_torch.core.records import Message
@@ -76,7 +76,9 @@ class ShowingReader:
 def shared(config: Mapping[str, Any] | None = None, engine: LanguageEngine | None = None) -> Shared:
     """What a run shares."""
     everything = {"gate": {"rule": "everything"}, "embedder": {"model": "hash"}}
-    return Shared({**everything, **(config or {})}, HashEmbedder(), IndifferentProxy(), engine, ShowingReader(), 1)
+    return Shared(
+        {**everything, **(config or {})}, HashEmbedder(), IndifferentSurpriseModel(), engine, ShowingReader(), 1
+    )
 
 
 def places(reply: Reply) -> tuple[int, ...]:

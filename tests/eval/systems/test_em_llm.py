@@ -29,7 +29,7 @@ SAID = (
 
 @dataclass
 class Startled:
-    """A proxy that expects every byte but those of some sentences; a token for each, or two bytes each.
+    """A surprise model that expects every byte but those of some sentences; a token for each, or two bytes each.
 
     Attributes:
         streams: what it has read.
@@ -66,8 +66,8 @@ class _Score:
 
 
 def startled(**how: Any) -> Shared:
-    """A run whose proxy is startled."""
-    return replace(shared(), proxy=Startled(**how))
+    """A run whose surprise model is startled."""
+    return replace(shared(), surprise_model=Startled(**how))
 
 
 def similar(sizes: Sequence[int]) -> torch.Tensor:
@@ -102,7 +102,7 @@ def test_a_boundary_stays_behind_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_an_event_begins_where_the_proxy_is_surprised(tmp_path: Path, wide: bool) -> None:
+def test_an_event_begins_where_the_surprise_model_is_surprised(tmp_path: Path, wide: bool) -> None:
     run = startled(wide=wide)
     section = {"kind": "em-llm", "top_k": 1, "contiguous": 0}
     with reading(section, run, tmp_path, conversation(SAID)) as session:

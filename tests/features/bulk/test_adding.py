@@ -107,10 +107,10 @@ def test_what_others_add_meanwhile_is_asked_anew(open_memory: Open, tmp_path: Pa
     assert other.digest() == one.digest()
 
 
-def test_another_proxy_state_is_made_anew(open_memory: Open, light_proxy: Any, tmp_path: Path) -> None:
+def test_another_surprise_model_state_is_made_anew(open_memory: Open, light_surprise: Any, tmp_path: Path) -> None:
     rows = rows_of(30, seed=3)
     for name in ("one.db", "bulk.db"):
-        with open_memory(name, CONFIG, proxy=light_proxy) as memory:
+        with open_memory(name, CONFIG, surprise_model=light_surprise) as memory:
             add_one_by_one(memory, rows[:15])
     one = open_memory("one.db", CONFIG)
     add_one_by_one(one, rows[15:])
@@ -182,7 +182,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_memor
 
 
 def test_postgres_is_written_by_the_actors(
-    postgres_server: Any, by_add: ByAdd, light_proxy: Any, open_memory: Open, tmp_path: Path
+    postgres_server: Any, by_add: ByAdd, light_surprise: Any, open_memory: Open, tmp_path: Path
 ) -> None:
     rows = rows_of(24, seed=6)
     name = postgres_server.take()
@@ -192,7 +192,7 @@ def test_postgres_is_written_by_the_actors(
         address, [str(write(tmp_path / "rows.jsonl", rows))], config=CONFIG, actors=actors, window=16, now=NOW
     )
     assert report.added == 24 and report.asked == 0 and report.jobs_queued == 0 and actors.results
-    with Memory(address, config=CONFIG, proxy=light_proxy) as memory:
+    with Memory(address, config=CONFIG, surprise_model=light_surprise) as memory:
         found = memory.digest()
         assert memory.verify() == []
     assert found == by_add(rows)[1]

@@ -36,7 +36,7 @@ OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError] | 
     "top_k": (lambda m: m.search("tea", top_k=HUGE, **ADA), InvalidInputError, "at most"),
     "deferred": (lambda m: m.log(deferred="no", **ADA), InvalidInputError, "deferred is 'no'"),
     "explain": (lambda m: m.search("tea", explain="no", **ADA), InvalidInputError, "explain is 'no'"),
-    "strategy": (lambda m: m.search("tea", strategy=[], **ADA), InvalidInputError, r"no strategy \[\]"),
+    "strategy": (lambda m: m.search("tea", strategy=[], **ADA), InvalidInputError, r"unknown strategy \[\]"),
     "no strategy": (lambda m: m.search("tea", strategy="", **ADA), InvalidInputError, "unknown strategy ''"),
     "follows": (lambda m: m.ask("and before that?", follows="Rome", **ADA), InvalidInputError, "Answer, got str"),
     "import a path": (lambda m: m.import_("backup.jsonl"), InvalidInputError, "an open file, got str"),
@@ -64,7 +64,7 @@ def test_a_store_is_a_path(store: Any) -> None:
         AsyncMemory("", config=HASH)
 
 
-@pytest.mark.parametrize("part", ["embedder", "proxy", "tasks"])
+@pytest.mark.parametrize("part", ["embedder", "surprise_model", "tasks"])
 def test_parts_are_checked_before_the_store_is_made(part: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=f"{part} must be of type .*, got str"):
         Memory(tmp_path / "new.db", config=HASH, **{part: "hash"})  # type: ignore[arg-type]

@@ -14,8 +14,8 @@ Open = Callable[..., Memory]
 
 
 @pytest.fixture
-def noted(open_memory: Open, light_proxy: Any) -> Open:
-    return opener(open_memory, light_proxy)
+def noted(open_memory: Open, light_surprise: Any) -> Open:
+    return opener(open_memory, light_surprise)
 
 
 @pytest.fixture

@@ -47,8 +47,8 @@ def hits(memory: Memory, now: datetime | None = None) -> set[str]:
 
 
 @pytest.fixture
-def moved(open_memory: Open, light_proxy: Any) -> Memory:
-    memory = open_memory("moved.db", MADE, proxy=light_proxy)
+def moved(open_memory: Open, light_surprise: Any) -> Memory:
+    memory = open_memory("moved.db", MADE, surprise_model=light_surprise)
     say(memory, "I live in Leeds.", 1)
     assert hits(memory) == LEEDS
     say(memory, "I moved to Porto.", 2)
@@ -90,8 +90,8 @@ def test_they_come_back_when_the_later_message_is_hidden_or_erased(moved: Memory
         assert connection.execute(text("SELECT count(*) FROM unit_statements")).scalar_one() == 0
 
 
-def test_a_sentence_stays_while_one_of_its_facts_holds(open_memory: Open, light_proxy: Any) -> None:
-    memory = open_memory("several.db", MADE, proxy=light_proxy)
+def test_a_sentence_stays_while_one_of_its_facts_holds(open_memory: Open, light_surprise: Any) -> None:
+    memory = open_memory("several.db", MADE, surprise_model=light_surprise)
     say(memory, "I live in Leeds and I like tea.", 1)
     say(memory, "I moved to Porto.", 2)
     assert hits(memory) == {"user likes tea", "user: I live in Leeds and I like tea.", *PORTO}
@@ -128,21 +128,21 @@ def test_what_is_said_of_the_past_comes_back_with_its_decision_undone(noted: Ope
     assert hits(memory) == {"user lives in Leeds: no longer"} and memory.verify() == []
 
 
-def test_what_is_read_again_or_imported_is_as_before(moved: Memory, open_memory: Open, light_proxy: Any) -> None:
+def test_what_is_read_again_or_imported_is_as_before(moved: Memory, open_memory: Open, light_surprise: Any) -> None:
     before = moved.digest()
     assert moved.reextract(user_id="ada") == 2
     moved.flush()
     assert not moved.stats().failures
     assert hits(moved) == PORTO and moved.digest() == before and moved.verify() == []
-    other = open_memory("other.db", MADE, proxy=light_proxy)
+    other = open_memory("other.db", MADE, surprise_model=light_surprise)
     other.import_(list(moved.export()))
     assert hits(other) == PORTO and other.digest() == before and other.verify() == []
     say(other, "I moved back to Leeds.", 3)
     assert hits(other) == {"user lives in Leeds", "user: I moved back to Leeds."}
 
 
-def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light_proxy: Any) -> None:
-    whole = open_memory("whole.db", MADE, proxy=light_proxy)
+def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light_surprise: Any) -> None:
+    whole = open_memory("whole.db", MADE, surprise_model=light_surprise)
     for said, month in (("I live in Leeds.", 1), ("I moved to Porto.", 2)):
         whole.add(said, user_id="ada", timestamp=at(month), now=at(month))
     whole.flush()
@@ -212,7 +212,7 @@ def test_a_sentence_goes_with_what_stands_in_its_span(
     assert memory.verify() == []
 
 
-def test_notes_of_a_language_model_go_with_their_facts(open_memory: Open, light_proxy: Any) -> None:
+def test_notes_of_a_language_model_go_with_their_facts(open_memory: Open, light_surprise: Any) -> None:
     """A model writes several notes of one sentence; each goes with the facts that it names."""
 
     def reply(data: dict[str, Any]) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def test_notes_of_a_language_model_go_with_their_facts(open_memory: Open, light_
 
     tasks = PromptedTasks(ScriptedEngine(reply))
     config = {**MADE, "reading": {"facts": "none"}}
-    memory = open_memory("prompted.db", config, proxy=light_proxy, tasks=tasks)
+    memory = open_memory("prompted.db", config, surprise_model=light_surprise, tasks=tasks)
     say(memory, "I live in Leeds, and I work at Velmora.", 1)
     assert {"user: I live in Leeds.", "user: I work at Velmora.", "user: in Leeds"} < hits(memory)
     say(memory, "I moved to Porto.", 2)

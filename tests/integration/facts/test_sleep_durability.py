@@ -80,7 +80,7 @@ def fill(memory: Memory, rng: random.Random, first: int, last: int, count: int) 
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Any) -> Prepared:
+def prepared(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Any) -> Prepared:
     """A store with work for each stage of sleep, and what an unbroken night makes of it."""
     path = tmp_path_factory.mktemp("prepared") / "store.db"
 
@@ -88,7 +88,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
         light = {"device": "cpu", "embedder": {"model": "hash"}, "facts": {"units": ["triple", "atomic_fact"]}}
         return Memory(file, config={**light, **config}, embedder=embedder, **parts)
 
-    open_, rng = opener(open_memory, light_proxy), random.Random(0)
+    open_, rng = opener(open_memory, light_surprise), random.Random(0)
     with open_(path, CONFIG) as memory:
         fill(memory, rng, 0, 60, 40)
         memory.sleep(now=day(61))
@@ -113,12 +113,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedde
 
 @pytest.mark.parametrize("seed", instants())
 def test_a_sleep_that_was_killed(
-    seed: int, prepared: Prepared, processes: Any, open_memory: Open, light_proxy: Any, tmp_path: Path
+    seed: int, prepared: Prepared, processes: Any, open_memory: Open, light_surprise: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "store.db"
     shutil.copy(prepared.path, path)
     rng = random.Random(seed)
-    noted = opener(open_memory, light_proxy)
+    noted = opener(open_memory, light_surprise)
     config = {
         section: {**EVERYTHING.get(section, {}), **CONFIG.get(section, {})} for section in {**EVERYTHING, **CONFIG}
     }

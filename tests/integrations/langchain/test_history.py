@@ -45,8 +45,8 @@ MESSAGES: list[tuple[BaseMessage, str, str]] = [  # with the role and the text t
 
 
 @pytest.fixture
-def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    return open_memory(proxy=light_proxy)
+def memory(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
+    return open_memory(surprise_model=light_surprise)
 
 
 def history(memory: Memory, session: str = "s1", user: str = "ana", **ids: str) -> NscmaChatMessageHistory:

@@ -19,9 +19,9 @@ from nscma_torch.integrations.langchain import NscmaRetriever
 
 
 @pytest.fixture
-def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
+def memory(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
     """Two users; one has three messages."""
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     memory.add(
         [
             {"role": "user", "content": "I live in Porto.", "name": "Ana", "session": "s1", "mood": "good"},

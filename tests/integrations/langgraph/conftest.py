@@ -11,6 +11,6 @@ from nscma_torch.integrations.langgraph import NscmaStore
 
 
 @pytest.fixture
-def nscma_store(open_memory: Callable[..., Any], light_proxy: Any) -> NscmaStore:
+def nscma_store(open_memory: Callable[..., Any], light_surprise: Any) -> NscmaStore:
     """A store for many users."""
-    return NscmaStore(open_memory(proxy=light_proxy))
+    return NscmaStore(open_memory(surprise_model=light_surprise))

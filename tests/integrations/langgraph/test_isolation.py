@@ -95,8 +95,8 @@ def test_what_names_no_user_is_an_error(nscma_store: NscmaStore, op: Op) -> None
     assert len(nscma_store.search(("ana",))) == 1, "nothing of the batch was done"
 
 
-def test_one_memory_and_two_stores_for_one_user(open_memory: Callable[..., Any], light_proxy: Any) -> None:
-    memory = open_memory(proxy=light_proxy)
+def test_one_memory_and_two_stores_for_one_user(open_memory: Callable[..., Any], light_surprise: Any) -> None:
+    memory = open_memory(surprise_model=light_surprise)
     ana, bob = (NscmaStore(memory, user_id=name) for name in ("ana", "bob"))
     ana.put(("bob", "notes"), "k", {"text": "said by ana"})
     assert bob.get(("bob", "notes"), "k") is None

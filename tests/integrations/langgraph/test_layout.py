@@ -64,8 +64,8 @@ def test_paths_that_are_refused(path: tuple[str, ...]) -> None:
         Layout(("memories", "{user_id}")).scope_of(path)
 
 
-def test_agents_and_runs_narrow_within_the_user(open_memory: Callable[..., Any], light_proxy: Any) -> None:
-    store = NscmaStore(open_memory(proxy=light_proxy), layout=("{user_id}", "{agent_id}", "{run_id}"))
+def test_agents_and_runs_narrow_within_the_user(open_memory: Callable[..., Any], light_surprise: Any) -> None:
+    store = NscmaStore(open_memory(surprise_model=light_surprise), layout=("{user_id}", "{agent_id}", "{run_id}"))
     for path in (("ana",), ("ana", "cook"), ("ana", "cook", "r1"), ("ana", "driver"), ("bob", "cook")):
         store.put(path, "k", {"text": f"a note of {' '.join(path)}"})
     memory = store.memory

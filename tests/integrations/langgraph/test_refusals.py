@@ -58,8 +58,8 @@ def test_a_ttl_is_refused_by_put_too(nscma_store: NscmaStore) -> None:
     nscma_store.put(HOME, "k", VALUE, ttl=None)
 
 
-def test_what_is_too_large_is_refused(open_memory: Callable[..., Any], light_proxy: Any) -> None:
-    store = NscmaStore(open_memory(proxy=light_proxy, config={"limits": {"max_message_bytes": 100}}))
+def test_what_is_too_large_is_refused(open_memory: Callable[..., Any], light_surprise: Any) -> None:
+    store = NscmaStore(open_memory(surprise_model=light_surprise, config={"limits": {"max_message_bytes": 100}}))
     for index in (None, False):
         with pytest.raises(TextTooLargeError, match="max_message_bytes"):
             store.put(HOME, "k", {"text": "x" * 101}, index=index)

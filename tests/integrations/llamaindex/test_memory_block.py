@@ -22,8 +22,8 @@ SAID = [ChatMessage(f"Fact {i}: my cat {name} is {i} years old.") for i, name in
 
 
 @pytest.fixture
-def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    return open_memory(proxy=light_proxy, config={"retrieval": {"floor": -1}})
+def memory(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
+    return open_memory(surprise_model=light_surprise, config={"retrieval": {"floor": -1}})
 
 
 def passages(content: str) -> list[str]:
@@ -92,10 +92,14 @@ def test_what_was_deleted_is_not_stored_again(memory: Memory) -> None:
     assert texts(memory) == [SAID[0].content, SAID[2].content, "And a dog."]
 
 
-def test_what_bears_little_on_the_question_is_not_shown(open_memory: Callable[..., Memory], light_proxy: Any) -> None:
+def test_what_bears_little_on_the_question_is_not_shown(
+    open_memory: Callable[..., Memory], light_surprise: Any
+) -> None:
     for floor, recalled in ((-1, [SAID[1].content]), (2, [])):
         config = {"retrieval": {"floor": floor}}
-        block = NscmaMemoryBlock(memory=open_memory(f"{floor}.db", proxy=light_proxy, config=config), user_id="ana")
+        block = NscmaMemoryBlock(
+            memory=open_memory(f"{floor}.db", surprise_model=light_surprise, config=config), user_id="ana"
+        )
         asyncio.run(block.aput(SAID[1:2]))
         assert asked(block, ChatMessage("How old is Nori?")) == recalled
 

@@ -17,8 +17,8 @@ from nscma_torch.integrations.llamaindex import NscmaRetriever
 
 
 @pytest.fixture
-def memory(open_memory: Callable[..., Memory], light_proxy: Any) -> Memory:
-    memory = open_memory(proxy=light_proxy)
+def memory(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
+    memory = open_memory(surprise_model=light_surprise)
     memory.add("I live in Porto.", user_id="ana", timestamp="2026-01-06", metadata={"mood": "good"})
     memory.add("My cat is called Miso.", user_id="ana")
     memory.add("I live in Porto, too, says Bob.", user_id="bob")

@@ -335,7 +335,7 @@ def test_counting_is_the_servers(connect: Callable[..., OpenAIEngine]) -> None:
         ({"model": "another"}, r"'another'; name one of these as llm\.model: double"),
         ({"url": "127.0.0.1:8000"}, r"set llm\.base_url, for example http://"),
         ({"url": "ftp://127.0.0.1"}, r"set llm\.base_url, for example http://"),
-        ({"url": "http://127.0.0.1:port"}, "no URL"),
+        ({"url": "http://127.0.0.1:port"}, "is not a URL"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], said: str, connect: Callable[..., OpenAIEngine]) -> None:

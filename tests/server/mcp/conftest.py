@@ -61,13 +61,13 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 
 @pytest.fixture
-def served(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def served(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """The parent folder's, with language tasks that read."""
     with ExitStack() as stack:
 
         def make(server: dict[str, Any] | None = None, **options: Any) -> Served:
             config = {"gate": {"rule": "everything"}, "retrieval": {"floor": -1.0}, "server": server or {}}
-            memory = open_memory(config=config, proxy=light_proxy)
+            memory = open_memory(config=config, surprise_model=light_surprise)
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 
         yield make

@@ -65,7 +65,9 @@ def user(text: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def proxied(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Callable[..., Proxied]]:
+def proxied(
+    open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path
+) -> Iterator[Callable[..., Proxied]]:
     """`proxied(answer, {…}, key=…)`: the proxy before a server that so answers, with such a section [upstream]."""
     with ExitStack() as stack:
 
@@ -76,7 +78,7 @@ def proxied(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path
             floor: float = -1.0,  # the light embedder knows no meanings
         ) -> Proxied:
             config = {"upstream": upstream or {}, "retrieval": {"floor": floor}}
-            memory = open_memory(config=config, proxy=light_proxy)
+            memory = open_memory(config=config, surprise_model=light_surprise)
             behind = stack.enter_context(fake_chat_server(answer))
             made = stack.enter_context(serving(memory, tmp_path / "tokens", rooms=[room.room(behind.url, key)]))
             return Proxied(made, behind)

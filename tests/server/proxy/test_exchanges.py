@@ -301,10 +301,10 @@ def test_recall_counts_as_short_and_storing_by_what_is_stored(proxied: MakeProxi
 
 
 def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
-    open_memory: Callable[..., Memory], light_proxy: Any, monkeypatch: Any
+    open_memory: Callable[..., Memory], light_surprise: Any, monkeypatch: Any
 ) -> None:
     settings = Upstream(commit=0.05)
-    memory = open_memory(proxy=light_proxy)
+    memory = open_memory(surprise_model=light_surprise)
     keeping = Keeping(memory, Recalling(memory, settings), settings)
     go, add = threading.Event(), Memory.add
 

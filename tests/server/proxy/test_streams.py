@@ -28,12 +28,12 @@ WORDS = ["I ", "will ", "remember ", "that."]
 
 
 @pytest.fixture
-def started(open_memory: Callable[..., Memory], light_proxy: Any, tmp_path: Path) -> Iterator[Started]:
+def started(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path) -> Iterator[Started]:
     """The proxy on a socket: memory, fake, port, and what ends the server and waits for it."""
     with ExitStack() as stack:
 
         def make(answer: Callable[[Asked], Said]) -> tuple[Memory, FakeChatServer, int, Callable[[], None]]:
-            memory = open_memory(proxy=light_proxy)
+            memory = open_memory(surprise_model=light_surprise)
             behind = stack.enter_context(fake_chat_server(answer))
             settings = Settings(tmp_path / "tokens", port=0)
             own = stack.enter_context(bound(settings))

@@ -33,11 +33,11 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def lived(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Any) -> Path:
+def lived(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Any) -> Path:
     """A store with `life` in it, for tests to copy."""
     path = tmp_path_factory.mktemp("lived") / "store.db"
     config = {**LIGHT, "gate": {"rule": "everything"}}
-    with Memory(path, config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory:
+    with Memory(path, config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()) as memory:
         life(memory)
     return path
 

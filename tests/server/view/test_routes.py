@@ -23,10 +23,12 @@ FAST = {"rate": 1e6, "burst": 1_000_000}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, light_proxy: Any, embedder: Any) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Any) -> Iterator[Served]:
     folder, config = tmp_path_factory.mktemp("view"), {**LIGHT, "gate": {"rule": "everything"}, "server": FAST}
     with (
-        Memory(folder / "store.db", config=config, proxy=light_proxy, embedder=embedder, tasks=NotedTasks()) as memory,
+        Memory(
+            folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
+        ) as memory,
         serving(memory, folder / "none.tokens", rooms=[room]) as made,
     ):
         life(memory)

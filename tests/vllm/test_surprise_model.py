@@ -1,4 +1,6 @@
-"""The model that a real vLLM serves as the proxy: what it says, how far it repeats itself, and a memory over it."""
+"""The model that a real vLLM serves as the surprise model: what it says, how far it repeats itself, and a memory over
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from nscma_torch.llm.engines.lazy import LazyEngine
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
-from nscma_torch.surprise.language_models.transformers_model import CausalProxy
-from nscma_torch.surprise.language_models.vllm_model import STEP, VllmProxy
+from nscma_torch.surprise.language_models.transformers_model import CausalSurpriseModel
+from nscma_torch.surprise.language_models.vllm_model import STEP, VllmSurpriseModel
 
 pytestmark = pytest.mark.vllm
 
@@ -30,20 +32,20 @@ MESSAGES = [*CORPUS, "ok", "好", "A line\nand <|end|> another  one", " ", CORPU
 
 
 @pytest.fixture
-def proxy(engine: LanguageEngine, model: Path) -> VllmProxy:
+def surprise_model(engine: LanguageEngine, model: Path) -> VllmSurpriseModel:
     assert isinstance(engine, ScoringEngine)
-    return VllmProxy(engine, MessageTokenizer.load(model), window=WINDOW)
+    return VllmSurpriseModel(engine, MessageTokenizer.load(model), window=WINDOW)
 
 
 @pytest.fixture(scope="module")
 def here(model: Path) -> CausalScore:
     """What the model says in this process."""
-    (score,) = CausalProxy.load(model, dtype=torch.float32, window=WINDOW).score([MESSAGES], [None])
+    (score,) = CausalSurpriseModel.load(model, dtype=torch.float32, window=WINDOW).score([MESSAGES], [None])
     return score
 
 
-def test_it_says_what_the_model_says_in_this_process(proxy: VllmProxy, here: CausalScore) -> None:
-    (score,) = proxy.score([MESSAGES], [None])
+def test_it_says_what_the_model_says_in_this_process(surprise_model: VllmSurpriseModel, here: CausalScore) -> None:
+    (score,) = surprise_model.score([MESSAGES], [None])
     nll = torch.cat(score.nll)
     assert len(nll) > 3 * WINDOW
     torch.testing.assert_close(nll, torch.cat(here.nll), rtol=0, atol=STEP / 2 + 1e-3)
@@ -51,16 +53,16 @@ def test_it_says_what_the_model_says_in_this_process(proxy: VllmProxy, here: Cau
     assert all(torch.equal(a, b) for a, b in zip(score.ends, here.ends, strict=True))
 
 
-def test_a_stream_cut_or_beside_others_stays_what_it_is(proxy: VllmProxy, here: CausalScore) -> None:
+def test_a_stream_cut_or_beside_others_stays_what_it_is(surprise_model: VllmSurpriseModel, here: CausalScore) -> None:
     """The state to the byte; of the nats at most one in a hundred falls to another multiple."""
     cut: list[torch.Tensor] = []
     state = None
     for message in MESSAGES:
-        (score,) = proxy.score([[message]], [state])
+        (score,) = surprise_model.score([[message]], [state])
         cut, state = [*cut, *score.nll], score.state
     assert state is not None and state[16:] == here.state[16:]
     others = [[CORPUS[i % len(CORPUS)] * (1 + i % 3)] for i in range(31)]
-    beside = proxy.score([*others, MESSAGES], [None] * 32)[-1]
+    beside = surprise_model.score([*others, MESSAGES], [None] * 32)[-1]
     assert beside.state == state
     apart = (torch.cat(cut) - torch.cat(beside.nll)).abs()
     assert float(apart.max()) <= STEP and float((apart > 0).float().mean()) <= 0.01
@@ -75,22 +77,22 @@ def test_what_does_not_fit_is_refused_in_its_place(engine: LanguageEngine) -> No
 
 def configured(model: Path, llm: dict[str, Any]) -> Config:
     section = {"engine": "llm", "model": str(model), "window": WINDOW}
-    return load_config({"device": "cpu", "embedder": {"model": "hash"}, "proxy": section, "llm": llm})
+    return load_config({"device": "cpu", "embedder": {"model": "hash"}, "surprise": section, "llm": llm})
 
 
-def test_a_memory_over_a_server_whose_model_is_its_proxy(
+def test_a_memory_over_a_server_whose_model_is_its_surprise_model(
     server: tuple[str, object], model: Path, tmp_path: Path
 ) -> None:
     config = configured(model, {"engine": "http", "base_url": server[0]})
     with Memory(tmp_path / "store.db", config=config) as memory:
-        assert isinstance(memory.components.proxy, VllmProxy)
+        assert isinstance(memory.components.surprise_model, VllmSurpriseModel)
         decided = [memory.add(text, user_id="ana")[0].decision for text in CORPUS]
         assert all(one is not None and one.surprise > 0 and one.reason for one in decided)
         assert len({one.surprise for one in decided if one is not None}) == len(CORPUS)
         assert memory.search("Where did Ana move?", user_id="ana")
 
 
-def test_a_memory_whose_engine_in_this_process_is_its_proxy(
+def test_a_memory_whose_engine_in_this_process_is_its_surprise_model(
     in_process: VllmEngine, model: Path, tmp_path: Path
 ) -> None:
     config = configured(model, {"engine": "vllm", "model": str(model), "dtype": "float32"})
@@ -100,6 +102,6 @@ def test_a_memory_whose_engine_in_this_process_is_its_proxy(
     added = parts.writer.add([Message("user", text) for text in (*CORPUS, CORPUS[0])], Scope("ana"), recorded_at=at)
     parts.database.close()
     decided = [one.decision for one in added if one.decision is not None]
-    assert isinstance(parts.proxy, VllmProxy) and len(decided) == len(CORPUS) + 1
+    assert isinstance(parts.surprise_model, VllmSurpriseModel) and len(decided) == len(CORPUS) + 1
     assert decided[0].write and not decided[-1].write
     assert min(one.surprise for one in decided) > 0

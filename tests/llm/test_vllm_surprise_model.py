@@ -1,4 +1,4 @@
-"""The served model as the proxy: it says what the same model says in this process, up to rounding."""
+"""The served model as the surprise model: it says what the same model says in this process, up to rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 from eval.harness.tiny_llama import CORPUS, build
 from nscma_torch.api.components import Components
-from nscma_torch.api.models import serve_proxy
+from nscma_torch.api.models import serve_surprise_model
 from nscma_torch.core.config import load_config
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import (
@@ -29,7 +29,7 @@ from nscma_torch.core.errors import (
     ReplyError,
     StateMismatchError,
 )
-from nscma_torch.core.protocols import Proxy
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.llm.engines.contract import ScoringEngine
 from nscma_torch.llm.engines.lazy import LazyEngine
@@ -38,8 +38,8 @@ from nscma_torch.llm.engines.retry_policy import RetryPolicy
 from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
-from nscma_torch.surprise.language_models.transformers_model import CausalProxy
-from nscma_torch.surprise.language_models.vllm_model import STEP, VllmProxy
+from nscma_torch.surprise.language_models.transformers_model import CausalSurpriseModel
+from nscma_torch.surprise.language_models.vllm_model import STEP, VllmSurpriseModel
 from tests.llm.scoring_server import ScoringServer, Spoil
 from tests.llm.scripted import ScriptedEngine
 
@@ -78,13 +78,13 @@ def tokenizer(tiny_llama: Path) -> MessageTokenizer:
 
 
 @pytest.fixture(scope="module")
-def proxy(engine: OpenAIEngine, tokenizer: MessageTokenizer) -> VllmProxy:
-    return VllmProxy(engine, tokenizer, window=WINDOW)
+def surprise_model(engine: OpenAIEngine, tokenizer: MessageTokenizer) -> VllmSurpriseModel:
+    return VllmSurpriseModel(engine, tokenizer, window=WINDOW)
 
 
 @pytest.fixture(scope="module")
-def whole(proxy: VllmProxy) -> CausalScore:
-    (score,) = proxy.score([MESSAGES], [None])
+def whole(surprise_model: VllmSurpriseModel) -> CausalScore:
+    (score,) = surprise_model.score([MESSAGES], [None])
     return score
 
 
@@ -96,10 +96,10 @@ def close(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 
 def test_it_says_what_the_model_says_in_this_process(
-    tiny: CausalLM, engine: OpenAIEngine, proxy: VllmProxy, whole: CausalScore
+    tiny: CausalLM, engine: OpenAIEngine, surprise_model: VllmSurpriseModel, whole: CausalScore
 ) -> None:
-    assert isinstance(proxy, Proxy) and isinstance(engine, ScoringEngine)
-    (here,) = CausalProxy(tiny, window=WINDOW).score([MESSAGES], [None])
+    assert isinstance(surprise_model, SurpriseModel) and isinstance(engine, ScoringEngine)
+    (here,) = CausalSurpriseModel(tiny, window=WINDOW).score([MESSAGES], [None])
     nll = torch.cat(whole.nll)
     assert nll.dtype == torch.float32 and len(nll) > 3 * WINDOW
     torch.testing.assert_close(nll, torch.cat(here.nll), rtol=0, atol=STEP / 2 + 1e-4)
@@ -109,25 +109,25 @@ def test_it_says_what_the_model_says_in_this_process(
 
 
 def test_a_stream_cut_anywhere_gives_the_same_state_and_nats(
-    server: ScoringServer, proxy: VllmProxy, whole: CausalScore
+    server: ScoringServer, surprise_model: VllmSurpriseModel, whole: CausalScore
 ) -> None:
     state, nll = None, []
     for message in MESSAGES:
-        (score,) = proxy.score([[message]], [state])
+        (score,) = surprise_model.score([[message]], [state])
         nll, state = [*nll, *score.nll], score.state
         assert len(state) <= 24 + 4 * (WINDOW - 1)
     assert state == whole.state and close(nll, whole.nll)
     server.behave()
-    (nothing,) = proxy.score([[]], [state])
+    (nothing,) = surprise_model.score([[]], [state])
     assert nothing.nll == [] and nothing.state == state and server.bodies == []
 
 
 def test_many_streams_at_once_with_a_request_for_each_half_window(
-    server: ScoringServer, proxy: VllmProxy, tokenizer: MessageTokenizer, whole: CausalScore
+    server: ScoringServer, surprise_model: VllmSurpriseModel, tokenizer: MessageTokenizer, whole: CausalScore
 ) -> None:
-    (first,) = proxy.score([MESSAGES[:7]], [None])
+    (first,) = surprise_model.score([MESSAGES[:7]], [None])
     server.behave()
-    beside = proxy.score(
+    beside = surprise_model.score(
         [["something else"], MESSAGES[7:], [], MESSAGES, ["x"]], [None, first.state, first.state, None, None]
     )
     assert close([*first.nll, *beside[1].nll], whole.nll) and beside[1].state == whole.state
@@ -191,18 +191,18 @@ def set_last(value: Any) -> Spoil:
     ],
 )
 def test_what_is_no_log_probability_is_refused(
-    server: ScoringServer, proxy: VllmProxy, spoil: Spoil, said: str
+    server: ScoringServer, surprise_model: VllmSurpriseModel, spoil: Spoil, said: str
 ) -> None:
     server.spoil = spoil
     with pytest.raises(ReplyError, match=said):
-        proxy.score([["fine"], ["hello"]], [None, None])
+        surprise_model.score([["fine"], ["hello"]], [None, None])
     server.behave()
-    assert proxy.score([["hello"]], [None])[0].nll
+    assert surprise_model.score([["hello"]], [None])[0].nll
 
 
-def test_certainty_may_round_above_one(server: ScoringServer, proxy: VllmProxy) -> None:
+def test_certainty_may_round_above_one(server: ScoringServer, surprise_model: VllmSurpriseModel) -> None:
     server.spoil = set_last(0.001)
-    assert float(proxy.score([["hello"]], [None])[0].nll[0][-1]) == 0.0
+    assert float(surprise_model.score([["hello"]], [None])[0].nll[0][-1]) == 0.0
 
 
 def test_bad_messages_states_and_settings_are_refused(
@@ -210,31 +210,35 @@ def test_bad_messages_states_and_settings_are_refused(
     tiny: CausalLM,
     engine: OpenAIEngine,
     tokenizer: MessageTokenizer,
-    proxy: VllmProxy,
+    surprise_model: VllmSurpriseModel,
     whole: CausalScore,
     tmp_path: Path,
 ) -> None:
     with pytest.raises(EmptyTextError):
-        proxy.score([["fine", ""]], [None])
+        surprise_model.score([["fine", ""]], [None])
     with pytest.raises(EncodingError):
-        proxy.score([["\ud800"]], [None])
-    other = VllmProxy(engine, tokenizer, window=2 * WINDOW)
-    assert other.fingerprint != proxy.fingerprint == VllmProxy(engine, tokenizer, window=WINDOW).fingerprint
-    (causal,) = CausalProxy(tiny, window=WINDOW).score([["x"]], [None])
+        surprise_model.score([["\ud800"]], [None])
+    other = VllmSurpriseModel(engine, tokenizer, window=2 * WINDOW)
+    assert (
+        other.fingerprint
+        != surprise_model.fingerprint
+        == VllmSurpriseModel(engine, tokenizer, window=WINDOW).fingerprint
+    )
+    (causal,) = CausalSurpriseModel(tiny, window=WINDOW).score([["x"]], [None])
     for foreign in (other.score([["x"]], [None])[0].state, causal.state):
         with pytest.raises(StateMismatchError, match="not written by surprise model"):
-            proxy.score([["x"]], [foreign])
+            surprise_model.score([["x"]], [foreign])
     for damaged in (whole.state[:-1], whole.state[:20], whole.state[:-4] + struct.pack("<I", 9999)):
         with pytest.raises(StateMismatchError, match="damaged"):
-            proxy.score([["x"]], [damaged])
+            surprise_model.score([["x"]], [damaged])
     assert len(server.bodies) == 1, "what is refused here is not sent"
-    VllmProxy(engine, tokenizer, window=1022)
+    VllmSurpriseModel(engine, tokenizer, window=1022)
     for window in (0, 127, 1024):
-        with pytest.raises(ConfigError, match=r"proxy\.window"):
-            VllmProxy(engine, tokenizer, window=window)
+        with pytest.raises(ConfigError, match=r"surprise\.window"):
+            VllmSurpriseModel(engine, tokenizer, window=window)
     longer = OpenAIEngine(server.url, server="vllm", context=4096)
     with pytest.raises(EngineRefusedError, match="maximum context"):
-        VllmProxy(longer, tokenizer, window=2048).score([["a b " * 1000]], [None])
+        VllmSurpriseModel(longer, tokenizer, window=2048).score([["a b " * 1000]], [None])
     longer.close()
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
@@ -244,14 +248,14 @@ def test_bad_messages_states_and_settings_are_refused(
         tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="?")), bos_token="<s>"
     ).save_pretrained(tmp_path)
     with pytest.raises(ConfigError, match="another tokenizer"):
-        VllmProxy(engine, MessageTokenizer.load(tmp_path), window=WINDOW)
+        VllmSurpriseModel(engine, MessageTokenizer.load(tmp_path), window=WINDOW)
 
 
 def configured(model: str, url: str, **llm: Any) -> dict[str, Any]:
     return {
         "device": "cpu",
         "embedder": {"model": "hash"},
-        "proxy": {"engine": "llm", "model": model, "window": WINDOW},
+        "surprise": {"engine": "llm", "model": model, "window": WINDOW},
         "llm": {"engine": "http", "base_url": url, "attempts": 1, **llm},
     }
 
@@ -262,7 +266,7 @@ def test_a_memory_weighs_with_the_served_model(server: ScoringServer, tiny_llama
     for cut in (1, 4):
         said, added = [Message("user", text) for text in CORPUS], []
         with closing(Components(tmp_path / f"{cut}.db", config)) as parts:
-            assert isinstance(parts.proxy, VllmProxy)
+            assert isinstance(parts.surprise_model, VllmSurpriseModel)
             for at in range(0, len(said), cut):
                 added += parts.writer.add(said[at : at + cut], Scope("ana"), recorded_at=NOW)
             server.down = True
@@ -280,9 +284,9 @@ def test_a_memory_weighs_with_the_served_model(server: ScoringServer, tiny_llama
 
 def test_a_configuration_that_shares_nothing_says_so(server: ScoringServer, tiny_llama: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs model"):
-        load_config({"proxy": {"engine": "llm"}})
+        load_config({"surprise": {"engine": "llm"}})
     with pytest.raises(ConfigError, match="dtype and quantization"):
-        load_config({"proxy": {"engine": "llm", "model": "m", "quantization": "nf4"}})
+        load_config({"surprise": {"engine": "llm", "model": "m", "quantization": "nf4"}})
     own = str(tiny_llama)
     for llm, said in (
         ({"engine": "embedded"}, "asks a vLLM"),
@@ -294,7 +298,7 @@ def test_a_configuration_that_shares_nothing_says_so(server: ScoringServer, tiny
             load_config({**configured(own, server.url), "llm": llm})
     gone = load_config(configured(str(tmp_path / "gone"), server.url))
     with closing(Components(tmp_path / "store.db", gone)) as parts, pytest.raises(ModelNotFoundError, match="gone"):
-        parts.proxy  # noqa: B018
+        parts.surprise_model  # noqa: B018
 
 
 @pytest.mark.prove
@@ -344,7 +348,7 @@ def test_an_engine_without_probabilities_is_refused(tiny_llama: Path, server: Sc
     config = load_config(configured(str(tiny_llama), server.url))
     lazy = LazyEngine("lazy", lambda: ScriptedEngine(lambda _: ""))
     with pytest.raises(ConfigError, match="scripted gives no probabilities"):
-        serve_proxy(config, lazy)
+        serve_surprise_model(config, lazy)
     assert (lazy.configured, lazy.name) == ("lazy", "scripted"), "it has started"
     with pytest.raises(ConfigError, match="http gives no probabilities"):
-        serve_proxy(config, None)
+        serve_surprise_model(config, None)

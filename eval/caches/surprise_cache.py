@@ -1,7 +1,7 @@
-"""A proxy that keeps its scores, so that several memories that read the same stream are surprised once.
+"""A surprise model that keeps its scores, so that several memories that read the same stream are surprised once.
 
-What a proxy says of messages depends on its weights, the stream's state and the texts, and so do the keys; a score
-comes back bit for bit. With each are kept the seconds that it took when it was made.
+What a surprise model says of messages depends on its weights, the stream's state and the texts, and so do the keys; a
+score comes back bit for bit. With each are kept the seconds that it took when it was made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from eval.caches.cached_time import KeptTime
 from eval.harness.machine import unfinished
-from nscma_torch.core.protocols import Proxy, StreamScore
+from nscma_torch.core.protocols import StreamScore, SurpriseModel
 
 _MEMORY = 512 << 20  # bytes
 _DISK = 16 << 30
@@ -38,13 +38,13 @@ class KeptScore:
     seconds: float
 
 
-class CachedProxy:
-    """`Proxy` that asks another one only for texts that it has not scored after the same state.
+class CachedSurpriseModel:
+    """`SurpriseModel` that asks another one only for texts that it has not scored after the same state.
 
     Several processes may have the same folder.
 
     Args:
-        proxy: makes the scores.
+        surprise_model: makes the scores.
         folder: keeps them, a file each; None keeps them in memory alone.
         clock: gives the seconds.
         kept_time: hears what was spared.
@@ -54,7 +54,7 @@ class CachedProxy:
 
     def __init__(
         self,
-        proxy: Proxy,
+        surprise_model: SurpriseModel,
         folder: Path | None = None,
         *,
         clock: Callable[[], float] = time.perf_counter,
@@ -62,10 +62,10 @@ class CachedProxy:
         memory_bytes: int = _MEMORY,
         disk_bytes: int = _DISK,
     ) -> None:
-        self._proxy = proxy
+        self._surprise_model = surprise_model
         self._clock = clock
         self._time = kept_time or KeptTime(clock)
-        name = hashlib.sha256(proxy.fingerprint.encode()).hexdigest()[:16]
+        name = hashlib.sha256(surprise_model.fingerprint.encode()).hexdigest()[:16]
         self._folder = None if folder is None else folder / name
         self._scores: OrderedDict[str, bytes] = OrderedDict()
         self._memory_room = memory_bytes
@@ -74,11 +74,11 @@ class CachedProxy:
 
     @property
     def fingerprint(self) -> str:
-        """The proxy's."""
-        return self._proxy.fingerprint
+        """The surprise model's."""
+        return self._surprise_model.fingerprint
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[KeptScore]:
-        """Scores of consecutive messages of each stream; the proxy is asked for one stream at a time."""
+        """Scores of consecutive messages of each stream; the surprise model is asked for one stream at a time."""
         return [self._one(texts, state) for texts, state in zip(streams, states, strict=True)]
 
     def _one(self, texts: Sequence[str], state: bytes | None) -> KeptScore:
@@ -88,7 +88,7 @@ class CachedProxy:
             kept = None if packed is None else _unpacked(packed)
             if kept is None:
                 began = self._clock()
-                (score,) = self._proxy.score([texts], [state])
+                (score,) = self._surprise_model.score([texts], [state])
                 kept = _kept(score, self._clock() - began)
                 self._keep(key, _packed(kept))
             timed.cold = kept.seconds
@@ -96,7 +96,7 @@ class CachedProxy:
 
     def _key(self, texts: Sequence[str], state: bytes | None) -> str:
         before = "none" if state is None else hashlib.sha256(state).hexdigest()
-        return hashlib.sha256(json.dumps([self._proxy.fingerprint, before, *texts]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self._surprise_model.fingerprint, before, *texts]).encode()).hexdigest()
 
     def _found(self, key: str) -> bytes | None:
         if key in self._scores:
