@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import Message
-from nscma_torch.curator.store.derived_schema import DERIVED_TABLES
-from nscma_torch.episodic.index.unit_schema import unit_changes
-from nscma_torch.features.records.record_schema import RECORD_TABLES
 
 Open = Callable[..., Memory]
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -55,23 +49,3 @@ def test_what_is_said_again_is_left_out_only_if_it_says_nothing_else(
     memory.add(told, user_id="u", timestamp=AT, now=AT)
     memory.flush()
     assert where(memory, question) == answer
-
-
-def test_a_store_of_schema_4_is_resolved_again(open_memory: Open, tmp_path: Path) -> None:
-    for name in ("old.db", "new.db"):
-        memory = open_memory(name, config=CONFIG)
-        memory.add([Message("document", " ".join(STORY), AT, source="story")], user_id="u", now=AT)
-        memory.flush()
-        memory.close()
-    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
-        connection.execute("ALTER TABLE facts DROP COLUMN ended")
-        connection.execute("UPDATE facts SET sequence = sequence / 32")
-        for table in (*RECORD_TABLES, *reversed(DERIVED_TABLES), unit_changes):
-            connection.execute(f"DROP TABLE {table.name}")
-        connection.execute("PRAGMA user_version=4")
-        connection.commit()
-    old, new = open_memory("old.db", config=CONFIG), open_memory("new.db", config=CONFIG)
-    assert old.flush() > 0
-    assert old.verify() == []
-    assert where(old) == where(new) == "garden"
-    assert old.digest() == new.digest()
