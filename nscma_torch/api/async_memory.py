@@ -15,17 +15,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Holder(Protocol[M]):
+class MemoryHolder(Protocol[M]):
     """A wrapper that holds the memory whose methods it mirrors."""
 
     memory: M
 
 
-def mirrored(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Holder[M], P], Coroutine[Any, Any, T]]:
+def mirrored(
+    method: Callable[Concatenate[M, P], T],
+) -> Callable[Concatenate[MemoryHolder[M], P], Coroutine[Any, Any, T]]:
     """The method of a memory as one of its holder, to be awaited: it runs in a worker thread."""
 
     @wraps(method)
-    async def call(self: Holder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self: MemoryHolder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(method, self.memory, *args, **kwargs)
 
     return call

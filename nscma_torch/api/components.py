@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nscma_torch.api.derivers import lacking
-from nscma_torch.api.unread_messages import Settling
+from nscma_torch.api.unread_messages import PendingReader
 from nscma_torch.core import forking as _forking  # noqa: F401 - importing it registers a handler
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.opening import open_database
@@ -553,11 +553,11 @@ class Components:
         )
 
     @locked_cached_property
-    def settling(self) -> Settling:
+    def settling(self) -> PendingReader:
         """Work that a question waits for."""
         from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
-        return Settling(
+        return PendingReader(
             self.database,
             lambda: self.worker,
             seconds=self.config.retrieval.settle_seconds,

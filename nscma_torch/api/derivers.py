@@ -111,5 +111,5 @@ def lacking(key: str, tasks: LanguageTasks, needed: type) -> ConfigError:
     """Build the error for custom language tasks that lack the protocol a key needs."""
     return ConfigError(
         f"{key} needs language tasks with what nscma_torch.core.protocols.{needed.__name__} names, which "
-        f"{type(tasks).__name__} lacks: set the key to false, or add it there"
+        f"{type(tasks).__name__} lacks: set the key to false, or implement it"
     )

@@ -196,7 +196,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         checked_flag(infer, "infer")
         if isinstance(messages, str | Mapping | Message):
-            raise InvalidInputError("add_many takes many messages, one after the other; hand a single one to `add`")
+            raise InvalidInputError("add_many takes an iterable of messages; use `add` for a single one")
         stream = checked_stream(messages, "messages must be an iterable of messages")
         while batch := list(islice(stream, self.config.limits.max_batch)):
             batch = as_messages(batch)
@@ -221,7 +221,7 @@ class Memory:
         """
         at = clock(now)
         if text is None and metadata is None and expiration_date is KEEP:
-            raise InvalidInputError("nothing is to change; give text, metadata or expiration_date")
+            raise InvalidInputError("nothing to change; give text, metadata or expiration_date")
         keys = {} if metadata is None else checked_instance(metadata, Mapping, "metadata")
         checked_message(Message("user", "-" if text is None else text, metadata=keys), self.config.limits, at)
         expires_at = expiration_date
@@ -811,7 +811,7 @@ class Memory:
         checked_instance("" if memory_id is None else memory_id, str, "memory_id")
         checked_instance("" if skill_id is None else skill_id, str, "skill_id")
         if memory_id is not None and skill_id is not None:
-            raise InvalidInputError("give memory_id or skill_id, not both; one call erases one of them")
+            raise InvalidInputError("give memory_id or skill_id, not both; each call erases one")
         self.components.forget(user)
         try:
             if skill_id is not None:

@@ -20,7 +20,7 @@ _READING = (EXTRACT, RESTATE)
 _KINDS = (*_READING, CURATE)
 
 
-class Settled(NamedTuple):
+class ReadingOutcome(NamedTuple):
     """Messages not yet reflected in the facts.
 
     `waiting` messages are still to be read, reading `failed` ones was given up, `unmade`: facts are still to be made of
@@ -46,7 +46,7 @@ class Settled(NamedTuple):
         return tuple(found)
 
 
-class Settling:
+class PendingReader:
     """Works off one user's queue, as far as facts wait for it.
 
     Args:
@@ -73,7 +73,7 @@ class Settling:
         self._reads = reads
         self._decides = decides
 
-    def settle(self, user_id: str) -> Settled:
+    def settle(self, user_id: str) -> ReadingOutcome:
         """Work the user's queue off within the time limit; what remains is counted, never hidden."""
         problem = ""
         if self._seconds and self._queued(user_id, _KINDS):
@@ -89,7 +89,7 @@ class Settling:
         with self._database.read(user_id) as connection:
             states = jobs.waiting_episodes(connection, user_id, _READING)
             unmade = jobs.queued(connection, user_id, (CURATE,), or_failed=True)
-        return Settled(states.get("queued", 0), states.get("failed", 0), unmade, problem)
+        return ReadingOutcome(states.get("queued", 0), states.get("failed", 0), unmade, problem)
 
     def _has_worker(self) -> bool:
         with self._database.read(NO_USER) as connection:

@@ -61,7 +61,7 @@ def checked_text(value: str, name: str) -> str:
         raise InvalidInputError(f"{name} must be a string, got {type(value).__name__}")
     refuse_surrogates(value, name)
     if not value.strip():
-        raise EmptyTextError(f"{name} is empty; say what it is about")
+        raise EmptyTextError(f"{name} is empty; give some text")
     return value
 
 

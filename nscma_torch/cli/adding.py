@@ -28,14 +28,14 @@ def add(
         list[str], typer.Argument(metavar="FILE…", help="Message files (.json, .jsonl), documents (.md, .txt), or -")
     ],
     *,
-    text: Annotated[bool, typer.Option("--text", help="Take the arguments as messages, not as files.")] = False,
-    role: Annotated[str, typer.Option("--role", help="Who says it, with --text.")] = "user",
-    name: Annotated[str | None, typer.Option("--name", help="The speaker's name, with --text.")] = None,
-    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When it was said, with --text.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Treat the arguments as messages, not files.")] = False,
+    role: Annotated[str, typer.Option("--role", help="Role of the speaker, with --text.")] = "user",
+    name: Annotated[str | None, typer.Option("--name", help="Name of the speaker, with --text.")] = None,
+    timestamp: Annotated[str | None, typer.Option("--timestamp", help="Time it was said, with --text.")] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="json, jsonl, markdown or text, where the name does not tell.")
+        str | None, typer.Option("--format", help="json, jsonl, markdown or text, if the file name does not tell.")
     ] = None,
-    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate.")] = True,
+    infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate.")] = True,
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
@@ -45,9 +45,9 @@ def add(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Remember messages or documents. A file that was added before adds what is new; edited parts replace the old ones.
+    """Store messages or documents. A file that was added before adds only what is new; edited parts replace old ones.
 
-    The same file twice is a no-op, so an interrupted add can simply be run again.
+    Adding the same file twice is a no-op, so an interrupted add can be run again.
     """
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
@@ -153,7 +153,7 @@ def _source(name: str, store: str) -> Path | BinaryIO:
     except OSError:  # too long a name: a text
         there = False
     if not there:
-        raise InvalidInputError(f"there is no file {name}; to add it as a message write: nscma add --text …")
+        raise InvalidInputError(f"there is no file {name}; to add it as a message, run: nscma add --text …")
     if is_of(store, name):
         raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
     return Path(name)

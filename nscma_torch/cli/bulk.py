@@ -32,27 +32,28 @@ def add(
         list[str], typer.Argument(metavar="PATH…", help="Files (.jsonl, .ndjson, .parquet), folders or patterns.")
     ],
     *,
-    user: Annotated[
-        str | None, typer.Option("--user", help="Whose the rows are that have no user_id.", metavar="USER")
-    ] = None,
-    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate.")] = True,
-    read: Annotated[bool, typer.Option(help="Run the background jobs; else a worker finds them in the queue.")] = True,
+    user: Annotated[str | None, typer.Option("--user", help="Default user_id.", metavar="USER")] = None,
+    infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate.")] = True,
+    read: Annotated[
+        bool, typer.Option(help="Run the background jobs; otherwise they stay queued for a worker.")
+    ] = True,
     ray: Annotated[
-        bool, typer.Option("--ray", help="Compute in the actors of Ray Data; started if none runs.")
+        bool, typer.Option("--ray", help="Compute in Ray Data actors; starts Ray if it is not running.")
     ] = False,
     address: Annotated[
-        str | None, typer.Option("--address", help="Of a Ray that runs: auto, or HOST:PORT.", metavar="ADDRESS")
+        str | None, typer.Option("--address", help="Address of a running Ray: auto, or HOST:PORT.", metavar="ADDRESS")
     ] = None,
     actors: Annotated[
-        int | None, typer.Option("--actors", help="Actors at once; without it, one a processor or as the GPUs allow.")
+        int | None,
+        typer.Option("--actors", help="Concurrent actors; default: one per CPU, or as many as the GPUs allow."),
     ] = None,
-    gpus: Annotated[float, typer.Option("--gpus", help="Share of a GPU that an actor takes.")] = 0.0,
-    window: Annotated[int, typer.Option("--window", help="Rows that are planned, and computed in one run.")] = 65_536,
+    gpus: Annotated[float, typer.Option("--gpus", help="GPU share per actor.")] = 0.0,
+    window: Annotated[int, typer.Option("--window", help="Rows planned and computed in one run.")] = 65_536,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Remember rows with user_id, role, content and more. Interrupted, it goes on when it is run again."""
+    """Store rows with user_id, role, content and more. If interrupted, run it again to continue."""
     if not ray and (address is not None or actors is not None or gpus):
         raise typer.BadParameter("--address, --actors and --gpus go with --ray")
     from nscma_torch.features.bulk.actors import RayActors

@@ -13,17 +13,17 @@ from nscma_torch.cli.output import opened
 @o.app.command()
 def chat(
     *,
-    run: Annotated[str, typer.Option("--run", help="Which conversation is carried on.")] = "chat",
+    run: Annotated[str, typer.Option("--run", help="Conversation to continue.")] = "chat",
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
-    """Converse, with a memory of everything said before. /help shows what else can be typed.
+    """Chat, with a memory of everything said before. /help lists the commands.
 
-    Of lines that are piped in, the first that cannot be answered ends it; a command that fails is told, and makes the
-    exit code 1.
+    With piped input, the first line that can't be answered ends the chat; a failed command is reported, and the exit
+    code is 1.
     """
     from nscma_torch.cli.chat_session import converse
 

@@ -112,7 +112,7 @@ class ChatSession:
                 case "/help":
                     say(_HELP)
                 case _ if command.startswith("/"):
-                    say(f"{plain(command)} was not understood, and not stored; these are:\n{_HELP}")
+                    say(f"{plain(command)} is not a command; nothing was stored. Commands:\n{_HELP}")
                 case _:
                     self._reply(line)
         except NscmaError as error:
@@ -144,7 +144,7 @@ class ChatSession:
 
     def _why(self) -> None:
         if self._last is None:
-            say("nothing was said yet")
+            say("no message yet")
             return
         for line in self._last.trace:
             say(f"[dim]  {plain(line)}[/]")
@@ -156,7 +156,7 @@ class ChatSession:
 
     def _feedback(self, *, helpful: bool) -> None:
         if self._last is None:
-            raise NotFoundError("nothing was said yet that feedback could be on")
+            raise NotFoundError("no message yet to give feedback on")
         learnt = self._controller.feedback(self._last, helpful=helpful)
         say(f"[dim]  {plain(learnt.reason)}[/]")
         for step in learnt.skill.steps if learnt.skill is not None else ():
@@ -186,13 +186,13 @@ class ChatSession:
     def _forget(self, prefix: str) -> None:
         """Hide the one message whose id begins so."""
         if not prefix:
-            raise NotFoundError("/forget needs the id of a message, as /memory and the lines below a reply show it")
+            raise NotFoundError("/forget needs a message id; /memory and the lines below a reply show them")
         user = self._scope.user_id
         found = [episode.id for episode in self._memory.get_all(user_id=user, limit=None)]
         fitting = [memory_id for memory_id in found if memory_id.startswith(prefix)]
         if len(fitting) != 1:
             many = f"{len(fitting)} messages have" if fitting else "no message has"
-            raise NotFoundError(f"{many} an id that begins with {prefix!r}; /forget takes an id as it is shown")
+            raise NotFoundError(f"{many} an id that begins with {prefix!r}; use an id as shown")
         self._memory.delete(fitting[0], user_id=user)
         flush(self._memory)
         say(f"hidden; `nscma restore {fitting[0]}` brings it back")

@@ -20,7 +20,7 @@ class Shell(StrEnum):
 
 @o.app.command()
 def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]) -> None:
-    """Print what completes commands, options and users in a shell.
+    """Print a shell script that completes commands, options and users.
 
     bash: eval "$(nscma completion bash)" in ~/.bashrc. zsh: eval "$(nscma completion zsh)" in ~/.zshrc, after
     compinit. fish: nscma completion fish > ~/.config/fish/completions/nscma.fish

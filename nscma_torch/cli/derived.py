@@ -19,14 +19,14 @@ _KINDS = ", ".join(get_args(DerivedKind))
 def derived(
     kind: Annotated[str, typer.Argument(help=f"One of: {_KINDS}.")] = "insight",
     *,
-    sources: Annotated[bool, typer.Option("--sources", help="With the ids of what each rests on.")] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Show the ids of each text's sources.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what sleep has derived from messages, and from what it derived before, with dates and sources."""
+    """Show the texts that sleep has derived from messages and earlier derived texts, with dates and sources."""
     chosen = next((one for one in get_args(DerivedKind) if one == kind), None)
     if chosen is None:
         raise typer.BadParameter(f"{kind!r} is none of: {_KINDS}", param_hint="KIND")
@@ -46,4 +46,4 @@ def derived(
             if one.derived_ids:
                 say(f"  [dim]derived {' '.join(one.derived_ids)}[/]")
     if not found:
-        say(f"nothing of kind {kind} here; where it is switched on in the configuration, `nscma sleep` derives it")
+        say(f"nothing of kind {kind}; if it is enabled in the configuration, `nscma sleep` derives it")

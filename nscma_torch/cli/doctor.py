@@ -23,7 +23,7 @@ def doctor(
     ] = None,
     card: Annotated[
         list[int] | None,
-        typer.Option("--card", min=1, help="GB of a card as sold; may be repeated. [default: 12, 16, 24]"),
+        typer.Option("--card", min=1, help="GPU memory in GB as sold; repeatable. [default: 12, 16, 24]"),
     ] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
@@ -31,7 +31,7 @@ def doctor(
 ) -> None:
     """Check the installation, the configured server and the store; exit with 1 if something is wrong.
 
-    The server is asked for its models, once; nothing else goes over the network.
+    Asks the server for its models once; nothing else is sent over the network.
     """
     from nscma_torch.cli.doctor_checks import examine, show_plan
 

@@ -19,7 +19,7 @@ from nscma_torch.core.errors import ConfigError, EngineError, MissingDependencyE
 from nscma_torch.doctor.endpoint import endpoint
 from nscma_torch.doctor.engine_check import engine_problems
 from nscma_torch.doctor.installed import Installed, installed
-from nscma_torch.doctor.plan import CARDS, GIB, Plan, card_bytes, plan
+from nscma_torch.doctor.plan import CARDS, GIB, MemoryPlan, card_bytes, plan
 from nscma_torch.doctor.scale import UNITS_PER_MESSAGE, estimates
 from nscma_torch.llm.message_tokens import MessageTokenizer
 
@@ -27,7 +27,7 @@ _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model th
 
 
 def examine(store: str, config: Path | None, *, json: bool) -> bool:
-    """Say what is installed and what is wrong, with the store too where there is one; whether all is well."""
+    """Say what is installed and what is wrong, with the store too where there is one; whether no problems found."""
     found = installed()
     report: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -73,9 +73,9 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
         for problem in wrong:
             say(f"[red]problem[/]: {plain(problem)}")
         if damage:
-            say("[red]a damaged store is restored from a copy, or exported and imported anew[/]")
+            say("[red]if the store is damaged, restore a copy, or export it and import it again[/]")
         if not wrong:
-            say("[green]all is well[/]")
+            say("[green]no problems found[/]")
     return not wrong
 
 
@@ -125,7 +125,7 @@ def _say_installed(found: Installed) -> None:
         say(f"[bold]{device.kind}[/]: {plain(device.name)}{memory}, multiplies {device.native} natively")
 
 
-def _parts(made: Plan) -> Table:
+def _parts(made: MemoryPlan) -> Table:
     table = Table("part", "GiB", "side", "")
     table.columns[1].justify = "right"
     for part in made.parts:

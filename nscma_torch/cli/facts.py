@@ -22,19 +22,21 @@ _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[ye
 
 @o.app.command()
 def facts(
-    subject: Annotated[str | None, typer.Argument(help='Whom or what they are about; "user" is you.')] = None,
+    subject: Annotated[str | None, typer.Argument(help='Subject of the facts; "user" is you.')] = None,
     *,
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Only this relation.")] = None,
-    as_of: Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="Those that held then.")] = None,
-    known_at: Annotated[str | None, typer.Option("--known-at", metavar="TIME", help="As believed then.")] = None,
-    archived: Annotated[bool, typer.Option("--all", help="Also those that hold no longer.")] = False,
+    as_of: Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="Facts valid at this time.")] = None,
+    known_at: Annotated[
+        str | None, typer.Option("--known-at", metavar="TIME", help="Facts as known at this time.")
+    ] = None,
+    archived: Annotated[bool, typer.Option("--all", help="Include past facts.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what is known: ● holds, ◐ is disputed, ○ held once."""
+    """Show known facts: ● current, ◐ disputed, ○ past."""
     with opened(store, config) as memory:
         found = memory.facts(
             user_id=user,
@@ -55,7 +57,7 @@ def facts(
         _show(fact, in_words)
     if not found:
         more = "" if archived else ", `nscma facts --all` shows old ones too"
-        say(f"no facts here; `nscma add` reads them out of what is said{more}")
+        say(f"no facts yet; `nscma add` extracts them from messages{more}")
 
 
 def _open_relations(memory: Memory) -> frozenset[str]:
@@ -85,14 +87,14 @@ def _span(fact: Fact) -> str:
 @o.app.command()
 def conflicts(
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many decisions.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of decisions.")] = 20,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show contradictions that nothing has settled, then the curator's latest decisions with their ids."""
+    """Show unresolved contradictions, then the curator's latest decisions with their ids."""
     with opened(store, config) as memory:
         disputed = memory.conflicts(user_id=user, agent_id=agent)
         made = memory.decisions(user_id=user, agent_id=agent, limit=limit)
@@ -105,7 +107,7 @@ def conflicts(
             _show(fact, in_words)
         say("")
     if not disputed:
-        say("nothing is disputed")
+        say("no disputes")
     for decision in made:
         say(_decided(decision, short_id(decision.id)))
 
@@ -126,7 +128,7 @@ def undo(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Take a decision of the curator back."""
+    """Undo a decision of the curator."""
     with opened(store, config) as memory:
         decision = memory.undo(full_id(memory, decision_id, user, "decision"), user_id=user)
     if json:
@@ -144,7 +146,7 @@ def merge(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Follow a proposal that two names mean one; `nscma undo` parts them again."""
+    """Merge two names as proposed by the curator; `nscma undo` separates them again."""
     with opened(store, config) as memory:
         decision = memory.merge(full_id(memory, proposal_id, user, "decision"), user_id=user)
     if json:
@@ -156,14 +158,14 @@ def merge(
 @o.app.command()
 def sleep(
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change without changing it.")] = False,
     now: o.Now = None,
-    user: Annotated[str | None, typer.Option("--user", help="One user; without it, all.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="One user; default: all.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Catch up on what was deferred, settle disputes, forget, promote, and write the profile."""
+    """Process deferred messages, settle disputes, forget, promote, and write the profile."""
     with opened(store, config) as memory, jobs_done("sleeping", memory) as progress:
         report = memory.sleep(user_id=user, now=at(now), dry_run=dry_run, progress=progress)
     if json:
@@ -191,7 +193,7 @@ def profile(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what sleep has written down of the user, each line with the facts, or the messages, that it rests on."""
+    """Show the user's profile written by sleep, each line with its source facts or messages."""
     with opened(store, config) as memory:
         lines = memory.profile(user_id=user, agent_id=agent)
     if json:
@@ -201,16 +203,16 @@ def profile(
         sources = " ".join(line.fact_ids) or f"confidence {line.confidence:.2f}, {len(line.episode_ids)} messages"
         say(f"{plain(line.text)}  [dim]{format_day(line.day)}  {sources}[/]")
     if not lines:
-        say("no profile yet; `nscma sleep` writes it from the facts")
+        say("no profile yet; `nscma sleep` writes it")
 
 
 @o.app.command()
 def skills(
-    situation: Annotated[str | None, typer.Argument(help="What is to be done: finds the skills that fit.")] = None,
+    situation: Annotated[str | None, typer.Argument(help="Task at hand: find the skills that fit.")] = None,
     *,
     add: Annotated[str | None, typer.Option("--add", metavar="NAME", help="Store a skill of this name.")] = None,
-    trigger: Annotated[str | None, typer.Option("--trigger", help="With --add: when it helps.")] = None,
-    step: Annotated[list[str] | None, typer.Option("--step", help="With --add: a step; may be repeated.")] = None,
+    trigger: Annotated[str | None, typer.Option("--trigger", help="With --add: the situation it helps in.")] = None,
+    step: Annotated[list[str] | None, typer.Option("--step", help="With --add: a step; repeatable.")] = None,
     worked: Annotated[str | None, typer.Option("--worked", metavar="ID", help="Count a success of this skill.")] = None,
     failed: Annotated[str | None, typer.Option("--failed", metavar="ID", help="Count a failure of this skill.")] = None,
     archive: Annotated[str | None, typer.Option("--archive", metavar="ID", help="Hide this skill from search.")] = None,
@@ -223,7 +225,7 @@ def skills(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """List skills, find them by the situation, store, archive or restore one, or count how one went."""
+    """List skills, find them by situation, store, archive or restore one, or record an outcome."""
     by_id = [typed for typed in (worked, failed, archive, restore) if typed]
     if len([given for given in (situation, add, archived, *by_id) if given]) > 1:
         raise typer.BadParameter(
@@ -231,9 +233,9 @@ def skills(
             "--archived"
         )
     if add and not (trigger and step):
-        raise typer.BadParameter("--add NAME needs --trigger, when it helps, and at least one --step")
+        raise typer.BadParameter("--add NAME needs --trigger (the situation it helps in) and at least one --step")
     if not add and (trigger or step):
-        raise typer.BadParameter("--trigger and --step go with --add")
+        raise typer.BadParameter("--trigger and --step need --add")
     found: list[tuple[float | None, Skill]] = []
     with opened(store, config) as memory:
         if situation:
@@ -266,4 +268,4 @@ def skills(
         for number, text in enumerate(skill.steps, start=1):
             say(f"  {number}. {plain(text)}")
     if not found:
-        say("no skill here; `nscma skills --add NAME --trigger … --step …` stores one")
+        say("no skills yet; `nscma skills --add NAME --trigger … --step …` stores one")

@@ -16,31 +16,31 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.extras import require
 
 if TYPE_CHECKING:
-    from nscma_torch.server.mcp.hooks import Door
-    from nscma_torch.server.mcp.settings_files import Edit, Plan
+    from nscma_torch.server.mcp.hooks import HookClient
+    from nscma_torch.server.mcp.settings_files import EditPlan, SettingsEdit
     from nscma_torch.server.tokens import Right
 
 mcp = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    help="Serve the store to one MCP client on stdin and stdout; `install` tells a client of it.",
+    help="Serve the store to one MCP client on stdin and stdout; `install` registers it with a client.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 hook = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="What hooks of coding agents run: they read the hook's JSON on stdin, and never fail.",
+    help="Commands for hooks of coding agents: they read the hook's JSON on stdin, and never fail.",
 )
 o.app.add_typer(mcp, name="mcp")
 o.app.add_typer(hook, name="hook")
 
-Can = Annotated[str, typer.Option("--can", help="Rights, of read, write and erase, with commas.")]
-Url = Annotated[str, typer.Option("--url", help="The server, which `nscma serve` runs.", envvar="NSCMA_URL")]
-Token = Annotated[str | None, typer.Option("--token", help="Its token.", envvar="NSCMA_TOKEN", show_envvar=True)]
-Whose = Annotated[
-    str | None, typer.Option("--user", help="Whose memory, where the token does not say.", envvar="NSCMA_USER")
+Can = Annotated[str, typer.Option("--can", help="Rights, comma-separated: read, write, erase.")]
+Url = Annotated[str, typer.Option("--url", help="Address of the server that `nscma serve` runs.", envvar="NSCMA_URL")]
+Token = Annotated[
+    str | None, typer.Option("--token", help="The server's token.", envvar="NSCMA_TOKEN", show_envvar=True)
 ]
+Whose = Annotated[str | None, typer.Option("--user", help="User, if the token does not name one.", envvar="NSCMA_USER")]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for the server.")]
 
 _URL = "http://127.0.0.1:8765"
@@ -66,7 +66,7 @@ def serve(
     store: o.Store = o.STORE,
     config: o.Config = None,
 ) -> None:
-    """Serve the store to one MCP client on stdin and stdout; `install` tells a client of it."""
+    """Serve the store to one MCP client on stdin and stdout; `install` registers it with a client."""
     if context.invoked_subcommand is not None:
         return
     for module in ("mcp", "fastapi"):
@@ -83,34 +83,32 @@ def install(
         typer.Argument(help="claude-code, claude-desktop, codex, cursor, vscode, windsurf, gemini-cli or lm-studio."),
     ],
     *,
-    write: Annotated[bool, typer.Option("--write", help="Change its settings file; without it, show the change.")] = (
-        False
-    ),
-    hooks: Annotated[bool, typer.Option("--hooks", help="Also have it recall at a prompt and retain what is said.")] = (
-        False
-    ),
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the client's settings file; without it, only show the change.")
+    ] = (False),
+    hooks: Annotated[
+        bool, typer.Option("--hooks", help="Also install hooks that recall at a prompt and store what is said.")
+    ] = (False),
     project: Annotated[
-        Path | None, typer.Option("--project", help="For this project alone, in its folder.", metavar="FOLDER")
+        Path | None, typer.Option("--project", help="Only for the project in this folder.", metavar="FOLDER")
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(
-            "--url", help="A server that runs, such as http://127.0.0.1:8765; without it the client starts one."
-        ),
+        typer.Option("--url", help="Running server, such as http://127.0.0.1:8765; without it the client starts one."),
     ] = None,
     token: Annotated[
-        bool, typer.Option("--token", help="That server wants a token: the client takes it from NSCMA_TOKEN.")
+        bool, typer.Option("--token", help="The server needs a token: the client takes it from NSCMA_TOKEN.")
     ] = False,
-    user: Annotated[str | None, typer.Option("--user", help="Whose memory.", envvar="NSCMA_USER")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User who owns the memory.", envvar="NSCMA_USER")] = None,
     agent: o.Agent = None,
     can: Can = "read,write",
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Tell a client of the memory: show the change of its settings, or make it with --write."""
+    """Register the memory with a client: show the settings change, or make it with --write."""
     from nscma_torch.core.database.store_path import file_of
-    from nscma_torch.server.mcp.clients import CLIENTS, Running, Started, program
+    from nscma_torch.server.mcp.clients import CLIENTS, CommandServer, HttpServer, program
 
     chosen = CLIENTS.get(client)
     if chosen is None:
@@ -124,10 +122,12 @@ def install(
             "--store",
             str(store if file is None else file.resolve()),
         ]
-        how: Started | Running = Started([*program(), "mcp", *options, "--can", ",".join(_rights(can)), *settings])
+        how: CommandServer | HttpServer = CommandServer(
+            [*program(), "mcp", *options, "--can", ",".join(_rights(can)), *settings]
+        )
     else:
         query = urlencode([(name, one) for name, one in (("user_id", user), ("agent_id", agent)) if one is not None])
-        how = Running(f"{url.rstrip('/')}/mcp{'?' if query else ''}{query}", token)
+        how = HttpServer(f"{url.rstrip('/')}/mcp{'?' if query else ''}{query}", token)
     folder = None if project is None else project.resolve()
     edits = [chosen.server(how, folder)]
     if hooks:
@@ -152,13 +152,13 @@ def install(
         say(f"[dim]{plain(chosen.note)}[/]")
 
 
-def _show(edit: Edit, plan: Plan | None, backup: Path | None, written: bool) -> None:
+def _show(edit: SettingsEdit, plan: EditPlan | None, backup: Path | None, written: bool) -> None:
     path = f"[bold]{plain(str(edit.path))}[/]"
     if not written:
-        say(f"{path} needs (--write puts it in):")
+        say(f"{path} needs these settings (--write adds them):")
         typer.echo(edit.snippet())
     elif plan is None:
-        say(f"{path} has it already")
+        say(f"{path} already has the settings")
     else:
         say(f"{path} has it now{plain(f'; as it was: {backup}') if backup else ''}")
 
@@ -168,7 +168,7 @@ def _named(option: str, value: str | None) -> list[str]:
 
 
 def _found(config: Path) -> str:
-    """A configuration as another folder finds it: a file by its whole path, a shipped one by its name."""
+    """Return a configuration as found from another folder: a file's full path, or a shipped one's name."""
     return str(config.resolve()) if config.exists() else str(config)
 
 
@@ -180,10 +180,10 @@ def recall(
     agent: o.Agent = None,
     timeout: Seconds = 3.0,
 ) -> None:
-    """Print what a prompt recalls, for a hook at UserPromptSubmit."""
+    """Print the memories recalled for a prompt, for a hook at UserPromptSubmit."""
     from nscma_torch.server.mcp import hooks
 
-    told = _tried(lambda given, door: hooks.recall(given, door), hooks.Door(url, token, user, agent, timeout))
+    told = _tried(lambda given, client: hooks.recall(given, client), hooks.HookClient(url, token, user, agent, timeout))
     if told is not None:
         typer.echo(told)
 
@@ -199,15 +199,15 @@ def retain(
     """Store the prompt, or the answer, for hooks at UserPromptSubmit and Stop."""
     from nscma_torch.server.mcp import hooks
 
-    _tried(lambda given, door: hooks.retain(given, door), hooks.Door(url, token, user, agent, timeout))
+    _tried(lambda given, client: hooks.retain(given, client), hooks.HookClient(url, token, user, agent, timeout))
 
 
-def _tried(call: Callable[[dict[str, Any], Door], str | None], door: Door) -> str | None:
+def _tried(call: Callable[[dict[str, Any], HookClient], str | None], client: HookClient) -> str | None:
     """Return the call's result. If it fails, print a note to stderr and return None, so the client can go on."""
     from nscma_torch.server.mcp import hooks
 
     try:
-        return call(hooks.payload(sys.stdin.buffer.read()), door)
+        return call(hooks.payload(sys.stdin.buffer.read()), client)
     except hooks.HookError as error:
         warn(f"nscma: {error}")
         return None

@@ -16,7 +16,7 @@ MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as 
 
 
 def flush(memory: Any, known: int = 0) -> None:
-    """Have the background work done, and say on stderr what failed.
+    """Run the background jobs, and report failures on stderr.
 
     `memory` is a `Memory` or a `ServedMemory`; `known` is what `dropped` said before.
     """
@@ -27,7 +27,7 @@ def flush(memory: Any, known: int = 0) -> None:
         counts = f"{stats.jobs_failed} jobs failed and {stats.jobs_queued} wait; `nscma retry` runs them again"
         warn(f"warning: {counts}: {failure}")
     if unsaid := stats.language_work.get("ungrounded", 0) - known:
-        warn(f"note: {unsaid} readings by {stats.language} were dropped: their texts do not say that")
+        warn(f"note: {unsaid} extractions by {stats.language} were dropped: their texts do not support them")
 
 
 def dropped(memory: Any, user: str) -> int:
@@ -88,17 +88,17 @@ def _report_change(memory_id: str, done: str, changed: bool, json: bool) -> None
 @o.app.command()
 def erase(
     memory_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One message; without it, the whole user.")
+        str | None, typer.Argument(metavar="[ID]", help="One message; default: the whole user.")
     ] = None,
     *,
     skill: Annotated[str | None, typer.Option("--skill", metavar="ID", help="One skill.")] = None,
     user: o.User = o.USER,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip confirmation.")] = False,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Delete a user, one message or one skill for real, and search the files for what went. There is no way back."""
+    """Erase a user, one message or one skill permanently, and search the files for remnants. Cannot be undone."""
     if memory_id and skill:
         raise typer.BadParameter("give the id of a message or --skill ID, not both")
     with opened(store, config) as memory:
@@ -108,7 +108,7 @@ def erase(
         what = f"{what} of user {user!r}"
         if not yes:
             typer.confirm(
-                f"Erase {shown(what)} from {shown(name_of(store))}? There is no way back", abort=True, err=True
+                f"Erase {shown(what)} from {shown(name_of(store))}? This cannot be undone", abort=True, err=True
             )
         receipt = memory.erase(user_id=user, memory_id=memory_id, skill_id=skill)
         flush(memory)
@@ -128,4 +128,4 @@ def erase(
     )
     say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:
-        say("another process has the store open: they go when it closes it")
+        say("another process has the store open: they are removed when it closes the store")

@@ -33,10 +33,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     _: Annotated[
-        bool, typer.Option("--version", help="Print the version, and end.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Long-term memory for local language models: it keeps what surprises it, and shows its evidence."""
+    """Long-term memory for local language models: stores what is surprising, and answers with evidence."""
 
 
 def _users(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -60,23 +60,27 @@ Config = Annotated[
         metavar="FILE",
     ),
 ]
-User = Annotated[str, typer.Option("--user", help="Whose memory.", envvar="NSCMA_USER", autocompletion=_users)]
+User = Annotated[
+    str, typer.Option("--user", help="User who owns the memory.", envvar="NSCMA_USER", autocompletion=_users)
+]
 Agent = Annotated[str | None, typer.Option("--agent", help="Narrow to one agent.")]
 Run = Annotated[str | None, typer.Option("--run", help="Narrow to one run.")]
-Now = Annotated[str | None, typer.Option("--now", help="Time to take for now, ISO 8601.", metavar="TIME")]
+Now = Annotated[str | None, typer.Option("--now", help="Current time to assume, ISO 8601.", metavar="TIME")]
 Record = Annotated[
     list[str] | None,
     typer.Option(
         "--record",
-        help="Of the structured record: type, sentiment, resolution, entity or (least) importance; repeatable.",
+        help="Record filter: type, sentiment, resolution, entity or (minimum) importance; repeatable.",
         metavar="KEY=VALUE",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-NoServer = Annotated[bool, typer.Option("--no-server", help="Open the store here, also where a server has it loaded.")]
+NoServer = Annotated[
+    bool, typer.Option("--no-server", help="Open the store in this process even if a server has it loaded.")
+]
 Token = Annotated[
     str | None,
-    typer.Option("--token", help="For a running server that wants a token.", envvar="NSCMA_TOKEN", metavar="TOKEN"),
+    typer.Option("--token", help="Token for a running server.", envvar="NSCMA_TOKEN", metavar="TOKEN"),
 ]
 
 STORE = "nscma.db"

@@ -1,4 +1,4 @@
-"""Commands for stores in PostgreSQL: rights of a role, and the index that large users are searched by."""
+"""Commands for stores in PostgreSQL: rights of a role, and the vector index for large users."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nscma_torch.core.errors import InvalidInputError
 
 @o.app.command()
 def grant(
-    role: Annotated[str, typer.Argument(help="A role that is neither superuser nor has BYPASSRLS.", metavar="ROLE")],
+    role: Annotated[str, typer.Argument(help="Role that is not superuser and lacks BYPASSRLS.", metavar="ROLE")],
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Let a role of PostgreSQL use a store, each transaction with the rows of its user alone; makes a new store."""
+    """Grant a PostgreSQL role use of a store, limited to one user's rows per transaction; creates the store if new."""
     from nscma_torch.core.database import postgres_schema
     from nscma_torch.core.database.database import NO_USER
     from nscma_torch.core.database.store_path import is_postgres
@@ -32,7 +32,7 @@ def grant(
     if json:
         print_json({"role": role, "store": database.name})
     else:
-        say(f"{plain(role)} may use {plain(database.name)}")
+        say(f"{plain(role)} can use {plain(database.name)}")
 
 
 @o.app.command()
@@ -40,14 +40,14 @@ def index(
     memory: Annotated[
         str | None,
         typer.Option(
-            "--memory", help="PostgreSQL's maintenance_work_mem while it is made, such as 2GB.", metavar="SIZE"
+            "--memory", help="PostgreSQL's maintenance_work_mem during the build, such as 2GB.", metavar="SIZE"
         ),
     ] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Make the vector index of a store in PostgreSQL that large users are searched by; nobody waits for it."""
+    """Build the vector index of a PostgreSQL store for large users, without blocking other use."""
     from nscma_torch.core.database.postgres_database import PostgresDatabase
 
     with opened(store, config) as opened_store:

@@ -1,4 +1,4 @@
-"""The command for structured records of messages."""
+"""Command for structured records of messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def records(
     *,
     record: o.Record = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many, oldest first.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum results, oldest first.")] = None,
     now: o.Now = None,
     user: o.User = o.USER,
     agent: o.Agent = None,
@@ -28,7 +28,7 @@ def records(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """List the structured records of messages, those that fit `--record` alone."""
+    """List the structured records of messages that match `--record`."""
     wanted = o.record_filter(record)
     with opened(store, config) as memory:
         found = memory.records(user_id=user, agent_id=agent, run_id=run, record=wanted, limit=limit, now=at(now))
@@ -45,7 +45,7 @@ def records(
         say(f"{format_time(one.occurred_at)}  {record_line(one)}  [dim]{short_id(one.episode_id)}[/]")
         say(f"  {plain(one_line(texts[one.episode_id]))}")
     if not found:
-        say("no record here fits; they are made where records.enabled is set, of earlier messages by `nscma reextract`")
+        say("no matching records; set records.enabled, and run `nscma reextract` for earlier messages")
 
 
 def record_line(record: MemoryRecord) -> str:

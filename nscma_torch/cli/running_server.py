@@ -79,7 +79,7 @@ def server_of(store: str, config: Path | None) -> Notice | None:
         return None
     challenge = secrets.token_hex(16)
     try:
-        if notice.answers != notices.Answers.of(file, config):
+        if notice.answers != notices.ResultInputs.of(file, config):
             return None
         query = urlencode({"challenge": challenge})
         status, body = Line(notice, None, _PROOF_SECONDS).request("GET", f"{notices.PROOF}?{query}")

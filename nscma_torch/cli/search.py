@@ -28,8 +28,8 @@ from nscma_torch.text.calendar.timestamps import format_time
 if TYPE_CHECKING:
     from nscma_torch.core.records import Answer, Hit
 
-AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as it was then, ISO 8601.", metavar="TIME")]
-TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="How many hits.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="Read the memory as of this time, ISO 8601.", metavar="TIME")]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of hits.")]
 Filter = Annotated[
     list[str] | None, typer.Option("--filter", help="Metadata that must match; repeatable.", metavar="KEY=VALUE")
 ]
@@ -37,7 +37,7 @@ Filter = Annotated[
 
 @o.app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for.")],
+    query: Annotated[str, typer.Argument(help="Search query.")],
     *,
     top_k: TopK = None,
     threshold: Annotated[float | None, typer.Option("--threshold", help="Lowest score.")] = None,
@@ -47,9 +47,13 @@ def search(
         list[str] | None,
         typer.Option("--kind", help="chunk, summary, one of facts.units or of `nscma derived`; repeatable."),
     ] = None,
-    strategy: Annotated[str | None, typer.Option("--strategy", help="How to go on from the first results.")] = None,
-    budget: Annotated[int | None, typer.Option("--budget", help="Most tokens of all texts.", min=1)] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the strategy, each lane's score and rank.")] = False,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", help="Strategy for continuing from the first results.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option("--budget", help="Maximum tokens of all texts.", min=1)] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the strategy, and each lane's score and rank.")
+    ] = False,
     as_of: AsOf = None,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -61,7 +65,7 @@ def search(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Find what was said."""
+    """Search messages and derived memories."""
     kinds: Any = tuple(kind) if kind else None
 
     def look(memory: Any) -> tuple[list[Hit], tuple[str, ...]]:
@@ -107,7 +111,7 @@ def search(
 
 @o.app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="What to answer from memory.")],
+    question: Annotated[str, typer.Argument(help="Question to answer from memory.")],
     *,
     top_k: TopK = None,
     filter: Filter = None,
@@ -183,7 +187,7 @@ def history(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show what happened to a message since it was added."""
+    """Show a message's history since it was added."""
     with opened(store, config) as memory:
         events = memory.history(full_id(memory, memory_id, user), user_id=user)
     if json:
@@ -195,7 +199,7 @@ def history(
 
 
 def _filters(pairs: list[str] | None) -> dict[str, Any]:
-    """Values are JSON where they parse as JSON (numbers, true, null), else strings."""
+    """Parse values as JSON if possible (numbers, true, null), else keep them as strings."""
     filters: dict[str, Any] = {}
     for key, value in o.pairs(pairs, "--filter"):
         try:

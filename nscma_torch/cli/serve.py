@@ -1,4 +1,4 @@
-"""The command that serves a store over HTTP: serve."""
+"""Command that serves a store over HTTP: serve."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nscma_torch.core.extras import require
 if TYPE_CHECKING:
     import socket
 
-    from nscma_torch.server.rooms import MakesRoom, Settings
+    from nscma_torch.server.app_context import RouteGroupFactory, ServerSettings
 
 Tokens = Annotated[
     Path | None,
-    typer.Option("--tokens", help="The tokens file; FILE.tokens beside the store by default.", envvar="NSCMA_TOKENS"),
+    typer.Option("--tokens", help="Tokens file; default: FILE.tokens beside the store.", envvar="NSCMA_TOKENS"),
 ]
 
 
@@ -32,31 +32,29 @@ Tokens = Annotated[
 def serve(
     *,
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; other than the loopback only with tokens.")
+        str, typer.Option("--host", help="Address to listen on; other than loopback requires tokens.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
     tokens: Tokens = None,
     user: Annotated[
         str,
-        typer.Option(
-            "--user", help="Whose memory, where a request has no token and names nobody.", envvar="NSCMA_USER"
-        ),
+        typer.Option("--user", help="User of requests that have no token and name no user.", envvar="NSCMA_USER"),
     ] = o.USER,
     upstream: Annotated[
         str | None,
         typer.Option(
             "--upstream",
-            help="Address of vLLM, llama.cpp or Ollama: serve its chat completions with this memory.",
+            help="Address of vLLM, llama.cpp or Ollama: proxy its chat completions with this memory.",
             envvar="NSCMA_UPSTREAM",
             metavar="URL",
         ),
     ] = None,
     upstream_key: Annotated[
         str | None,
-        typer.Option("--upstream-key", help="Environment variable that holds its key.", metavar="VARIABLE"),
+        typer.Option("--upstream-key", help="Environment variable that holds the upstream's key.", metavar="VARIABLE"),
     ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that share the port; a store in PostgreSQL.")
+        int, typer.Option("--workers", min=1, help="Processes that share the port; needs a store in PostgreSQL.")
     ] = 1,
     store: o.Store = o.STORE,
     config: o.Config = None,
@@ -69,22 +67,22 @@ def serve(
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
     from nscma_torch.core.database.store_path import is_postgres
-    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.app_context import ServerSettings
     from nscma_torch.server.running import bound, refuse_open_doors
     from nscma_torch.server.supervising import supervise
     from nscma_torch.server.tokens import beside
 
-    settings = Settings(tokens or beside(store), host, port, user)
+    settings = ServerSettings(tokens or beside(store), host, port, user)
     refuse_open_doors(settings)
     if workers > 1 and not is_postgres(store):
         raise ConfigError(
-            "a file has one writer, so that several processes would wait for each other: serve it with one, or copy it "
+            "a file has one writer, so several processes would block each other: serve it with one, or copy it "
             "into PostgreSQL (`nscma copy`)"
         )
 
     tell = partial(_tell, store, json)
     if workers == 1:
-        serving(store, config, settings, _rooms(upstream, upstream_key), tell=tell)
+        serving(store, config, settings, _route_groups(upstream, upstream_key), tell=tell)
         return
     with bound(settings) as listening:
         url = address(host, listening.getsockname()[1])
@@ -100,24 +98,24 @@ def _tell(store: str, json: bool, event: str, url: str) -> None:
         warn(f"{event}: {name_of(store)} at {url}")
 
 
-def _rooms(upstream: str | None, upstream_key: str | None) -> list[MakesRoom]:
+def _route_groups(upstream: str | None, upstream_key: str | None) -> list[RouteGroupFactory]:
     """Return the route groups beside the endpoints: MCP, and the proxy if there is an upstream."""
     from nscma_torch.server.mcp import http as mcp
 
-    rooms: list[MakesRoom] = [mcp.room]
+    route_groups: list[RouteGroupFactory] = [mcp.route_group]
     if upstream is not None:
         require("httpx2", extra="server", purpose="`nscma serve --upstream`")
-        from nscma_torch.server.proxy import room as proxy
+        from nscma_torch.server.proxy import routes as proxy
         from nscma_torch.server.proxy.upstream_server import key_of
 
-        rooms.append(proxy.room(upstream, key_of(upstream_key)))
-    return rooms
+        route_groups.append(proxy.route_group(upstream, key_of(upstream_key)))
+    return route_groups
 
 
 def _one_of_several(
     store: str,
     config: Path | None,
-    settings: Settings,
+    settings: ServerSettings,
     upstream: tuple[str | None, str | None],
     json: bool,
     listening: socket.socket,
@@ -126,14 +124,16 @@ def _one_of_several(
     from nscma_torch.api.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.running import run
-    from nscma_torch.server.view import room as view
+    from nscma_torch.server.view import route_group as view
 
     def started() -> None:
         _tell(store, json, f"process {os.getpid()} serving", address(settings.host, listening.getsockname()[1]))
 
     try:
         with Memory(store, config=config, background=True) as memory:
-            run(create_app(memory, settings, rooms=[*_rooms(*upstream), view]), listening, started=started)
+            run(
+                create_app(memory, settings, route_groups=[*_route_groups(*upstream), view]), listening, started=started
+            )
     except NscmaError as error:
         warn(f"process {os.getpid()}: {error}")
         raise SystemExit(1) from error
@@ -142,19 +142,19 @@ def _one_of_several(
 def serving(
     store: str,
     config: Path | None,
-    settings: Settings,
-    rooms: Sequence[MakesRoom],
+    settings: ServerSettings,
+    route_groups: Sequence[RouteGroupFactory],
     *,
     tell: Callable[[str, str], None],
 ) -> None:
-    """Serve a store, with the page, until SIGTERM or ctrl-c. `tell` hears "serving" and "stopped", with the address."""
+    """Serve a store, with the page, until SIGTERM or Ctrl-C. `tell` gets "serving" or "stopped", and the address."""
     from nscma_torch.api.memory import Memory
     from nscma_torch.core.database.store_path import file_of
     from nscma_torch.server import announcing
     from nscma_torch.server.app import create_app
-    from nscma_torch.server.notice import Answers, Notice
+    from nscma_torch.server.notice import Notice, ResultInputs
     from nscma_torch.server.running import bound, run
-    from nscma_torch.server.view import room as view
+    from nscma_torch.server.view import route_group as view
 
     with bound(settings) as listening:
         port = listening.getsockname()[1]
@@ -162,23 +162,23 @@ def serving(
         file = file_of(store)
         with Memory(store, config=config, background=True) as memory:
             inside = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-            rooms = [*rooms, view]
+            route_groups = [*route_groups, view]
             with ExitStack() as stack:
                 announced: AbstractContextManager[None] = nullcontext()
                 if file is not None:  # commands look for a server beside the file
-                    answers = Answers.of(file, config)
+                    answers = ResultInputs.of(file, config)
                     notice = Notice.of_this_process(address(inside, port), answers)
-                    rooms = [*rooms, announcing.room(notice)]
+                    route_groups = [*route_groups, announcing.route_group(notice)]
                     announced = announcing.announced(notice, file)
 
                 def started() -> None:
                     stack.enter_context(announced)
                     tell("serving", url)
 
-                run(create_app(memory, settings, rooms=rooms), listening, started=started)
+                run(create_app(memory, settings, route_groups=route_groups), listening, started=started)
         tell("stopped", url)
 
 
 def address(host: str, port: int) -> str:
-    """The address of a server."""
+    """Return the address of a server."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -15,7 +15,7 @@ from nscma_torch.text.calendar.timestamps import format_time
 @o.app.command()
 def sessions(
     *,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many, newest first.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum results, newest first.")] = None,
     now: o.Now = None,
     user: o.User = o.USER,
     agent: o.Agent = None,
@@ -24,7 +24,7 @@ def sessions(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """List the conversations of a user, the one last spoken in first."""
+    """List a user's conversations, most recently active first."""
     with opened(store, config) as memory:
         found = memory.sessions(user_id=user, agent_id=agent, run_id=run, limit=limit, now=at(now))
         if not found:
@@ -40,15 +40,15 @@ def sessions(
         say(f"[bold]{plain(session.name or '(no name)')}[/]{whose}  [dim]{session.messages} {noun}, {times}[/]")
         say(f"  {plain(one_line(session.opening))}")
     if not found:
-        say("no conversation here")
+        say("no conversations yet")
 
 
 @o.app.command()
 def window(
-    session: Annotated[str | None, typer.Argument(help="A session by its name; the newest one by default.")] = None,
+    session: Annotated[str | None, typer.Argument(help="Name of a session; default: the newest.")] = None,
     *,
     turns: Annotated[
-        int | None, typer.Option("--turns", "-k", min=1, help="So many turns; controller.active_turns by default.")
+        int | None, typer.Option("--turns", "-k", min=1, help="Number of turns; default: controller.active_turns.")
     ] = None,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -58,7 +58,7 @@ def window(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the last turns of a conversation, word for word."""
+    """Show the last turns of a conversation verbatim."""
     with opened(store, config) as memory:
         found = memory.window(user_id=user, agent_id=agent, run_id=run, session=session, turns=turns, now=at(now))
         if not found:
@@ -71,4 +71,4 @@ def window(
         say(f"[bold]{who}[/], {format_time(episode.occurred_at)}  [dim]{short_id(episode.id)}[/]")
         say(plain(episode.text))
     if not found:
-        say("no conversation here")
+        say("no conversations yet")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @o.app.command()
 def log(
     *,
-    deferred: Annotated[bool, typer.Option("--deferred", help="Only what the gate put off.")] = False,
-    written: Annotated[bool, typer.Option("--written", help="Only what the gate let through.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many, oldest first.")] = None,
+    deferred: Annotated[bool, typer.Option("--deferred", help="Only messages the gate deferred.")] = False,
+    written: Annotated[bool, typer.Option("--written", help="Only messages the gate wrote.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum results, oldest first.")] = None,
     user: o.User = o.USER,
     agent: o.Agent = None,
     run: o.Run = None,
@@ -29,7 +29,7 @@ def log(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show every message with the gate's decision and its reason."""
+    """List messages with the gate's decision and its reason."""
     if deferred and written:
         raise typer.BadParameter("give one of --deferred and --written, not both")
     wanted = True if deferred else False if written else None
@@ -55,7 +55,7 @@ def log(
 
 
 def _told(counts: Stats) -> str:
-    """The health of the background workers, a line each."""
+    """Format the health of the background workers, a line each."""
     if not counts.workers:
         return "none runs beside the application"
     return "\n".join(_health(worker, counts.jobs_queued) for worker in counts.workers)
@@ -74,12 +74,12 @@ def _health(worker: WorkerHealth, queued: int) -> str:
 
 @o.app.command()
 def stats(
-    user: Annotated[str | None, typer.Option("--user", help="Of one user; without it, of the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Count what is stored, queued and failed."""
+    """Show counts of stored items and of queued and failed jobs."""
     with opened(store, config) as memory:
         counts, digest = memory.stats(user_id=user), memory.digest(user_id=user)
     if json:

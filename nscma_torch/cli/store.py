@@ -1,4 +1,4 @@
-"""Commands that keep a store: export, import, copy, reembed, reextract, replay, retry, demo."""
+"""Commands that maintain a store: export, import, copy, reembed, reextract, replay, retry, demo."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def export(
         typer.Argument(metavar="FILE", help="JSON lines file to write; - for stdout."),
     ] = "-",
     *,
-    user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -65,7 +65,7 @@ def export(
 
 
 def _report_lost(lost: Sequence[str]) -> None:
-    """Say what of a damaged store could not be exported, and end with exit code 1."""
+    """Report the parts of a damaged store that could not be exported, and exit with code 1."""
     for told in lost:
         warn(f"warning: {told}")
     if lost:
@@ -85,16 +85,16 @@ def rows_of(first: str) -> int | None:
 
 
 def _refuse_target(target: Path, store: str) -> None:
-    """Keep an export from taking the place of the store it is made of, or of what is no file."""
+    """Refuse an export that would overwrite its own store, or something that is not a file."""
     if target.exists() and not target.is_file():
-        raise StoreAccessError(f"{target} is no file; name one, or - for stdout")
+        raise StoreAccessError(f"{target} is not a file; name one, or - for stdout")
     if is_of(store, target):
         raise StoreAccessError(f"{target} is a file of the store itself; name another one")
 
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """A new file, which only its owner can read, that takes the target's place once it is whole and on disk."""
+    """Open a new file, readable only by its owner, that replaces the target once it is complete and on disk."""
     descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent)  # mode 0600
     part = Path(name)
     if os.name == "posix":
@@ -115,21 +115,19 @@ def import_(
     *,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--from", help="Whose export it is, of another program: mem0, mempalace, chatgpt, claude.", metavar="KIND"
-        ),
+        typer.Option("--from", help="Program that wrote the export: mem0, mempalace, chatgpt, claude.", metavar="KIND"),
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", help="Whose memory it becomes, with --from.", envvar="NSCMA_USER")
+        str | None, typer.Option("--user", help="User to import for, with --from.", envvar="NSCMA_USER")
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="The agent it is kept for, with --from.")] = None,
-    run: Annotated[str | None, typer.Option("--run", help="The run it is kept for, with --from.")] = None,
-    infer: Annotated[bool, typer.Option(help="Extract facts from what passes the gate, with --from.")] = True,
+    agent: Annotated[str | None, typer.Option("--agent", help="Agent to import for, with --from.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Run to import for, with --from.")] = None,
+    infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate, with --from.")] = True,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Read an export into this store: all of it, or nothing; or with --from what another program exports.
+    """Import an export into this store, all or nothing; with --from, another program's export.
 
     The same export of another program twice is a no-op.
     """
@@ -152,7 +150,9 @@ def import_(
     except OSError as error:
         raise StoreAccessError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise EncodingError(f"{file} is not UTF-8 ({error.reason}), so it is no export; nothing was stored") from error
+        raise EncodingError(
+            f"{file} is not UTF-8 ({error.reason}), so it is not an export; nothing was stored"
+        ) from error
     if json:
         print_json({"file": file, "rows": rows})
     else:
@@ -192,13 +192,13 @@ def _import_foreign(
 @o.app.command()
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A store: a file, or postgresql://…")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another store, of either kind; made if it is missing.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another store, of either kind; created if missing.")],
     *,
-    user: Annotated[str | None, typer.Option("--user", help="One user; without it, the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Copy a store into another, all of it or nothing; every user's digest is compared before anything is kept."""
+    """Copy a store into another, all or nothing; each user's digest is compared before the copy is kept."""
     from nscma_torch.core.config import load_config
     from nscma_torch.core.database.opening import open_database
     from nscma_torch.maintenance import copying
@@ -220,7 +220,7 @@ def copy(
 
 @o.app.command()
 def reembed(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
-    """Replace all vectors by those of the configured embedder."""
+    """Recompute all vectors with the configured embedder."""
     with opened(store, config) as memory:
         with progress("embedding") as advance:
             count = memory.reembed(progress=advance)
@@ -239,7 +239,7 @@ def reextract(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Read for facts again, after a change of relations, of the kinds of units or of the language model."""
+    """Extract facts again after a change of relations, unit kinds or language model."""
     with opened(store, config) as memory:
         count = memory.reextract(user_id=user, agent_id=agent)
         flush(memory)
@@ -256,11 +256,11 @@ def replay(
         Path,
         typer.Option(
             "--gate",
-            help="TOML file whose [gate] section holds the rules to try; keys that it leaves out have their defaults.",
+            help="TOML file whose [gate] section holds the rules to try; missing keys have their defaults.",
         ),
     ],
     apply: Annotated[
-        bool, typer.Option("--apply", help="Replace the decisions; without it nothing is changed.")
+        bool, typer.Option("--apply", help="Replace the decisions; without it, nothing is changed.")
     ] = False,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -270,7 +270,7 @@ def replay(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Decide the log again under other gate rules, and show what would change."""
+    """Replay the log under other gate rules, and show which decisions would change."""
     from nscma_torch.core.config import load_config
 
     rules = load_config(gate).gate.model_dump()
@@ -320,7 +320,7 @@ def demo(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Remember an eight-month conversation, show what the gate made of it, and answer 20 questions."""
+    """Store an eight-month conversation, show the gate's decisions, and answer 20 questions."""
     from nscma_torch.demo.show import run_demo
 
     result = run_demo(store, config, quiet=json)

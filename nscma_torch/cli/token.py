@@ -18,44 +18,44 @@ token = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Make, list and revoke the tokens of a server, each with its user and rights.",
+    help="Create, list and revoke server tokens, each with its user and rights.",
 )
 o.app.add_typer(token, name="token")
 
 
-def _file(tokens: Path | None, store: str) -> files.Tokens:
+def _file(tokens: Path | None, store: str) -> files.TokenFile:
     from nscma_torch.server import tokens as files
 
-    return files.Tokens(tokens or files.beside(store))
+    return files.TokenFile(tokens or files.beside(store))
 
 
 @token.command()
 def add(
     *,
-    user: Annotated[str | None, typer.Option("--user", help="Whose memory it opens.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User whose memory it opens.")] = None,
     any_user: Annotated[
-        bool, typer.Option("--any-user", help="For an administrator: each request names its user, or the whole store.")
+        bool, typer.Option("--any-user", help="Administrator token: each request names its user, or the whole store.")
     ] = False,
-    can: Annotated[str, typer.Option("--can", help="Rights, of read, write and erase, with commas.")] = "read,write",
+    can: Annotated[str, typer.Option("--can", help="Rights, comma-separated: read, write, erase.")] = "read,write",
     tokens: Tokens = None,
     store: o.Store = o.STORE,
     json: o.Json = False,
 ) -> None:
-    """Make a token and show it, this once: the file keeps its digest alone."""
+    """Create a token and show it once: the file stores only its digest."""
     if (user is None) != any_user:
-        raise typer.BadParameter("name a user, or say --any-user", param_hint="--user")
+        raise typer.BadParameter("name a user, or use --any-user", param_hint="--user")
     file = _file(tokens, store)
     made, entry = file.add(user, [right.strip() for right in can.split(",") if right.strip()])
     if json:
         print_json({"token": made, "id": entry.id, "user": entry.user, "can": entry.can, "file": str(file.path)})
         return
     typer.echo(made)
-    warn(f"token {entry.id} of {entry.user or 'any user'}, may {', '.join(entry.can)}; it is not shown again")
+    warn(f"token {entry.id} of {entry.user or 'any user'}, rights {', '.join(entry.can)}; it is not shown again")
 
 
 @token.command(name="list")
 def list_(tokens: Tokens = None, store: o.Store = o.STORE, json: o.Json = False) -> None:
-    """List tokens by id, with user and rights; the tokens themselves are kept nowhere."""
+    """List tokens by id, with user and rights; the tokens themselves are not stored."""
     entries = _file(tokens, store).all()
     if json:
         print_json([{"id": one.id, "user": one.user, "can": one.can, "made_at": one.made_at} for one in entries])
@@ -72,7 +72,7 @@ def revoke(
     store: o.Store = o.STORE,
     json: o.Json = False,
 ) -> None:
-    """Take a token back; a running server refuses it from the next request on."""
+    """Revoke a token; a running server refuses it from the next request on."""
     gone = _file(tokens, store).revoke(id)
     if json:
         print_json({"revoked": gone.id, "user": gone.user})

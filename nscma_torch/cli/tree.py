@@ -1,4 +1,4 @@
-"""The command that shows the hierarchy: tree."""
+"""Command that shows the hierarchy: tree."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def tree(
     *,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Levels to show, from the top.")] = 2,
     width: Annotated[int, typer.Option("--width", min=20, help="Characters of each summary.")] = 100,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build it anew first, as one batch.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild first, in one batch.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the hierarchy of overlapping summaries, from the top down; a node may stand under several others."""
+    """Show the hierarchy of overlapping summaries, top down; a node can have several parents."""
     with opened(store, config) as memory:
         if rebuild:
             memory.rebuild(user_id=user, agent_id=agent)
@@ -48,7 +48,7 @@ def tree(
     levels = max((node.level for node in nodes), default=0)
     counts = ", ".join(f"{sum(node.level == level for node in nodes)}" for level in range(levels, -1, -1))
     if not levels:
-        say("no hierarchy yet; `nscma add FILE` makes one, `nscma tree --rebuild` builds it anew")
+        say("no hierarchy yet; `nscma add FILE` builds one, `nscma tree --rebuild` rebuilds it")
         return
     lower = sum(root.level <= levels - depth for root in roots)
     say(f"{len(nodes)} nodes; from the top, by [level]: {counts}; {alone} chunks in no summary".replace("[", r"\["))

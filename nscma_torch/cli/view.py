@@ -1,4 +1,4 @@
-"""The command that shows a store in the browser: view."""
+"""Command that shows a store in the browser: view."""
 
 from __future__ import annotations
 
@@ -25,26 +25,28 @@ def view(
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", min=0, max=65535, help="Port; by default 8765, or any free one where that is taken.", metavar="N"
+            "--port", min=0, max=65535, help="Port; default 8765, or any free one if that is taken.", metavar="N"
         ),
     ] = None,
     open: Annotated[
-        bool, typer.Option("--open/--no-open", help="Whether to open it in the browser, where there is a display.")
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser if there is a display.")
     ] = True,
     tokens: Tokens = None,
-    user: Annotated[str, typer.Option("--user", help="Whose memory is shown at first.", envvar="NSCMA_USER")] = o.USER,
+    user: Annotated[
+        str, typer.Option("--user", help="User whose memory is shown first.", envvar="NSCMA_USER")
+    ] = o.USER,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Look at the store in the browser: a page of this machine alone, served until ctrl-c.
+    """View the store in the browser: a page served to this machine only, until Ctrl-C.
 
     Where `nscma serve` or another `nscma view` serves the store already, its address is shown, and the command ends.
     """
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, extra="server", purpose="`nscma view`")
     from nscma_torch.cli.running_server import server_of
-    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.app_context import ServerSettings
     from nscma_torch.server.tokens import beside
 
     def tell(event: str, url: str) -> None:
@@ -54,7 +56,7 @@ def view(
             warn(f"stopped: {name_of(store)}")
         else:
             typer.echo(f"{url}/")
-            warn(f"{event}: {name_of(store)}" + ("; ctrl-c ends it" if event == "serving" else ""))
+            warn(f"{event}: {name_of(store)}" + ("; Ctrl-C stops it" if event == "serving" else ""))
         if event != "stopped" and open and _has_display():
             webbrowser.open(f"{url}/")
 
@@ -63,17 +65,17 @@ def view(
         tell("served already", running.url)
         return
     chosen = _free() if port is None else port
-    serving(store, config, Settings(tokens or beside(store), "127.0.0.1", chosen, user), (), tell=tell)
+    serving(store, config, ServerSettings(tokens or beside(store), "127.0.0.1", chosen, user), (), tell=tell)
 
 
 def _free() -> int:
-    """The usual port, or 0 for any where another program has it."""
+    """Return the default port, or 0 (any) if another program has it."""
     from nscma_torch.core.errors import StoreAccessError
-    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.app_context import ServerSettings
     from nscma_torch.server.running import bound
 
     try:
-        bound(Settings(Path(), "127.0.0.1", _PORT)).close()
+        bound(ServerSettings(Path(), "127.0.0.1", _PORT)).close()
     except StoreAccessError:
         return 0
     return _PORT

@@ -1,4 +1,4 @@
-"""The command that works beside an application: worker."""
+"""Command that processes jobs beside an application: worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOK = 0.2  # seconds between two looks whether it was told to stop
 
 @o.app.command()
 def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
-    """Read messages, make facts and sleep beside an application, until it is stopped (SIGTERM, or ctrl-c).
+    """Extract facts and run sleep beside an application, until stopped (SIGTERM or Ctrl-C).
 
     What it does is told on stderr, with `--json` on stdout, a line each. It ends when the batch at work is done; what
     is queued stays queued.

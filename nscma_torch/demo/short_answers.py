@@ -41,7 +41,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """Outcome of one question; all but `invented` are False for an unanswerable question.
 
     Attributes:
@@ -72,16 +72,16 @@ class Verdict:
         return "wrong" if self.answerable else "abstained"
 
 
-def judge(gold: Gold, answer: Answer) -> Verdict:
+def judge(gold: Gold, answer: Answer) -> AnswerVerdict:
     """Score an answer. An abstention is never short or stale, but its text may show the evidence."""
     if not gold.answers:
-        return Verdict(False, False, False, False, False, invented=not answer.abstained)
+        return AnswerVerdict(False, False, False, False, False, invented=not answer.abstained)
     short = answer.short
     given = not answer.abstained and len(_WORD.findall(short)) <= LONGEST
     right = _right(gold, short)
     stale = any(_names(short, value, yes_no=gold.yes_no) for value in gold.stale)
     shown = _right(gold, answer.text)
-    return Verdict(True, given and right, shown, given and stale and not right, answer.abstained, False)
+    return AnswerVerdict(True, given and right, shown, given and stale and not right, answer.abstained, False)
 
 
 def says(text: str, wording: str) -> bool:

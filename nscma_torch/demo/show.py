@@ -22,7 +22,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.database import store_path
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Answer, Episode
-from nscma_torch.demo.short_answers import LONGEST, Gold, Verdict, judge
+from nscma_torch.demo.short_answers import LONGEST, AnswerVerdict, Gold, judge
 from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.files.file_readers import read_messages
 
@@ -34,7 +34,7 @@ _USER = "ines"
 def run_demo(store: Path | None, config: Path | None, *, quiet: bool = False) -> dict[str, Any]:
     """Run the demo in a store of its own, temporary unless `store` names a new file; returns the counts."""
     if store is not None and store_path.exists(store):
-        raise InvalidInputError(f"{store} exists already; name a new file for the demo, or leave --store out")
+        raise InvalidInputError(f"{store} exists already; name a new file for the demo, or omit --store")
     console = Console(quiet=quiet, highlight=False)
     with _folder(store) as path, Memory(path, config=config) as memory:
         begin = time.perf_counter()
@@ -127,7 +127,7 @@ def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
     }
 
 
-def _show_answer(item: dict[str, Any], answer: Answer, verdict: Verdict, console: Console) -> None:
+def _show_answer(item: dict[str, Any], answer: Answer, verdict: AnswerVerdict, console: Console) -> None:
     """The question with its mark, the answer, the evidence below it, and what was expected if the answer is wrong."""
     mark = Text("✓ ", "bold green") if verdict.right else Text("✗ ", "bold red")
     console.print(mark + Text(item["question"], "bold"))

@@ -15,7 +15,7 @@ _PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 def endpoint(section: Llm) -> str:
     """Say what the server of an [llm] section with engine "http" serves; nothing is generated.
 
-    Raises EngineError if it does not answer as an OpenAI-compatible server within five seconds, ConfigError if it has
+    Raises EngineError if it did not respond like an OpenAI-compatible server within five seconds, ConfigError if it has
     no such model, is not a server of the kind `llm.server`, or the key is not set.
     """
     key = api_key(section.api_key_env)
@@ -23,7 +23,7 @@ def endpoint(section: Llm) -> str:
         models = served(section.base_url, api_key=key, retry_policy=_PATIENCE)
     except ReplyError as error:
         raise ReplyError(
-            f"{section.base_url} does not answer as an OpenAI-compatible server ({error}); set llm.base_url to one"
+            f"{section.base_url} did not respond like an OpenAI-compatible server ({error}); set llm.base_url to one"
         ) from error
     model = model_of(models, section.model or None)
     context = section.context or model.max_model_len

@@ -39,7 +39,7 @@ def card_bytes(size: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """One thing that takes memory; `side` says out of whose share."""
 
     name: str
@@ -66,7 +66,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """Components of a configuration on one card.
 
     Attributes:
@@ -76,7 +76,7 @@ class Plan:
         notes: what the plan leaves out, and why.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[PlanPart]
     share: float | None
     cache_per_token: int
     context: int
@@ -107,7 +107,7 @@ class Plan:
         return Fit(card, room, cached, tuple(problems))
 
 
-def plan(config: Config, *, units: int) -> Plan:
+def plan(config: Config, *, units: int) -> MemoryPlan:
     """The plan of a configuration with `units` searchable units in the index.
 
     Raises ModelNotFoundError where the configuration names a model of which no config.json is at hand.
@@ -127,18 +127,18 @@ def plan(config: Config, *, units: int) -> Plan:
     tokens = config.embedder.batch_size * longest
     vectors = f"{units:,} units of {embedder.dimension} dimensions, twice: alone and with their neighbours"
     parts += [
-        Part("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
-        Part("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
+        PlanPart("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
+        PlanPart("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
         _surprise_model(config, shape),
         *_reranker(config),
         *_reading_networks(config),
-        Part("index", index_bytes(units, embedder.dimension, config.index.dtype), "memory", vectors),
+        PlanPart("index", index_bytes(units, embedder.dimension, config.index.dtype), "memory", vectors),
         *_faiss(config, units, embedder.dimension),
-        Part("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
+        PlanPart("CUDA of the memory's process", RUNTIME, "memory", "assumed, not measured"),
     ]
     context = 0 if shape is None else config.llm.context or shape.context or GENERATED
     share = config.llm.gpu_memory_share if engine == "vllm" else None
-    return Plan(parts, share, shape.cache_per_token if shape else 0, context, notes)
+    return MemoryPlan(parts, share, shape.cache_per_token if shape else 0, context, notes)
 
 
 def index_bytes(units: int, dimension: int, dtype: str) -> int:
@@ -151,14 +151,16 @@ def index_bytes(units: int, dimension: int, dtype: str) -> int:
     return rows * (2 * dimension * (2 if dtype == "bfloat16" else 4) + _INDEX_ROW)
 
 
-def _engine(shape: ModelShape, engine: str, config: Config) -> list[Part]:
+def _engine(shape: ModelShape, engine: str, config: Config) -> list[PlanPart]:
     kind = "" if config.llm.quantization == "none" else f", {config.llm.quantization}"
-    weights = Part("language model", shape.weights, "engine", f"{shape.parameters / 1e9:.2f} B parameters{kind}")
+    weights = PlanPart("language model", shape.weights, "engine", f"{shape.parameters / 1e9:.2f} B parameters{kind}")
     if engine == "vllm":
-        working = Part("its activations", ENGINE_BATCH * shape.working_per_token, "engine", f"{ENGINE_BATCH:,} tokens")
-        graphs = Part("its CUDA graphs", GRAPHS, "engine", "assumed, not measured")
-        return [weights, working, graphs, Part("CUDA of the engine", RUNTIME, "engine", "assumed, not measured")]
-    working = Part("its activations", GENERATED * shape.working_per_token, "engine", f"{GENERATED:,} tokens")
+        working = PlanPart(
+            "its activations", ENGINE_BATCH * shape.working_per_token, "engine", f"{ENGINE_BATCH:,} tokens"
+        )
+        graphs = PlanPart("its CUDA graphs", GRAPHS, "engine", "assumed, not measured")
+        return [weights, working, graphs, PlanPart("CUDA of the engine", RUNTIME, "engine", "assumed, not measured")]
+    working = PlanPart("its activations", GENERATED * shape.working_per_token, "engine", f"{GENERATED:,} tokens")
     return [weights, working]
 
 
@@ -173,25 +175,25 @@ def embedder_shape(config: Config) -> ModelShape:
     return model_shape(config_of(name), kind="embedding", dtype=dtype)
 
 
-def _reading_networks(config: Config) -> list[Part]:
+def _reading_networks(config: Config) -> list[PlanPart]:
     """The bundled networks that read facts and questions, in float32; their files hold bfloat16."""
     if config.reading.model == "none":
         return []
     folder = resources.files("nscma_torch.reading") / "weights"
     with resources.as_file(folder) as path:
         size = 2 * sum(file.stat().st_size for file in path.glob("*.safetensors"))
-    return [Part("reading networks", size, "memory", "bundled")]
+    return [PlanPart("reading networks", size, "memory", "bundled")]
 
 
-def _faiss(config: Config, units: int, dimension: int) -> list[Part]:
+def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
     """faiss's own copy of the vectors, with two dimensions more, and its scratch space; HNSW is on the CPU."""
     if config.index.backend != "faiss" or config.index.faiss_factory.startswith("HNSW"):
         return []
-    copy = Part("faiss's copy", units * (dimension + 2) * 4, "memory", f"{units:,} vectors in float32")
-    return [copy, Part("faiss's temporary memory", FAISS_SCRATCH, "memory", "reserved when it starts")]
+    copy = PlanPart("faiss's copy", units * (dimension + 2) * 4, "memory", f"{units:,} vectors in float32")
+    return [copy, PlanPart("faiss's temporary memory", FAISS_SCRATCH, "memory", "reserved when it starts")]
 
 
-def _surprise_model(config: Config, engine: ModelShape | None) -> Part:
+def _surprise_model(config: Config, engine: ModelShape | None) -> PlanPart:
     """The surprise model; where the engine's model is it, no weights but what its log-probabilities take.
 
     vLLM makes those of a whole request at once, beside what it counts into its share of the card: logits in bfloat16
@@ -201,26 +203,26 @@ def _surprise_model(config: Config, engine: ModelShape | None) -> Part:
     if config.surprise.engine == "llm":
         size = 0 if engine is None else (config.surprise.window + 1) * engine.vocabulary * (2 + 4)
         note = "behind llm.base_url" if engine is None else f"log-probabilities of {config.surprise.window:,} tokens"
-        return Part("surprise", size, "memory", f"the language model itself, {note}")
+        return PlanPart("surprise", size, "memory", f"the language model itself, {note}")
     if name == "bundled":
         weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
         with resources.as_file(weights) as path:
-            return Part("surprise", path.stat().st_size, "memory", "bundled")
+            return PlanPart("surprise", path.stat().st_size, "memory", "bundled")
     path = Path(name)
     if path.is_file():
-        return Part("surprise", path.stat().st_size, "memory", name)
+        return PlanPart("surprise", path.stat().st_size, "memory", name)
     section = config.surprise
     dtype = torch.float32 if section.dtype == "float32" else torch.bfloat16
     shape = model_shape(config_of(name), kind="language", dtype=dtype, quantization=section.quantization)
     size = shape.weights + section.window * (shape.cache_per_token + shape.working_per_token)
-    return Part(
+    return PlanPart(
         "surprise", size, "memory", f"{shape.parameters / 1e9:.2f} B parameters, a window of {section.window:,}"
     )
 
 
-def _reranker(config: Config) -> list[Part]:
+def _reranker(config: Config) -> list[PlanPart]:
     name = config.retrieval.reranker
     if name in ("", "reader"):  # the bundled reader is no part that grows
         return []
     shape = model_shape(config_of(name), kind="embedding", dtype=torch.float32)
-    return [Part("reranker", shape.weights, "memory", f"{shape.parameters / 1e6:.0f} M parameters")]
+    return [PlanPart("reranker", shape.weights, "memory", f"{shape.parameters / 1e6:.0f} M parameters")]

@@ -32,7 +32,7 @@ from nscma_torch.integrations.langgraph import NscmaStore
 Store = Annotated[BaseStore, InjectedStore()]
 
 
-class ScriptedModel(BaseChatModel):
+class ScriptedChatModel(BaseChatModel):
     """Has what it is told kept, has every question looked up, and says what the tool says."""
 
     _llm_type = "scripted"
@@ -64,7 +64,7 @@ def main() -> None:
     """Two conversations of one user, and one of another."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agents.db") as memory:
         graph = StateGraph(MessagesState)
-        graph.add_node("model", lambda state: {"messages": [ScriptedModel().invoke(state["messages"])]})
+        graph.add_node("model", lambda state: {"messages": [ScriptedChatModel().invoke(state["messages"])]})
         graph.add_node("tools", ToolNode([remember, recall]))
         graph.add_edge(START, "model")
         graph.add_conditional_edges("model", tools_condition)

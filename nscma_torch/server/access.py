@@ -1,7 +1,7 @@
 """Authenticate requests: user and rights come from the token, never from the body alone.
 
-Every request passes `Door` before anything else of the server, so that no path can be forgotten; what it found out is
-in the state of the request, for `allowed` and for applications that are mounted.
+Every request passes `AuthMiddleware` first, so that no path can be forgotten. It stores the principal in the request's
+state, for `allowed` and for mounted applications.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from starlette.types import Scope as Connection
 from nscma_torch.core.errors import ForbiddenError, NscmaError, ScopeError, TokenError
 from nscma_torch.core.records import Scope
 from nscma_torch.server.problems import problem
-from nscma_torch.server.tokens import RIGHTS, Right, Tokens
-from nscma_torch.server.work import ASKED, LOCAL
+from nscma_torch.server.tokens import RIGHTS, Right, TokenFile
+from nscma_torch.server.work import LOCAL, REQUEST_INFO
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
 
@@ -51,7 +51,7 @@ class Principal:
             ScopeError: the token is for any user, and the request names none, or two.
         """
         found = self._meant({name for name in named if name is not None})
-        asked = ASKED.get()
+        asked = REQUEST_INFO.get()
         if asked is not None:
             asked.user = found
         return found
@@ -59,7 +59,7 @@ class Principal:
     def _meant(self, found: set[str]) -> str:
         if self.user_id is not None:
             if found - {self.user_id}:
-                raise ForbiddenError("the token is for another user than the request names; leave user_id out")
+                raise ForbiddenError("the request names another user than the token's; omit user_id")
             return self.user_id
         if len(found) > 1:
             raise ScopeError("the request names two users; name one")
@@ -70,7 +70,9 @@ class Principal:
     def any_user(self) -> None:
         """Raise `ForbiddenError` unless the whole store may be asked for."""
         if self.user_id is not None:
-            raise ForbiddenError("this is about the whole store, and the token is for one user (`nscma token add`)")
+            raise ForbiddenError(
+                "this needs access to the whole store, and the token is for one user (`nscma token add`)"
+            )
 
     def need(self, *rights: Right) -> None:
         """Raise `ForbiddenError` for a right that is missing."""
@@ -79,15 +81,15 @@ class Principal:
                 raise ForbiddenError(f"the token does not give the right to {right} (`nscma token add --can`)")
 
 
-class Access:
-    """Tells who asks.
+class Authenticator:
+    """Authenticates requests.
 
     Args:
         tokens: of the file. Without one only this machine is served.
         default: the user of requests without a token that name none.
     """
 
-    def __init__(self, tokens: Tokens, *, default: str) -> None:
+    def __init__(self, tokens: TokenFile, *, default: str) -> None:
         self._tokens = tokens
         self._default = default
 
@@ -98,21 +100,21 @@ class Access:
         """
         if not self._tokens.required:
             if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
-                raise ForbiddenError("without tokens only this machine is served; make one with `nscma token add`")
+                raise ForbiddenError("without tokens, only this machine is served; create one with `nscma token add`")
             return Principal(None, frozenset(RIGHTS), LOCAL, self._default)
         given = presented(headers)
         if given is None:
             raise TokenError("a token is needed: send the header 'Authorization: Bearer …' (`nscma token add`)")
         entry = self._tokens.find(given)
         if entry is None:
-            raise TokenError("the token is not known, or was revoked; make one with `nscma token add`")
+            raise TokenError("the token is unknown or revoked; create one with `nscma token add`")
         return Principal(entry.user, frozenset(entry.can), entry.id)
 
 
-class Door:
-    """ASGI middleware that lets nobody in whom `Access` does not know, but to the paths that are public."""
+class AuthMiddleware:
+    """ASGI middleware that rejects callers `Authenticator` does not know, except on public paths."""
 
-    def __init__(self, app: ASGIApp, *, access: Access, public: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, *, access: Authenticator, public: Collection[str]) -> None:
         self._app = app
         self._access = access
         self._public = frozenset(public)

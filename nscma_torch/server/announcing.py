@@ -14,8 +14,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
+from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory
 from nscma_torch.server.notice import PROOF, Notice, beside
-from nscma_torch.server.rooms import House, MakesRoom, Room
 
 
 class Proof(BaseModel):
@@ -24,10 +24,10 @@ class Proof(BaseModel):
     proof: str
 
 
-def room(notice: Notice) -> MakesRoom:
+def route_group(notice: Notice) -> RouteGroupFactory:
     """The path of the proof. It tells nothing of anybody's memory, so that it needs no token."""
 
-    def make(_: House) -> Room:
+    def make(_: AppContext) -> RouteGroup:
         router = APIRouter(tags=["health"])
 
         @router.get(PROOF, operation_id="prove")
@@ -35,7 +35,7 @@ def room(notice: Notice) -> MakesRoom:
             """Prove that this is the server which the notice beside the store names."""
             return Proof(proof=notice.proof(challenge))
 
-        return Room((router,), public=frozenset({PROOF}))
+        return RouteGroup((router,), public=frozenset({PROOF}))
 
     return make
 

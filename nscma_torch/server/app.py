@@ -1,4 +1,4 @@
-"""The application: guards, the door, our endpoints, and the rooms that are built in."""
+"""Build the application: middleware, authentication, endpoints and route groups."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from nscma_torch.server import (
     routes_skills,
     routes_store,
 )
-from nscma_torch.server.access import Access, Door
-from nscma_torch.server.guards import Sites, cors
-from nscma_torch.server.limits import Limits
-from nscma_torch.server.metrics import Measured, Measures
-from nscma_torch.server.rooms import House, MakesRoom, Room, Settings
-from nscma_torch.server.tokens import Tokens
-from nscma_torch.server.work import Work
+from nscma_torch.server.access import Authenticator, AuthMiddleware
+from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory, ServerSettings
+from nscma_torch.server.guards import OriginGuard, cors
+from nscma_torch.server.limits import LimitsMiddleware
+from nscma_torch.server.metrics import MetricsMiddleware, RequestMetrics
+from nscma_torch.server.tokens import TokenFile
+from nscma_torch.server.work import CallPool
 
 _NO_TELEMETRY = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 # vLLM needs a FastAPI below 0.137, which has no telemetry to switch off.
@@ -46,41 +46,46 @@ _DESCRIPTION = (
 )
 
 
-def create_app(memory: Memory, settings: Settings, *, rooms: Sequence[MakesRoom] = ()) -> FastAPI:
+def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequence[RouteGroupFactory] = ()) -> FastAPI:
     """The server of a memory, which stays the caller's to close.
 
     Args:
-        rooms: what is built in beside our own endpoints: functions from a `House` to a `Room`.
+        route_groups: factories of further route groups beside the built-in endpoints.
     """
     limits = memory.config.server
-    house = House(memory, settings, Work(limits.threads, limits.waiting), Work(_SLOW, _SLOW_WAITING))
-    measures = Measures(house)
-    made = [_own(), health.room(house), metrics.room(measures), *(make(house) for make in rooms)]
+    context = AppContext(memory, settings, CallPool(limits.threads, limits.waiting), CallPool(_SLOW, _SLOW_WAITING))
+    measures = RequestMetrics(context)
+    made = [
+        _own(),
+        health.route_group(context),
+        metrics.route_group(measures),
+        *(make(context) for make in route_groups),
+    ]
     app = _Application(
-        title="NSCMA", description=_DESCRIPTION, version=version("nscma-torch"), lifespan=_lifespan(house, made),
+        title="NSCMA", description=_DESCRIPTION, version=version("nscma-torch"), lifespan=_lifespan(context, made),
         docs_url=None, redoc_url=None, redirect_slashes=False,
         **_OPTIONS,
     )  # fmt: skip
-    app.state.house = house
+    app.state.context = context
     problems.install(app)
-    for room in made:
-        for router in room.routers:
+    for group in made:
+        for router in group.routers:
             app.include_router(router, responses=problems.RESPONSES)
     app.include_router(docs.router_of(app))
-    for room in made:
-        for path, mounted in room.mounts.items():
+    for group in made:
+        for path, mounted in group.mounts.items():
             app.mount(path, mounted)
-    public = {"/docs", "/openapi.json"}.union(*(room.public for room in made))
-    streams = frozenset[str]().union(*(room.streams for room in made))
-    unread = frozenset[str]().union(*(room.unread for room in made))
-    access = Access(Tokens(settings.tokens), default=settings.user)
+    public = {"/docs", "/openapi.json"}.union(*(group.public for group in made))
+    streams = frozenset[str]().union(*(group.streams for group in made))
+    unread = frozenset[str]().union(*(group.unread for group in made))
+    access = Authenticator(TokenFile(settings.tokens), default=settings.user)
     app.add_middleware(
-        Limits, limits=limits, streams=streams, unread=unread
+        LimitsMiddleware, limits=limits, streams=streams, unread=unread
     )  # the innermost; each that follows is around it
-    app.add_middleware(Door, access=access, public=public)
+    app.add_middleware(AuthMiddleware, access=access, public=public)
     cors(app, limits)
-    app.add_middleware(Sites, settings=settings, limits=limits, public=public)
-    app.add_middleware(Measured, measures=measures)
+    app.add_middleware(OriginGuard, settings=settings, limits=limits, public=public)
+    app.add_middleware(MetricsMiddleware, measures=measures)
     return app
 
 
@@ -94,19 +99,19 @@ class _Application(FastAPI):
         return document
 
 
-def _own() -> Room:
+def _own() -> RouteGroup:
     streams = frozenset({routes_messages.STREAM, routes_store.IMPORT})
-    return Room(tuple(endpoints.router for endpoints in _ENDPOINTS), streams=streams)
+    return RouteGroup(tuple(endpoints.router for endpoints in _ENDPOINTS), streams=streams)
 
 
-def _lifespan(house: House, rooms: Sequence[Room]) -> Any:
+def _lifespan(context: AppContext, route_groups: Sequence[RouteGroup]) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.callback(house.close)
-            for room in rooms:
-                if room.lifespan is not None:
-                    await stack.enter_async_context(room.lifespan())
+            stack.callback(context.close)
+            for group in route_groups:
+                if group.lifespan is not None:
+                    await stack.enter_async_context(group.lifespan())
             yield
 
     return lifespan

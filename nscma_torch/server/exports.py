@@ -13,25 +13,25 @@ from starlette.background import BackgroundTask
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import EncodingError
+from nscma_torch.server.app_context import AppContext
 from nscma_torch.server.ndjson import MEDIA_TYPE
 from nscma_torch.server.problems import BodyError
-from nscma_torch.server.rooms import House
 
 _IN_MEMORY = 1 << 24  # bytes
 _CHUNK = 1 << 16  # bytes
 
 
-async def exported(here: House, user_id: str | None) -> StreamingResponse:
+async def exported(context: AppContext, user_id: str | None) -> StreamingResponse:
     """The store, or one user, as JSON lines. Raises `NotFoundError` for a user without memory."""
-    file, size = await here.slow.run(_written, here.memory, user_id)
+    file, size = await context.slow.run(_written, context.memory, user_id)
     headers = {"content-length": str(size), "content-disposition": 'attachment; filename="nscma-export.jsonl"'}
     closing = BackgroundTask(file.close)
     return StreamingResponse(_chunks(file), media_type=MEDIA_TYPE, headers=headers, background=closing)
 
 
-async def imported(here: House, request: Request) -> int:
+async def imported(context: AppContext, request: Request) -> int:
     """Read an export out of a body, all of it or nothing; returns the number of rows."""
-    most = here.config.server.max_upload
+    most = context.config.server.max_upload
     with _file() as file:
         size = 0
         async for chunk in request.stream():
@@ -40,7 +40,7 @@ async def imported(here: House, request: Request) -> int:
                 raise BodyError(f"the export is larger than server.max_upload = {most:,} bytes; import a part", 413)
             file.write(chunk)
         file.seek(0)
-        return await here.slow.run(_read, here, file)
+        return await context.slow.run(_read, context, file)
 
 
 def _file() -> IO[bytes]:
@@ -65,13 +65,13 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _read(here: House, file: IO[bytes]) -> int:
+def _read(context: AppContext, file: IO[bytes]) -> int:
     lines = io.TextIOWrapper(file, encoding="utf-8")
     try:
-        return here.memory.import_(lines, progress=here.go_on)
+        return context.memory.import_(lines, progress=context.go_on)
     except UnicodeDecodeError as error:
         raise EncodingError(
-            f"the body is not UTF-8 ({error.reason}), so it is no export; nothing was stored"
+            f"the body is not UTF-8 ({error.reason}), so it is not an export; nothing was stored"
         ) from error
     finally:
         lines.detach()

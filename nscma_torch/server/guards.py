@@ -18,17 +18,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from nscma_torch.core.config import Server
 from nscma_torch.core.errors import ForbiddenError
 from nscma_torch.server.access import is_loopback
+from nscma_torch.server.app_context import ServerSettings
 from nscma_torch.server.problems import problem
-from nscma_torch.server.rooms import Settings
 
 _OF_THE_PROXY = ("Memory", "Recalled", "Tokens", "Seconds", "Stores")
 _OWN = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Sites:
-    """ASGI middleware that refuses requests in the name of another site."""
+class OriginGuard:
+    """ASGI middleware that refuses cross-site requests."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, limits: Server, public: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, *, settings: ServerSettings, limits: Server, public: Collection[str]) -> None:
         self._app = app
         self._public = frozenset(public)
         self._origins = frozenset(limits.origins)

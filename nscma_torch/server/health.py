@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nscma_torch.core.database.database import NO_USER
 from nscma_torch.core.errors import NscmaError
-from nscma_torch.server.rooms import House, Room
+from nscma_torch.server.app_context import AppContext, RouteGroup
 
 
 class Health(BaseModel):
@@ -18,7 +18,7 @@ class Health(BaseModel):
     status: Literal["ok", "unready"]
 
 
-def room(house: House) -> Room:
+def route_group(context: AppContext) -> RouteGroup:
     """The two paths."""
     router = APIRouter(prefix="/health", tags=["health"])
 
@@ -31,16 +31,16 @@ def room(house: House) -> Room:
     async def ready(response: Response) -> Health:
         """Check that the store can be read; 503 if not, or if no thread is free."""
         try:
-            await house.work.run(_look, house)
+            await context.work.run(_look, context)
         except NscmaError:
             response.status_code = 503
             return Health(status="unready")
         return Health(status="ok")
 
-    return Room((router,), public=frozenset({"/health/live", "/health/ready"}))
+    return RouteGroup((router,), public=frozenset({"/health/live", "/health/ready"}))
 
 
-def _look(house: House) -> None:
+def _look(context: AppContext) -> None:
     """Read a row. Raises `StoreError` where that fails, and what ended the background worker."""
-    with house.memory.components.database.read(NO_USER) as connection:
+    with context.memory.components.database.read(NO_USER) as connection:
         connection.exec_driver_sql("SELECT count(*) FROM (SELECT 1 FROM users LIMIT 1)").scalar_one()

@@ -19,13 +19,13 @@ from nscma_torch.core.errors import AccessError, TokenError
 from nscma_torch.server.access import principal_of
 from nscma_torch.server.json_bounds import exceeded
 from nscma_torch.server.problems import BodyError, TooManyRequestsError, problem
-from nscma_torch.server.work import ASKED, LOCAL, Asked
+from nscma_torch.server.work import LOCAL, REQUEST_INFO, RequestInfo
 
 _MOST_BUCKETS = 10_000
 _SHORT_BODY = 1 << 16  # bytes that are counted on the event loop
 
 
-class Rates:
+class RateLimiter:
     """Token buckets: `rate` requests a second on average, `burst` at once, of each key.
 
     Args:
@@ -52,8 +52,8 @@ class Rates:
         return 0.0
 
 
-class Limits:
-    """ASGI middleware behind the door.
+class LimitsMiddleware:
+    """ASGI middleware that enforces the limits, behind `AuthMiddleware`.
 
     Args:
         streams: paths whose bodies may be of any size.
@@ -65,7 +65,7 @@ class Limits:
         self._limits = limits
         self._streams = frozenset(streams)
         self._unread = frozenset(unread)
-        self._rates = Rates(limits.rate, limits.burst)
+        self._rates = RateLimiter(limits.rate, limits.burst)
         self._running: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,8 +78,8 @@ class Limits:
             await problem(error)(scope, receive, send)
             return
         self._running[key] += 1
-        asked = Asked(key)
-        ASKED.set(asked)
+        asked = RequestInfo(key)
+        REQUEST_INFO.set(asked)
         try:
             path = scope["path"]
             parsed = path not in self._streams and path not in self._unread
@@ -122,7 +122,7 @@ class _Body:
         scope: Scope,
         receive: Receive,
         send: Send,
-        asked: Asked,
+        asked: RequestInfo,
         *,
         any_size: bool,
         parsed: bool,
@@ -154,7 +154,7 @@ class _Body:
             message = await asyncio.wait_for(self._receive(), self._due - now)
         except TimeoutError:
             self._error = BodyError(
-                f"the body did not come within server.patience = {self._limits.patience:g} seconds", 408
+                f"the body did not arrive within server.patience = {self._limits.patience:g} seconds", 408
             )
             raise self._error from None
         if message["type"] == "http.request":
@@ -177,7 +177,7 @@ class _Body:
             body, self._pieces = b"".join(self._pieces), None
             bound = exceeded(body) if len(body) <= _SHORT_BODY else await asyncio.to_thread(exceeded, body)
             if bound is not None:
-                self._error = BodyError(f"the body is not read: {bound}; send less at once", 413)
+                self._error = BodyError(f"the body was rejected: {bound}; send less at once", 413)
                 raise self._error
 
     async def send(self, message: Message) -> None:

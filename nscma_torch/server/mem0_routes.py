@@ -14,15 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from nscma_torch.compat.mem0 import operations, searching
 from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Eraser, Principal, Reader, Writer
-from nscma_torch.server.rooms import Here
-from nscma_torch.server.schemas import MANY, Closed, Filtered, MessageIn, OfRun, OfUser
+from nscma_torch.server.app_context import Context
+from nscma_torch.server.schemas import MANY, FilterParams, MessageIn, RunParams, StrictModel, UserParams
 
 router = APIRouter(tags=["mem0"])
 _JSON = dict[str, Any]
 TopK = Annotated[int, Field(ge=0, le=10_000)]
 
 
-class Item(BaseModel):
+class Mem0Item(BaseModel):
     """A memory as mem0 shows it; keys that say nothing are left out."""
 
     model_config = ConfigDict(extra="allow")
@@ -37,13 +37,13 @@ class Item(BaseModel):
     user_id: str
 
 
-class Items(BaseModel):
+class Mem0Items(BaseModel):
     """Memories as mem0 shows them."""
 
-    results: list[Item]
+    results: list[Mem0Item]
 
 
-class Event(BaseModel):
+class Mem0Event(BaseModel):
     """Result for one message."""
 
     model_config = ConfigDict(extra="allow")
@@ -53,13 +53,13 @@ class Event(BaseModel):
     event: str
 
 
-class Events(BaseModel):
+class Mem0Events(BaseModel):
     """Results for messages."""
 
-    results: list[Event]
+    results: list[Mem0Event]
 
 
-class Change(BaseModel):
+class Mem0Change(BaseModel):
     """A line of a memory's history as mem0 shows it."""
 
     id: str
@@ -74,13 +74,13 @@ class Change(BaseModel):
     role: str | None
 
 
-class Said(BaseModel):
+class Mem0Message(BaseModel):
     """Confirmation message."""
 
     message: str
 
 
-class Listed(OfRun):
+class Mem0ListParams(RunParams):
     """The memories of a scope."""
 
     top_k: TopK = searching.TOP_K
@@ -88,7 +88,7 @@ class Listed(OfRun):
     show_expired: bool = False
 
 
-class Created(OfRun):
+class Mem0AddBody(RunParams):
     """Arguments of mem0's `add`."""
 
     messages: str | MessageIn | Annotated[list[MessageIn], MANY]
@@ -104,7 +104,7 @@ class Created(OfRun):
         return self.model_dump(include={"messages"}, exclude_unset=True)["messages"]
 
 
-class Searched(Filtered):
+class Mem0SearchBody(FilterParams):
     """Arguments of mem0's `search`."""
 
     query: str
@@ -117,7 +117,7 @@ class Searched(Filtered):
     show_expired: bool = False
 
 
-class Updated(Closed):
+class Mem0UpdateBody(StrictModel):
     """Changes to a memory; `data` is an old name of `text`."""
 
     user_id: str | None = None
@@ -133,81 +133,81 @@ class Updated(Closed):
         return self
 
 
-@router.post("/memories", operation_id="mem0_add", response_model=Events)
-async def add(body: Created, asker: Writer, here: Here) -> Response:
+@router.post("/memories", operation_id="mem0_add", response_model=Mem0Events)
+async def add(body: Mem0AddBody, caller: Writer, context: Context) -> Response:
     """Store messages, and read them for facts."""
-    ids = _ids(body, asker)
+    ids = _ids(body, caller)
     options = body.model_dump(exclude={"messages", "user_id", "agent_id", "run_id"})
-    return await here.work.json(_JSON, operations.add, here.memory, body.plain(), ids, **options)
+    return await context.work.json(_JSON, operations.add, context.memory, body.plain(), ids, **options)
 
 
-@router.get("/memories", operation_id="mem0_get_all", response_model=Items)
-async def get_all(asked: Annotated[Listed, Query()], asker: Reader, here: Here) -> Response:
+@router.get("/memories", operation_id="mem0_get_all", response_model=Mem0Items)
+async def get_all(asked: Annotated[Mem0ListParams, Query()], caller: Reader, context: Context) -> Response:
     """The memories of a scope, in the order they came."""
-    ids = _ids(asked, asker)
+    ids = _ids(asked, caller)
     options = asked.model_dump(include={"top_k", "limit", "show_expired"})
-    return await here.work.json(_JSON, operations.get_all, here.memory, ids=ids, **options)
+    return await context.work.json(_JSON, operations.get_all, context.memory, ids=ids, **options)
 
 
-@router.delete("/memories", operation_id="mem0_delete_all", response_model=Said)
-async def delete_all(asked: Annotated[OfRun, Query()], asker: Writer, here: Here) -> Response:
+@router.delete("/memories", operation_id="mem0_delete_all", response_model=Mem0Message)
+async def delete_all(asked: Annotated[RunParams, Query()], caller: Writer, context: Context) -> Response:
     """Hide all memories of a scope."""
-    return await here.work.json(_JSON, operations.delete_all, here.memory, _ids(asked, asker))
+    return await context.work.json(_JSON, operations.delete_all, context.memory, _ids(asked, caller))
 
 
-@router.get("/memories/{memory_id}", operation_id="mem0_get", response_model=Item | None)
-async def get(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+@router.get("/memories/{memory_id}", operation_id="mem0_get", response_model=Mem0Item | None)
+async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """A memory by its id, or null."""
-    user = _owner(asker, asked.user_id)
-    return await here.work.json(_JSON | None, operations.get, here.memory, memory_id, user_id=user)
+    user = _owner(caller, asked.user_id)
+    return await context.work.json(_JSON | None, operations.get, context.memory, memory_id, user_id=user)
 
 
-@router.put("/memories/{memory_id}", operation_id="mem0_update", response_model=Said)
-async def update(memory_id: str, body: Updated, asker: Writer, here: Here) -> Response:
+@router.put("/memories/{memory_id}", operation_id="mem0_update", response_model=Mem0Message)
+async def update(memory_id: str, body: Mem0UpdateBody, caller: Writer, context: Context) -> Response:
     """Change a memory's text, keys of its metadata, or its expiration date."""
-    user, text = _owner(asker, body.user_id), body.data if body.text is None else body.text
+    user, text = _owner(caller, body.user_id), body.data if body.text is None else body.text
     options: _JSON = body.model_dump(include={"metadata", "expiration_date"}, exclude_unset=True)
-    return await here.work.json(_JSON, operations.update, here.memory, memory_id, text, user_id=user, **options)
+    return await context.work.json(_JSON, operations.update, context.memory, memory_id, text, user_id=user, **options)
 
 
-@router.delete("/memories/{memory_id}", operation_id="mem0_delete", response_model=Said)
-async def delete(memory_id: str, asked: Annotated[OfUser, Query()], asker: Writer, here: Here) -> Response:
+@router.delete("/memories/{memory_id}", operation_id="mem0_delete", response_model=Mem0Message)
+async def delete(memory_id: str, asked: Annotated[UserParams, Query()], caller: Writer, context: Context) -> Response:
     """Hide a memory."""
-    user = _owner(asker, asked.user_id)
-    return await here.work.json(_JSON, operations.delete, here.memory, memory_id, user_id=user)
+    user = _owner(caller, asked.user_id)
+    return await context.work.json(_JSON, operations.delete, context.memory, memory_id, user_id=user)
 
 
-@router.get("/memories/{memory_id}/history", operation_id="mem0_history", response_model=list[Change])
-async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+@router.get("/memories/{memory_id}/history", operation_id="mem0_history", response_model=list[Mem0Change])
+async def history(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a memory's history, oldest first."""
-    user = _owner(asker, asked.user_id)
-    return await here.work.json(list[_JSON], operations.history_events, here.memory, memory_id, user_id=user)
+    user = _owner(caller, asked.user_id)
+    return await context.work.json(list[_JSON], operations.history_events, context.memory, memory_id, user_id=user)
 
 
-@router.post("/search", operation_id="mem0_search", response_model=Items)
-async def search(body: Searched, asker: Reader, here: Here) -> Response:
+@router.post("/search", operation_id="mem0_search", response_model=Mem0Items)
+async def search(body: Mem0SearchBody, caller: Reader, context: Context) -> Response:
     """The memories that fit a query, best first."""
-    ids = _ids(body, asker)
+    ids = _ids(body, caller)
     options = body.model_dump(exclude={"query", "user_id", "agent_id", "run_id"})
-    return await here.work.json(_JSON, searching.search, here.memory, body.query, ids=ids, **options)
+    return await context.work.json(_JSON, searching.search, context.memory, body.query, ids=ids, **options)
 
 
-@router.post("/reset", operation_id="mem0_reset", response_model=Said)
-async def reset(asker: Eraser, here: Here) -> Said:
+@router.post("/reset", operation_id="mem0_reset", response_model=Mem0Message)
+async def reset(caller: Eraser, context: Context) -> Mem0Message:
     """Erase every user of the store. There is no way back."""
-    asker.any_user()
-    await here.slow.run(here.memory.reset)
-    return Said(message="All memories reset")
+    caller.any_user()
+    await context.slow.run(context.memory.reset)
+    return Mem0Message(message="All memories reset")
 
 
-def _owner(asker: Principal, named: str | None) -> str | None:
+def _owner(caller: Principal, named: str | None) -> str | None:
     """The user who bounds a lookup by id; None, as in mem0, if the request may be about any user and names none."""
-    return None if asker.user_id is None and named is None else asker.user(named)
+    return None if caller.user_id is None and named is None else caller.user(named)
 
 
-def _ids(asked: OfRun, asker: Principal) -> dict[str, Any]:
+def _ids(asked: RunParams, caller: Principal) -> dict[str, Any]:
     """The ids of a request as mem0 has them, which cuts blanks from an id and would so reach another user."""
-    scope = asked.scope(asker)
+    scope = asked.scope(caller)
     if scope["user_id"] != scope["user_id"].strip():
         raise ScopeError("mem0 has no user whose id begins or ends with a blank; use /v1")
     return scope

@@ -13,16 +13,16 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nscma_torch.server.access import Reader
-from nscma_torch.server.rooms import Here, House, Room
+from nscma_torch.server.app_context import AppContext, Context, RouteGroup
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)  # seconds
 
 
-class Measures:
+class RequestMetrics:
     """Request metrics; each application has its own."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, context: AppContext) -> None:
         self.registry = CollectorRegistry()
         named = ("method", "route")
         self.requests = Counter("nscma_requests", "Requests answered", (*named, "status"), registry=self.registry)
@@ -31,22 +31,22 @@ class Measures:
             buckets=_BUCKETS, registry=self.registry,
         )  # fmt: skip
         self.running = Gauge("nscma_requests_running", "Requests at work", registry=self.registry)
-        self.registry.register(_OfStore(house))
+        self.registry.register(_OfStore(context))
 
 
 class _OfStore(Collector):
     """Counts of the store, read when they are asked for."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: to register must not read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        house = self._house
-        stats = house.memory.stats()
+        context = self._context
+        stats = context.memory.stats()
         alive = sum(worker.alive for worker in stats.workers)
         values = {
             "nscma_jobs_queued": ("Background jobs that wait", stats.jobs_queued),
@@ -56,16 +56,19 @@ class _OfStore(Collector):
             "nscma_messages": ("Messages in the store", stats.messages),
             "nscma_users": ("Users in the store", stats.users),
             "nscma_store_bytes": ("Size of the store's files", stats.file_bytes),
-            "nscma_calls_pending": ("Calls of the memory that run or wait", house.work.pending + house.slow.pending),
+            "nscma_calls_pending": (
+                "Calls of the memory that run or wait",
+                context.work.pending + context.slow.pending,
+            ),
         }
         for name, (said, value) in values.items():
             yield GaugeMetricFamily(name, said, value=float(value))
 
 
-class Measured:
+class MetricsMiddleware:
     """ASGI middleware that counts requests under the route's template, never under the path itself."""
 
-    def __init__(self, app: ASGIApp, *, measures: Measures) -> None:
+    def __init__(self, app: ASGIApp, *, measures: RequestMetrics) -> None:
         self._app = app
         self._measures = measures
 
@@ -91,15 +94,15 @@ class Measured:
                 self._measures.seconds.labels(method, route).observe(time.perf_counter() - began)
 
 
-def room(measures: Measures) -> Room:
+def route_group(measures: RequestMetrics) -> RouteGroup:
     """The path /metrics."""
     router = APIRouter(tags=["health"])
 
     @router.get("/metrics", operation_id="metrics", response_class=Response)
-    async def metrics(asker: Reader, house: Here) -> Response:
+    async def metrics(caller: Reader, context: Context) -> Response:
         """Counts for Prometheus."""
-        asker.any_user()
-        text = await house.work.run(generate_latest, measures.registry)
+        caller.any_user()
+        text = await context.work.run(generate_latest, measures.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
-    return Room((router,))
+    return RouteGroup((router,))

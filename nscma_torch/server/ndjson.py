@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from nscma_torch.core.errors import EmptyTextError, NscmaError, TextTooLargeError
+from nscma_torch.server.app_context import AppContext
 from nscma_torch.server.problems import Problem, described, problem
-from nscma_torch.server.rooms import House
 from nscma_torch.text.files.json_messages import json_line_messages
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -25,7 +25,7 @@ _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 
 
-class Added(BaseModel):
+class AddedLine(BaseModel):
     """One line of the answer: what is on disk by then, in all lines up to `lines`."""
 
     lines: int
@@ -45,30 +45,30 @@ class AddStream(Response):
         key: with the number of a line the idempotency key of a message that has none.
     """
 
-    def __init__(self, here: House, scope: dict[str, Any], *, infer: bool, ids: bool, key: str | None) -> None:
+    def __init__(self, context: AppContext, scope: dict[str, Any], *, infer: bool, ids: bool, key: str | None) -> None:
         super().__init__(media_type=MEDIA_TYPE)
-        self._here = here
+        self._context = context
         self._scope = scope
         self._infer = infer
         self._ids = ids
         self._key = key
-        self._told = Added(lines=0, added=0, known=0)
+        self._told = AddedLine(lines=0, added=0, known=0)
         self._begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async for batch in self._batches(receive):
-                await self._here.work.run(self._store, batch)
+                await self._context.work.run(self._store, batch)
                 await self._tell(send, self._told)
             if not self._told.lines:
-                raise EmptyTextError("there is no line; send one message a line")
+                raise EmptyTextError("no lines; send one message per line")
         except _GoneError:
             return
         except NscmaError as error:
             if not self._begun:
                 await problem(error)(scope, receive, send)
                 return
-            failed = Added(**self._told.model_dump(exclude={"ids"}) | {"error": described(error)})
+            failed = AddedLine(**self._told.model_dump(exclude={"ids"}) | {"error": described(error)})
             await self._tell(send, failed, more=False)
             return
         await self._tell(send, self._told.model_copy(update={"ids": None, "done": True}), more=False)
@@ -80,7 +80,7 @@ class AddStream(Response):
         async for line in _lines(receive, self._longest):
             batch.append(line)
             size += len(line)
-            if len(batch) == self._here.config.limits.max_batch or size > self._longest:
+            if len(batch) == self._context.config.limits.max_batch or size > self._longest:
                 yield batch
                 batch, size = [], 0
         if batch:
@@ -88,25 +88,25 @@ class AddStream(Response):
 
     @property
     def _longest(self) -> int:
-        return _ESCAPED_BYTES * self._here.config.limits.max_message_bytes + _ENVELOPE_BYTES
+        return _ESCAPED_BYTES * self._context.config.limits.max_message_bytes + _ENVELOPE_BYTES
 
     def _store(self, batch: Sequence[bytes]) -> None:
-        told, most = self._told, self._here.config.limits.max_message_bytes
+        told, most = self._told, self._context.config.limits.max_message_bytes
         numbered = json_line_messages(BytesIO(b"\n".join(batch)), most, before=told.lines)
         messages = [
             replace(said, idempotency_key=said.idempotency_key or (self._key and f"{self._key}:{number}"))
             for number, said in numbered
         ]
-        made = list(self._here.memory.add_many(messages, **self._scope, infer=self._infer))
+        made = list(self._context.memory.add_many(messages, **self._scope, infer=self._infer))
         new = sum(one.event == "ADD" for one in made)
-        self._told = Added(
+        self._told = AddedLine(
             lines=told.lines + len(batch),
             added=told.added + new,
             known=told.known + len(made) - new,
             ids=[one.id for one in made] if self._ids else None,
         )
 
-    async def _tell(self, send: Send, line: Added, *, more: bool = True) -> None:
+    async def _tell(self, send: Send, line: AddedLine, *, more: bool = True) -> None:
         if not self._begun:
             await send({"type": "http.response.start", "status": 200, "headers": _headers()})
             self._begun = True
@@ -139,6 +139,6 @@ async def _lines(receive: Receive, longest: int) -> AsyncIterator[bytes]:
                 yield bytes(line)
             number += len(whole)
         if len(rest) > longest:
-            raise TextTooLargeError(f"line {number} has more than {longest:,} bytes; write one message a line")
+            raise TextTooLargeError(f"line {number} has more than {longest:,} bytes; write one message per line")
     if rest:
         yield bytes(rest)

@@ -24,7 +24,7 @@ _MOST_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ResultInputs:
     """Everything besides the store's rows that results depend on: equal values give equal results.
 
     `store` is device and inode of the database file; `config` the digest of the configuration file, or the name of a
@@ -37,7 +37,7 @@ class Answers:
     folder: str
 
     @classmethod
-    def of(cls, store: Path, config: Path | None) -> Answers:
+    def of(cls, store: Path, config: Path | None) -> ResultInputs:
         """Build from a command's options. Raises OSError if the store or the configuration cannot be read."""
         file = store.expanduser().stat()
         if config is None:
@@ -57,10 +57,10 @@ class Notice:
     key: str
     pid: int
     machine: str
-    answers: Answers
+    answers: ResultInputs
 
     @classmethod
-    def of_this_process(cls, url: str, answers: Answers) -> Notice:
+    def of_this_process(cls, url: str, answers: ResultInputs) -> Notice:
         """A new one with a random key."""
         return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
 
@@ -113,7 +113,7 @@ def read(path: Path) -> Notice | None:
                 return None
             fields = json.loads(file.read(_MOST_BYTES))
         answers = fields["answers"]
-        known = Answers(answers["program"], tuple(answers["store"]), answers["config"], answers["folder"])
+        known = ResultInputs(answers["program"], tuple(answers["store"]), answers["config"], answers["folder"])
         names = (str(fields["url"]), str(fields["key"]), int(fields["pid"]), str(fields["machine"]))
         return Notice(*names, known)
     except (OSError, ValueError, TypeError, LookupError):

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Response
 from nscma_torch.core.records import DerivedKind, Fact, Node, ProfileLine
 from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.server.access import Reader
-from nscma_torch.server.rooms import Here
-from nscma_torch.server.schemas import OfAgent, RelationOut, Time
+from nscma_torch.server.app_context import Context
+from nscma_torch.server.schemas import AgentParams, RelationOut, Time
 
 router = APIRouter(prefix="/v1", tags=["facts"])
 
 
-class Facts(OfAgent):
+class FactsParams(AgentParams):
     """Filter on facts; see `Memory.facts`."""
 
     subject: str | None = None
@@ -27,7 +27,7 @@ class Facts(OfAgent):
     now: Time | None = None
 
 
-class Timeline(OfAgent):
+class TimelineParams(AgentParams):
     """The subject and relation of a timeline."""
 
     subject: str
@@ -36,47 +36,51 @@ class Timeline(OfAgent):
 
 
 @router.get("/facts", operation_id="facts", response_model=list[Fact])
-async def facts(asked: Annotated[Facts, Query()], asker: Reader, here: Here) -> Response:
+async def facts(asked: Annotated[FactsParams, Query()], caller: Reader, context: Context) -> Response:
     """Facts, by subject, relation and the time they began."""
     options = asked.model_dump(exclude={"user_id", "agent_id"})
-    return await here.work.json(list[Fact], here.memory.facts, **asked.scope(asker), **options)
+    return await context.work.json(list[Fact], context.memory.facts, **asked.scope(caller), **options)
 
 
 @router.get("/relations", operation_id="relations", response_model=list[RelationOut])
-async def relations(_: Reader, here: Here) -> Response:
+async def relations(_: Reader, context: Context) -> Response:
     """The relations of facts, as the relation file has them."""
-    schema = here.memory.components.relations
-    return await here.work.json(list[RelationOut], lambda: [RelationOut.of(one) for one in schema.relations.values()])
+    schema = context.memory.components.relations
+    return await context.work.json(
+        list[RelationOut], lambda: [RelationOut.of(one) for one in schema.relations.values()]
+    )
 
 
 @router.get("/timeline", operation_id="timeline", response_model=list[Fact])
-async def timeline(asked: Annotated[Timeline, Query()], asker: Reader, here: Here) -> Response:
+async def timeline(asked: Annotated[TimelineParams, Query()], caller: Reader, context: Context) -> Response:
     """All that held or was said to hold of a subject and relation, oldest first."""
-    scope = asked.scope(asker)
-    return await here.work.json(
-        list[Fact], here.memory.timeline, asked.subject, asked.relation, **scope, topic=asked.topic
+    scope = asked.scope(caller)
+    return await context.work.json(
+        list[Fact], context.memory.timeline, asked.subject, asked.relation, **scope, topic=asked.topic
     )
 
 
 @router.get("/conflicts", operation_id="conflicts", response_model=list[tuple[Fact, ...]])
-async def conflicts(asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
+async def conflicts(asked: Annotated[AgentParams, Query()], caller: Reader, context: Context) -> Response:
     """The sides of each contradiction that nothing has settled yet."""
-    return await here.work.json(list[tuple[Fact, ...]], here.memory.conflicts, **asked.scope(asker))
+    return await context.work.json(list[tuple[Fact, ...]], context.memory.conflicts, **asked.scope(caller))
 
 
 @router.get("/profile", operation_id="profile", response_model=list[ProfileLine])
-async def profile(asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
+async def profile(asked: Annotated[AgentParams, Query()], caller: Reader, context: Context) -> Response:
     """Return the user's profile: dated lines with the ids of their sources."""
-    return await here.work.json(list[ProfileLine], here.memory.profile, **asked.scope(asker))
+    return await context.work.json(list[ProfileLine], context.memory.profile, **asked.scope(caller))
 
 
 @router.get("/derived/{kind}", operation_id="derived", response_model=list[DerivedText])
-async def derived(kind: DerivedKind, asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
+async def derived(
+    kind: DerivedKind, asked: Annotated[AgentParams, Query()], caller: Reader, context: Context
+) -> Response:
     """The texts of a kind that sleep has derived."""
-    return await here.work.json(list[DerivedText], here.memory.derived, kind, **asked.scope(asker))
+    return await context.work.json(list[DerivedText], context.memory.derived, kind, **asked.scope(caller))
 
 
 @router.get("/tree", operation_id="tree", response_model=list[Node])
-async def tree(asked: Annotated[OfAgent, Query()], asker: Reader, here: Here) -> Response:
+async def tree(asked: Annotated[AgentParams, Query()], caller: Reader, context: Context) -> Response:
     """Return the hierarchy of clusters over a user's messages to one agent, or to none."""
-    return await here.work.json(list[Node], here.memory.tree, **asked.scope(asker))
+    return await context.work.json(list[Node], context.memory.tree, **asked.scope(caller))

@@ -11,20 +11,20 @@ from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.records import Episode, HistoryEvent, MemoryRecord, MemoryType, Resolution, Sentiment
 from nscma_torch.episodic.log.sessions import Session
 from nscma_torch.server.access import Reader, Writer
-from nscma_torch.server.ndjson import MEDIA_TYPE, Added, AddStream
-from nscma_torch.server.rooms import Here
+from nscma_torch.server.app_context import Context
+from nscma_torch.server.ndjson import MEDIA_TYPE, AddedLine, AddStream
 from nscma_torch.server.schemas import (
     AddBody,
     AddedOut,
-    Changed,
+    ChangedOut,
     Count,
-    Counted,
+    CountOut,
     FeedbackBody,
-    OfRun,
-    OfUser,
     QueryBody,
+    RunParams,
     Time,
     UpdateBody,
+    UserParams,
 )
 
 router = APIRouter(prefix="/v1", tags=["messages"])
@@ -32,7 +32,7 @@ T = TypeVar("T")
 STREAM = "/v1/messages/stream"
 
 
-class Listed(OfRun):
+class ListParams(RunParams):
     """The messages of a scope."""
 
     limit: Count | None = 100
@@ -40,27 +40,27 @@ class Listed(OfRun):
     expired: bool = False
 
 
-class Logged(OfRun):
+class LogParams(RunParams):
     """The log of a scope."""
 
     deferred: bool | None = None
     limit: Count | None = 100
 
 
-class Sessions(OfRun):
+class SessionsParams(RunParams):
     """The conversations of a scope."""
 
     limit: Count | None = 100
 
 
-class Window(OfRun):
+class WindowParams(RunParams):
     """The last turns of a conversation."""
 
     session: str | None = None
     turns: Count | None = None
 
 
-class Recorded(OfRun):
+class RecordsParams(RunParams):
     """Structured records of a scope, and what they must be."""
 
     type: list[MemoryType] = Field(default_factory=list)
@@ -76,7 +76,7 @@ class Recorded(OfRun):
         return {name: value for name, value in named.items() if value not in (None, [])} or None
 
 
-class Streamed(OfRun):
+class StreamParams(RunParams):
     """Options for storing a stream of messages."""
 
     infer: bool = True
@@ -95,133 +95,141 @@ def _there(found: T | None, memory_id: str, what: str = "active message") -> T:
 
 
 @router.post("/messages", operation_id="add", response_model=AddedOut)
-async def add(body: AddBody, asker: Writer, here: Here) -> Response:
+async def add(body: AddBody, caller: Writer, context: Context) -> Response:
     """Store a text, a message or a list of messages; on disk and findable when this is answered."""
-    scope = body.scope(asker)
+    scope = body.scope(caller)
 
     def stored() -> AddedOut:
         options = body.model_dump(exclude={"messages", "source", "user_id", "agent_id", "run_id"})
-        return AddedOut.model_construct(results=here.memory.add(body.plain(), **scope, **options))
+        return AddedOut.model_construct(results=context.memory.add(body.plain(), **scope, **options))
 
-    return await here.work.json(AddedOut, stored)
+    return await context.work.json(AddedOut, stored)
 
 
 @router.post(
     "/messages/stream",
     operation_id="add_many",
-    responses={200: {"content": {MEDIA_TYPE: {"schema": Added.model_json_schema()}}}},
+    responses={200: {"content": {MEDIA_TYPE: {"schema": AddedLine.model_json_schema()}}}},
     openapi_extra={"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
     response_class=Response,
 )
-async def add_many(asked: Annotated[Streamed, Query()], asker: Writer, here: Here) -> Response:
+async def add_many(asked: Annotated[StreamParams, Query()], caller: Writer, context: Context) -> Response:
     """Store a stream of messages, one a line; each line of the answer tells of a batch that is on disk.
 
     The last line has `done` true, or says in `error` what was wrong: batches before it are stored, the rest is not.
     """
-    return AddStream(here, asked.scope(asker), infer=asked.infer, ids=asked.ids, key=asked.idempotency_key)
+    return AddStream(context, asked.scope(caller), infer=asked.infer, ids=asked.ids, key=asked.idempotency_key)
 
 
 @router.get("/messages", operation_id="get_all", response_model=list[Episode])
-async def get_all(asked: Annotated[Listed, Query()], asker: Reader, here: Here) -> Response:
+async def get_all(asked: Annotated[ListParams, Query()], caller: Reader, context: Context) -> Response:
     """Active messages of a scope in the order they came."""
-    scope, options = asked.scope(asker), asked.model_dump(include={"limit", "now", "expired"})
-    return await here.work.json(list[Episode], here.memory.get_all, **scope, **options)
+    scope, options = asked.scope(caller), asked.model_dump(include={"limit", "now", "expired"})
+    return await context.work.json(list[Episode], context.memory.get_all, **scope, **options)
 
 
 @router.post("/messages/query", operation_id="query", response_model=list[Episode])
-async def query(body: QueryBody, asker: Reader, here: Here) -> Response:
+async def query(body: QueryBody, caller: Reader, context: Context) -> Response:
     """Active messages of a scope whose metadata fit `filters`."""
-    scope, options = body.scope(asker), body.model_dump(include={"filters", "limit", "now", "expired"})
-    return await here.work.json(list[Episode], here.memory.get_all, **scope, **options)
+    scope, options = body.scope(caller), body.model_dump(include={"filters", "limit", "now", "expired"})
+    return await context.work.json(list[Episode], context.memory.get_all, **scope, **options)
 
 
-@router.delete("/messages", operation_id="delete_all", response_model=Counted)
-async def delete_all(asked: Annotated[OfRun, Query()], asker: Writer, here: Here) -> Response:
+@router.delete("/messages", operation_id="delete_all", response_model=CountOut)
+async def delete_all(asked: Annotated[RunParams, Query()], caller: Writer, context: Context) -> Response:
     """Hide all messages of a scope from every read but the history; `restore` brings each back."""
-    scope = asked.scope(asker)
-    return await here.work.json(Counted, lambda: Counted(count=here.memory.delete_all(**scope)))
+    scope = asked.scope(caller)
+    return await context.work.json(CountOut, lambda: CountOut(count=context.memory.delete_all(**scope)))
 
 
 @router.get("/messages/{memory_id}", operation_id="get", response_model=Episode)
-async def get(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """A message by its id."""
-    user = asked.user(asker)
+    user = asked.user(caller)
 
     def found() -> Episode:
-        return _there(here.memory.get(memory_id, user_id=user), memory_id)
+        return _there(context.memory.get(memory_id, user_id=user), memory_id)
 
-    return await here.work.json(Episode, found)
+    return await context.work.json(Episode, found)
 
 
 @router.patch("/messages/{memory_id}", operation_id="update", response_model=Episode)
-async def update(memory_id: str, body: UpdateBody, asker: Writer, here: Here) -> Response:
+async def update(memory_id: str, body: UpdateBody, caller: Writer, context: Context) -> Response:
     """Replace a message's text, keys of its metadata, or its expiration date; the history keeps the old."""
-    user, changes = body.user(asker), body.model_dump(exclude={"user_id"}, exclude_unset=True)
-    return await here.work.json(Episode, here.memory.update, memory_id, user_id=user, **changes)
+    user, changes = body.user(caller), body.model_dump(exclude={"user_id"}, exclude_unset=True)
+    return await context.work.json(Episode, context.memory.update, memory_id, user_id=user, **changes)
 
 
-@router.delete("/messages/{memory_id}", operation_id="delete", response_model=Changed)
-async def delete(memory_id: str, asked: Annotated[OfUser, Query()], asker: Writer, here: Here) -> Response:
+@router.delete("/messages/{memory_id}", operation_id="delete", response_model=ChangedOut)
+async def delete(memory_id: str, asked: Annotated[UserParams, Query()], caller: Writer, context: Context) -> Response:
     """Hide a message from every read but its history; `restore` brings it back, `erase` deletes it for real."""
-    user = asked.user(asker)
-    return await here.work.json(Changed, lambda: Changed(changed=here.memory.delete(memory_id, user_id=user)))
+    user = asked.user(caller)
+    return await context.work.json(
+        ChangedOut, lambda: ChangedOut(changed=context.memory.delete(memory_id, user_id=user))
+    )
 
 
-@router.post("/messages/{memory_id}/restore", operation_id="restore", response_model=Changed)
-async def restore(memory_id: str, asked: Annotated[OfUser, Query()], asker: Writer, here: Here) -> Response:
+@router.post("/messages/{memory_id}/restore", operation_id="restore", response_model=ChangedOut)
+async def restore(memory_id: str, asked: Annotated[UserParams, Query()], caller: Writer, context: Context) -> Response:
     """Bring a deleted message back."""
-    user = asked.user(asker)
-    return await here.work.json(Changed, lambda: Changed(changed=here.memory.restore(memory_id, user_id=user)))
+    user = asked.user(caller)
+    return await context.work.json(
+        ChangedOut, lambda: ChangedOut(changed=context.memory.restore(memory_id, user_id=user))
+    )
 
 
 @router.get("/messages/{memory_id}/history", operation_id="history", response_model=list[HistoryEvent])
-async def history(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+async def history(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a message's history, oldest first."""
-    return await here.work.json(list[HistoryEvent], here.memory.history, memory_id, user_id=asked.user(asker))
+    return await context.work.json(list[HistoryEvent], context.memory.history, memory_id, user_id=asked.user(caller))
 
 
 @router.get("/messages/{memory_id}/record", operation_id="record", response_model=MemoryRecord)
-async def record(memory_id: str, asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+async def record(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """The structured record of a message."""
-    user = asked.user(asker)
+    user = asked.user(caller)
 
     def found() -> MemoryRecord:
-        return _there(here.memory.record(memory_id, user_id=user), memory_id, "structured record of a message")
+        return _there(context.memory.record(memory_id, user_id=user), memory_id, "structured record of a message")
 
-    return await here.work.json(MemoryRecord, found)
+    return await context.work.json(MemoryRecord, found)
 
 
 @router.post("/messages/{memory_id}/feedback", operation_id="feedback", status_code=204, response_class=Response)
-async def feedback(memory_id: str, body: FeedbackBody, asker: Writer, here: Here) -> Response:
+async def feedback(memory_id: str, body: FeedbackBody, caller: Writer, context: Context) -> Response:
     """Say whether a message that was found helped: it ranks higher and fades later, or the other way round."""
-    await here.work.run(here.memory.feedback, memory_id, user_id=body.user(asker), helpful=body.helpful)
+    await context.work.run(context.memory.feedback, memory_id, user_id=body.user(caller), helpful=body.helpful)
     return Response(status_code=204)
 
 
 @router.get("/log", operation_id="log", response_model=list[Episode])
-async def log(asked: Annotated[Logged, Query()], asker: Reader, here: Here) -> Response:
+async def log(asked: Annotated[LogParams, Query()], caller: Reader, context: Context) -> Response:
     """All messages of a scope with the gate's decisions, deleted ones too."""
-    scope = asked.scope(asker)
-    return await here.work.json(list[Episode], here.memory.log, **scope, deferred=asked.deferred, limit=asked.limit)
+    scope = asked.scope(caller)
+    return await context.work.json(
+        list[Episode], context.memory.log, **scope, deferred=asked.deferred, limit=asked.limit
+    )
 
 
 @router.get("/records", operation_id="records", response_model=list[MemoryRecord])
-async def records(asked: Annotated[Recorded, Query()], asker: Reader, here: Here) -> Response:
+async def records(asked: Annotated[RecordsParams, Query()], caller: Reader, context: Context) -> Response:
     """Structured records of a scope's messages."""
-    scope = asked.scope(asker)
-    return await here.work.json(
-        list[MemoryRecord], here.memory.records, **scope, record=asked.wanted(), limit=asked.limit
+    scope = asked.scope(caller)
+    return await context.work.json(
+        list[MemoryRecord], context.memory.records, **scope, record=asked.wanted(), limit=asked.limit
     )
 
 
 @router.get("/sessions", operation_id="sessions", response_model=list[Session])
-async def sessions(asked: Annotated[Sessions, Query()], asker: Reader, here: Here) -> Response:
+async def sessions(asked: Annotated[SessionsParams, Query()], caller: Reader, context: Context) -> Response:
     """The conversations of a scope, the one last spoken in first."""
-    return await here.work.json(list[Session], here.memory.sessions, **asked.scope(asker), limit=asked.limit)
+    return await context.work.json(list[Session], context.memory.sessions, **asked.scope(caller), limit=asked.limit)
 
 
 @router.get("/window", operation_id="window", response_model=list[Episode])
-async def window(asked: Annotated[Window, Query()], asker: Reader, here: Here) -> Response:
+async def window(asked: Annotated[WindowParams, Query()], caller: Reader, context: Context) -> Response:
     """The messages of the last turns of a conversation, oldest first."""
-    scope = asked.scope(asker)
-    return await here.work.json(list[Episode], here.memory.window, **scope, session=asked.session, turns=asked.turns)
+    scope = asked.scope(caller)
+    return await context.work.json(
+        list[Episode], context.memory.window, **scope, session=asked.session, turns=asked.turns
+    )

@@ -16,22 +16,22 @@ from fastapi import FastAPI
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import ConfigError, StoreAccessError
 from nscma_torch.server.access import is_loopback
+from nscma_torch.server.app_context import AppContext, ServerSettings
 from nscma_torch.server.protocol import patient
-from nscma_torch.server.rooms import House, Settings
-from nscma_torch.server.tokens import Tokens
+from nscma_torch.server.tokens import TokenFile
 
 
-def refuse_open_doors(settings: Settings) -> None:
+def refuse_open_doors(settings: ServerSettings) -> None:
     """Raise `ConfigError` where a server without tokens would be reached from other machines."""
-    if settings.host == "localhost" or is_loopback(settings.host) or Tokens(settings.tokens).required:
+    if settings.host == "localhost" or is_loopback(settings.host) or TokenFile(settings.tokens).required:
         return
     raise ConfigError(
-        f"{settings.host} is reached from other machines, and there are no tokens in {settings.tokens}: make one with "
+        f"{settings.host} accepts other machines, and {settings.tokens} has no tokens: create one with "
         "`nscma token add`, or serve 127.0.0.1"
     )
 
 
-def bound(settings: Settings) -> socket.socket:
+def bound(settings: ServerSettings) -> socket.socket:
     """A socket on the host and port; port 0 is any free one. Raises `StoreAccessError` where it cannot be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -63,9 +63,9 @@ class Serving(uvicorn.Server):
     """Uvicorn's server of an application, by the section [server]; it says when it has started."""
 
     def __init__(self, app: FastAPI, started: Callable[[], None]) -> None:
-        self._house: House = app.state.house
+        self._context: AppContext = app.state.context
         self._told = started
-        limits = self._house.config.server
+        limits = self._context.config.server
         super().__init__(
             uvicorn.Config(
                 app,
@@ -82,11 +82,11 @@ class Serving(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._house.slow.begin(_load_models, self._house.memory)
+            self._context.slow.begin(_load_models, self._context.memory)
             self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._house.stopping.set()
+        self._context.stopping.set()
         await super().shutdown(sockets)
 
 

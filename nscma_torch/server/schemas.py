@@ -41,39 +41,39 @@ FIRST_ERROR = Field(fail_fast=True)  # of a list: an error for each item would t
 MANY = Field(fail_fast=True, max_length=4096, description="more of them go to /v1/messages/stream")
 
 
-class Closed(BaseModel):
+class StrictModel(BaseModel):
     """Base of what comes in: an unknown name is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class OfUser(Closed):
+class UserParams(StrictModel):
     """Owner: the token's user, or the named one if the token is for any user."""
 
     user_id: str | None = Field(None, description="only with a token for any user")
 
-    def user(self, asker: Principal) -> str:
+    def user(self, caller: Principal) -> str:
         """The user's id. Raises `ForbiddenError` for another user than the token's."""
-        return asker.user(self.user_id)
+        return caller.user(self.user_id)
 
 
-class OfAgent(OfUser):
+class AgentParams(UserParams):
     """Owner and agent."""
 
     agent_id: str | None = None
 
-    def scope(self, asker: Principal) -> dict[str, Any]:
+    def scope(self, caller: Principal) -> dict[str, Any]:
         """The arguments of `Memory` that say whose memory it is."""
-        return {"user_id": self.user(asker), "agent_id": self.agent_id}
+        return {"user_id": self.user(caller), "agent_id": self.agent_id}
 
 
-class OfRun(OfAgent):
+class RunParams(AgentParams):
     """Owner, agent and run."""
 
     run_id: str | None = None
 
-    def scope(self, asker: Principal) -> dict[str, Any]:
-        return {**super().scope(asker), "run_id": self.run_id}
+    def scope(self, caller: Principal) -> dict[str, Any]:
+        return {**super().scope(caller), "run_id": self.run_id}
 
 
 class MessageIn(BaseModel):
@@ -90,7 +90,7 @@ class MessageIn(BaseModel):
     idempotency_key: str | int | None = None
 
 
-class AddBody(OfRun):
+class AddBody(RunParams):
     """Arguments of `Memory.add`, and the document that the messages are sections of."""
 
     messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
@@ -117,7 +117,7 @@ class AddedOut(BaseModel):
     results: list[Added]
 
 
-class UpdateBody(OfUser):
+class UpdateBody(UserParams):
     """Changes to a message: its text, keys of its metadata, its expiration date (null: none)."""
 
     text: str | None = None
@@ -125,25 +125,25 @@ class UpdateBody(OfUser):
     expiration_date: Time | None = None
 
 
-class FeedbackBody(OfUser):
+class FeedbackBody(UserParams):
     """Feedback on a found message: whether it helped."""
 
     helpful: bool
 
 
-class Filtered(OfRun):
+class FilterParams(RunParams):
     """A read with metadata filters, in which the scope may stand too."""
 
     filters: dict[str, Any] | None = None
 
-    def user(self, asker: Principal) -> str:
+    def user(self, caller: Principal) -> str:
         inside = (self.filters or {}).get("user_id")
         if inside is not None and not isinstance(inside, str):
             raise ScopeError("user_id inside filters must be a string")
-        return asker.user(self.user_id, inside)
+        return caller.user(self.user_id, inside)
 
 
-class QueryBody(Filtered):
+class QueryBody(FilterParams):
     """Arguments of `Memory.get_all`."""
 
     limit: Count | None = 100
@@ -151,7 +151,7 @@ class QueryBody(Filtered):
     expired: bool = False
 
 
-class SearchBody(Filtered):
+class SearchBody(FilterParams):
     """Arguments of `Memory.search`."""
 
     query: str
@@ -168,7 +168,7 @@ class SearchBody(Filtered):
     relevant: bool = False
 
 
-class AskBody(Filtered):
+class AskBody(FilterParams):
     """Arguments of `Memory.ask`; `follows` is `query` of the previous answer."""
 
     question: str
@@ -256,7 +256,7 @@ class AnswerOut(BaseModel):
         )  # fmt: skip
 
 
-class SkillBody(OfAgent):
+class SkillBody(AgentParams):
     """Arguments of `Memory.add_skill`."""
 
     name: str
@@ -264,20 +264,20 @@ class SkillBody(OfAgent):
     steps: Annotated[list[str], FIRST_ERROR]
 
 
-class SituationBody(OfAgent):
+class SituationBody(AgentParams):
     """Arguments of `Memory.find_skills`."""
 
     situation: str
     top_k: Annotated[int, Field(ge=1, le=10_000)] = 5
 
 
-class OutcomeBody(OfUser):
+class OutcomeBody(UserParams):
     """Outcome of a skill's use."""
 
     success: bool
 
 
-class ReplayBody(OfRun):
+class ReplayBody(RunParams):
     """Keys of the section [gate] to decide by; with `dry_run` false the decisions are replaced."""
 
     gate: dict[str, Any] | None = None
@@ -298,21 +298,21 @@ class ReplayOut(BaseModel):
     changed: list[RedecisionOut]
 
 
-class SleepBody(OfUser):
+class SleepBody(UserParams):
     """Arguments of `Memory.sleep` for one user."""
 
     dry_run: bool = False
     now: Time | None = None
 
 
-class StoreSleepBody(Closed):
+class StoreSleepBody(StrictModel):
     """Arguments of `Memory.sleep` for all users."""
 
     dry_run: bool = False
     now: Time | None = None
 
 
-class EraseBody(OfUser):
+class EraseBody(UserParams):
     """Selection for permanent deletion: one message, one skill, or with `everything` all of the user."""
 
     memory_id: Id | None = None
@@ -340,25 +340,25 @@ class RelationOut(BaseModel):
         return cls(**{name: getattr(relation, name) for name in cls.model_fields})
 
 
-class Changed(BaseModel):
+class ChangedOut(BaseModel):
     """Change flag: true if something was changed."""
 
     changed: bool
 
 
-class Counted(BaseModel):
+class CountOut(BaseModel):
     """Count of affected items."""
 
     count: int
 
 
-class Digest(BaseModel):
+class DigestOut(BaseModel):
     """SHA-256 over the logical state."""
 
     digest: str
 
 
-class Problems(BaseModel):
+class ProblemsOut(BaseModel):
     """Problems of the store, a sentence each."""
 
     problems: list[str]

@@ -55,5 +55,5 @@ def _ended(process: BaseProcess, begun: float) -> bool:
     if process.is_alive():
         return False
     if process.exitcode and process.exitcode > 0 and time.monotonic() - begun < _QUICK:  # not by a signal
-        raise StoreAccessError("a server process ended as it started; what it said is above")
+        raise StoreAccessError("a server process exited during startup; see its output above")
     return True

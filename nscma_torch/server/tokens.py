@@ -29,7 +29,7 @@ _PREFIX = "nscma_"  # scanners of secrets know tokens by their beginning
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TokenEntry:
     """One entry: `id` names it for people, `user` None is for any user, `sha256` is that of the token."""
 
     id: str
@@ -43,10 +43,10 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     version: Literal[1]
-    tokens: tuple[Token, ...] = Field(())
+    tokens: tuple[TokenEntry, ...] = Field(())
 
 
-class Tokens:
+class TokenFile:
     """The tokens of a file, read again whenever it has changed.
 
     A file that was there and is gone refuses everybody: only a server that never saw one is open to its own machine.
@@ -55,7 +55,7 @@ class Tokens:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._seen: tuple[int, ...] | None = None
-        self._tokens: tuple[Token, ...] = ()
+        self._tokens: tuple[TokenEntry, ...] = ()
         self._known = False
 
     @property
@@ -64,7 +64,7 @@ class Tokens:
         self._refresh()
         return self._known
 
-    def find(self, token: str) -> Token | None:
+    def find(self, token: str) -> TokenEntry | None:
         """The entry of a token, or None. All entries are compared, each in constant time.
 
         Raises `ConfigError` for a file that is not one of tokens, or that others of the machine may read.
@@ -77,28 +77,28 @@ class Tokens:
                 found = entry
         return found
 
-    def all(self) -> Sequence[Token]:
+    def all(self) -> Sequence[TokenEntry]:
         """Every entry, the oldest first; none where there is no file."""
         self._refresh()
         return self._tokens
 
-    def add(self, user: str | None, can: Iterable[str]) -> tuple[str, Token]:
+    def add(self, user: str | None, can: Iterable[str]) -> tuple[str, TokenEntry]:
         """A new token and its entry. Raises `InvalidInputError` for an unknown right, or none."""
         rights = tuple(right for right in RIGHTS if right in (wanted := set(can)))
         if unknown := sorted(wanted - set(RIGHTS)):
             raise InvalidInputError(f"unknown right {unknown[0]!r}; rights are {', '.join(RIGHTS)}")
         if not rights:
-            raise InvalidInputError(f"a token needs a right; rights are {', '.join(RIGHTS)}")
+            raise InvalidInputError(f"a token needs at least one right; rights are {', '.join(RIGHTS)}")
         if user is not None:
             Scope(user)
         token = _PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Token(secrets.token_hex(4), user, rights, _digest(token), now)
+        entry = TokenEntry(secrets.token_hex(4), user, rights, _digest(token), now)
         with self._changing():
             self._save((*self._tokens, entry))
         return token, entry
 
-    def revoke(self, id: str) -> Token:
+    def revoke(self, id: str) -> TokenEntry:
         """Take a token out. Raises `NotFoundError` for an unknown id."""
         with self._changing():
             gone = next((entry for entry in self._tokens if entry.id == id), None)
@@ -122,15 +122,15 @@ class Tokens:
             self._tokens = self._read()
             self._seen = seen
 
-    def _read(self) -> tuple[Token, ...]:
+    def _read(self) -> tuple[TokenEntry, ...]:
         if open_to_others(self.path):
-            raise ConfigError(f"others of this machine may read {self.path}; run: chmod 600 {self.path}")
+            raise ConfigError(f"other users of this machine can read {self.path}; run: chmod 600 {self.path}")
         try:
             return _File.model_validate_json(self.path.read_bytes()).tokens
         except OSError as error:
             raise ConfigError(f"the tokens file {self.path} cannot be read: {error.strerror}") from error
         except ValidationError as error:
-            raise ConfigError(f"{self.path} is no file of tokens; make one with `nscma token add`") from error
+            raise ConfigError(f"{self.path} is not a tokens file; create one with `nscma token add`") from error
 
     @property
     def _part(self) -> Path:
@@ -143,7 +143,7 @@ class Tokens:
             os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError as error:
             raise StoreAccessError(
-                f"another `nscma token` is changing {self.path}, or was killed at it: then remove {self._part}"
+                f"another `nscma token` is changing {self.path}; if it was killed, remove {self._part}"
             ) from error
         except OSError as error:
             raise StoreAccessError(f"cannot write {self.path}: {error.strerror}") from error
@@ -153,7 +153,7 @@ class Tokens:
         finally:
             self._part.unlink(missing_ok=True)
 
-    def _save(self, tokens: Sequence[Token]) -> None:
+    def _save(self, tokens: Sequence[TokenEntry]) -> None:
         text = json.dumps({"version": 1, "tokens": [asdict(entry) for entry in tokens]}, indent=1)
         try:
             with self._part.open("w", encoding="utf-8") as out:

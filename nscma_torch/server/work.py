@@ -32,7 +32,7 @@ _LONG = 1 << 14  # bytes of a request, from which on its calls count as long
 
 
 @dataclass(slots=True)
-class Asked:
+class RequestInfo:
     """The request that a call works for: the token it came with, the user it is about, and its bytes."""
 
     token: str = LOCAL
@@ -40,7 +40,7 @@ class Asked:
     size: int = 0
 
 
-ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+REQUEST_INFO: ContextVar[RequestInfo | None] = ContextVar("asked", default=None)
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +52,7 @@ class _Call:
     future: Future[Any] = field(default_factory=Future)
 
 
-class Work:
+class CallPool:
     """A pool of threads with a bounded, fair queue.
 
     Args:
@@ -107,14 +107,14 @@ class Work:
         self._pool.shutdown(wait=True)
 
     def _submit(self, run: Callable[[], T]) -> Future[T]:
-        asked = ASKED.get() or Asked()
+        asked = REQUEST_INFO.get() or RequestInfo()
         call = _Call(run, asked.token, (asked.token, asked.user), asked.size >= _LONG)
         with self._changed:
             self._waiting.append(call)
             self._begin_next()
             if call in self._waiting and not self._may_wait(call):
                 self._waiting.remove(call)
-                raise OverloadedError("the server is at the limit of its work; try again in a moment")
+                raise OverloadedError("the server is overloaded; try again in a moment")
         return call.future
 
     def _may_wait(self, call: _Call) -> bool:

@@ -64,7 +64,7 @@ def test_records(run: Run, tmp_path: Path) -> None:
     assert "Lovely!" in ok(run("records", "--record", "resolution=open", "--limit", "1"))
     assert "[records]" not in ok(run("records", "--record", "entity=Porto", "--record", "importance=0.1"))
     assert "Porto" not in ok(run("search", "Porto", "--record", "type=question"))
-    assert "no record here" in ok(run("records", "--record", "entity=Rome"))
+    assert "no matching records" in ok(run("records", "--record", "entity=Rome"))
     assert run("records", "--record", "entity=Rome", "--record", "entity=Oslo").exit_code == 2
     assert "question, open" in ok(run("get", asked["episode_id"]))
     assert json.loads(ok(run("get", asked["episode_id"], "--json")))["record"]["type"] == "question"
@@ -214,7 +214,7 @@ def test_reembed_and_doctor(run: Run) -> None:
     assert json.loads(ok(run("reembed", "--json")))["vectors"] >= 4
     report = json.loads(ok(run("doctor", "--json")))
     assert report["problems"] == []
-    assert "all is well" in ok(run("doctor", "--store", "nowhere.db"))
+    assert "no problems found" in ok(run("doctor", "--store", "nowhere.db"))
     assert not Path("nowhere.db").exists()
 
 

@@ -24,11 +24,11 @@ from nscma_torch.core.errors import StoreError
 from nscma_torch.core.records import Answer, Message
 from nscma_torch.server import announcing, notice
 from nscma_torch.server.app import create_app
-from nscma_torch.server.notice import Answers, Notice
-from nscma_torch.server.rooms import Settings
+from nscma_torch.server.app_context import ServerSettings
+from nscma_torch.server.notice import Notice, ResultInputs
 from nscma_torch.server.running import Serving, bound
 from nscma_torch.server.schemas import AnswerOut
-from nscma_torch.server.tokens import Tokens
+from nscma_torch.server.tokens import TokenFile
 
 if TYPE_CHECKING:
     from nscma_torch.cli.running_server import Line
@@ -63,11 +63,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.fixture
 def served(run: Run) -> Iterator[Notice]:
     """A server of that store, with its notice."""
-    settings = Settings(Path("nscma.db.tokens"), port=0)
+    settings = ServerSettings(Path("nscma.db.tokens"), port=0)
     with Memory(STORE, config=FILE) as memory, bound(settings) as listening:
-        made = Notice.of_this_process(f"http://127.0.0.1:{listening.getsockname()[1]}", Answers.of(STORE, FILE))
+        made = Notice.of_this_process(f"http://127.0.0.1:{listening.getsockname()[1]}", ResultInputs.of(STORE, FILE))
         begun = threading.Event()
-        server = Serving(create_app(memory, settings, rooms=[announcing.room(made)]), begun.set)
+        server = Serving(create_app(memory, settings, route_groups=[announcing.route_group(made)]), begun.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         assert begun.wait(30)
@@ -111,7 +111,7 @@ READS = (
 
 
 def test_the_results_are_those_of_this_process(run: Run, served: Notice, opened: list[Path]) -> None:
-    assert served.answers == Answers.of(STORE, FILE)
+    assert served.answers == ResultInputs.of(STORE, FILE)
     for read in READS:
         there, there_as_json = run(*read), run(*read, "--json")
         assert opened == [], read
@@ -228,7 +228,7 @@ def test_what_is_wrong_is_said_in_the_same_words(run: Run, served: Notice, read:
 
 
 def test_tokens(run: Run, served: Notice, opened: list[Path]) -> None:
-    token, _ = Tokens(Path("nscma.db.tokens")).add("ana", ["read"])
+    token, _ = TokenFile(Path("nscma.db.tokens")).add("ana", ["read"])
     found = run("search", "Bosch", "--json")
     assert opened == [STORE], "without a token the server tells nothing, and the file is the owner's to read"
     assert comparable(run("search", "Bosch", "--json", "--token", token).stdout) == comparable(found.stdout)
@@ -245,7 +245,7 @@ def test_tokens(run: Run, served: Notice, opened: list[Path]) -> None:
 
 def test_tokens_of_an_add(run: Run, served: Notice, opened: list[Path]) -> None:
     assert served.url
-    tokens = Tokens(Path("nscma.db.tokens"))
+    tokens = TokenFile(Path("nscma.db.tokens"))
     own, _ = tokens.add("ana", ["read", "write"])
     anyones, _ = tokens.add(None, ["read", "write"])
     reading, _ = tokens.add(None, ["read"])
@@ -316,7 +316,7 @@ def test_a_notice_of_another_owner_or_of_a_process_that_ended(served: Notice) ->
 
 def test_the_notice_is_the_owners_and_goes_with_the_server(run: Run) -> None:
     path = notice.beside(STORE)
-    first, second = (Notice.of_this_process("http://127.0.0.1:9", Answers.of(STORE, None)) for _ in "12")
+    first, second = (Notice.of_this_process("http://127.0.0.1:9", ResultInputs.of(STORE, None)) for _ in "12")
     assert first.key != second.key
     before = os.umask(0)
     try:

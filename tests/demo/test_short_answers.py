@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.core.records import Answer
-from nscma_torch.demo.short_answers import LONGEST, Gold, Verdict, judge, says
+from nscma_torch.demo.short_answers import LONGEST, AnswerVerdict, Gold, judge, says
 
 ONE = Gold(answers=((("Lyon", "in lyon"),),), stale=("Paris",))
 LIST = Gold(answers=((("Joe",), ("Ella", "band Ella")),))
@@ -13,7 +13,7 @@ YES_NO = Gold(answers=((("no",),),), stale=("yes",), yes_no=True)
 NONE = Gold(stale=("Paris",))
 
 
-def scored(gold: Gold, text: str, *, abstained: bool = False) -> Verdict:
+def scored(gold: Gold, text: str, *, abstained: bool = False) -> AnswerVerdict:
     """The verdict on an answer whose lines below the first are quotations."""
     return judge(gold, Answer(text, abstained, 0.9, (), quotes=text.count("\n")))
 

@@ -128,7 +128,7 @@ def test_the_server_is_not_vllm(doctor: Doctor) -> None:
 def test_the_server_does_not_speak_the_protocol(doctor: Doctor) -> None:
     with serving({"/v1/models": "<html>It works!</html>"}) as url:
         said = doctor(engine="http", base_url=url)
-        assert said.startswith(f"{url} does not answer as an OpenAI-compatible server (")
+        assert said.startswith(f"{url} did not respond like an OpenAI-compatible server (")
         assert said.endswith("it began '<html>It works!</html>'); set llm.base_url to one")
     with serving({}) as url:
         assert "set llm.base_url to an OpenAI-compatible server" in doctor(engine="http", base_url=url)

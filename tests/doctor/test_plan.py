@@ -13,14 +13,14 @@ from nscma_torch import Memory, load_config
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import ModelNotFoundError
-from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, Plan, card_bytes, index_bytes, plan
+from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, MemoryPlan, card_bytes, index_bytes, plan
 from nscma_torch.doctor.scale import COSTS
 from nscma_torch.episodic.index import user_index
 from nscma_torch.episodic.index.index_rows import Rows
 from nscma_torch.episodic.index.user_index import UserIndex
 
 
-def sizes(made: Plan) -> dict[str, int]:
+def sizes(made: MemoryPlan) -> dict[str, int]:
     return {part.name: part.size for part in made.parts}
 
 
@@ -180,5 +180,5 @@ def test_the_doctor_says_what_an_engine_lacks(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     shown = CliRunner().invoke(app, ["doctor", "--store", str(tmp_path / "none.db"), "--config", str(path)])
     assert shown.exit_code == 1
-    assert "/no/such/folder" in shown.output and "all is well" not in shown.output
+    assert "/no/such/folder" in shown.output and "no problems found" not in shown.output
     assert "damaged" not in shown.output

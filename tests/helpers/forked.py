@@ -317,16 +317,16 @@ def _locks(store: str) -> int:
 def serve(say: Say, store: str, config: dict[str, Any], upstream: str | None = None) -> None:
     """What `nscma serve` does, on a free port, until SIGTERM; it says the port, and "end" once the store is closed."""
     from nscma_torch.server.app import create_app
-    from nscma_torch.server.proxy import room as proxy_room
-    from nscma_torch.server.rooms import Settings
+    from nscma_torch.server.app_context import ServerSettings
+    from nscma_torch.server.proxy import routes as proxy_routes
     from nscma_torch.server.running import bound, run
     from nscma_torch.server.tokens import beside
 
-    settings = Settings(beside(Path(store)), port=0)
+    settings = ServerSettings(beside(Path(store)), port=0)
     with bound(settings) as listening, opened(store, config, background=True) as memory:
         port = listening.getsockname()[1]
-        rooms = [proxy_room.room(upstream)] if upstream is not None else []
-        run(create_app(memory, settings, rooms=rooms), listening, started=lambda: say(str(port)))
+        route_groups = [proxy_routes.route_group(upstream)] if upstream is not None else []
+        run(create_app(memory, settings, route_groups=route_groups), listening, started=lambda: say(str(port)))
     say("end")
 
 

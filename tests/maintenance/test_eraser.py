@@ -103,13 +103,13 @@ def test_replies_go_with_it_and_each_stream_is_weighed_once(
         reply = Message("assistant", f"Locker zebra, {i}.", metadata={"evidence": [secret]})
         writer.add(reply, user_id="ada", run_id="other" if i == 2 else None, now=NOW)
     writer.add(kept[2], user_id="ada", now=NOW)
-    writer.add("Elsewhere all is well.", user_id="ada", run_id="other", now=NOW)
+    writer.add("Elsewhere no problems found.", user_id="ada", run_id="other", now=NOW)
     busy = Busy(surprise_model)
     receipt = open_memory(surprise_model=busy).erase(user_id="ada", memory_id=secret)
     assert receipt.rows["episodes"] == 4 and receipt.found == 0
-    assert sorted(busy.scored) == sorted([*kept, "Elsewhere all is well."])
+    assert sorted(busy.scored) == sorted([*kept, "Elsewhere no problems found."])
     never.add(kept, user_id="ada", now=NOW)
-    never.add("Elsewhere all is well.", user_id="ada", run_id="other", now=NOW)
+    never.add("Elsewhere no problems found.", user_id="ada", run_id="other", now=NOW)
     for run_id in (None, "other"):
         assert carried(writer, run_id) == carried(never, run_id)
     assert writer.get(first, user_id="ada") is not None and writer.verify() == []

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app as cli
 from nscma_torch.server.app import create_app
-from nscma_torch.server.rooms import MakesRoom, Settings
+from nscma_torch.server.app_context import RouteGroupFactory, ServerSettings
 from nscma_torch.server.running import Serving, bound
-from nscma_torch.server.tokens import Tokens
+from nscma_torch.server.tokens import TokenFile
 from tests.helpers.noting import NotedTasks
 
 HOST = "http://127.0.0.1:8765"
@@ -35,7 +35,7 @@ class Served:
 
     memory: Memory
     app: FastAPI
-    tokens: Tokens
+    tokens: TokenFile
     client: TestClient
 
     def token(self, user: str | None, can: str = "read,write,erase") -> dict[str, str]:
@@ -44,21 +44,21 @@ class Served:
 
 
 @contextmanager
-def serving(memory: Memory, tokens: Path, *, rooms: Any = (), **settings: Any) -> Iterator[Served]:
+def serving(memory: Memory, tokens: Path, *, route_groups: Any = (), **settings: Any) -> Iterator[Served]:
     """A server over a memory, without tokens at first."""
-    app = create_app(memory, Settings(tokens, **settings), rooms=rooms)
+    app = create_app(memory, ServerSettings(tokens, **settings), route_groups=route_groups)
     client = TestClient(app, HOST, raise_server_exceptions=False, client=("127.0.0.1", 50_000))
     with client:
-        yield Served(memory, app, Tokens(tokens), client)
+        yield Served(memory, app, TokenFile(tokens), client)
 
 
-def rooms_of_serve(upstream: str) -> list[MakesRoom]:
+def route_groups_of_serve(upstream: str) -> list[RouteGroupFactory]:
     """All that `nscma serve --upstream` builds in, as the command itself names it."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        found: list[MakesRoom] = []
+        found: list[RouteGroupFactory] = []
 
-        def made(_: Memory, __: Settings, *, rooms: Sequence[MakesRoom]) -> FastAPI:
-            found.extend(rooms)
+        def made(_: Memory, __: ServerSettings, *, route_groups: Sequence[RouteGroupFactory]) -> FastAPI:
+            found.extend(route_groups)
             raise KeyboardInterrupt
 
         patch.setattr("nscma_torch.server.app.create_app", made)
@@ -69,7 +69,7 @@ def rooms_of_serve(upstream: str) -> list[MakesRoom]:
 
 @pytest.fixture
 def served(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """`served({…}, rooms=[…], host=…)`: a server over a light store, with such a section [server]."""
+    """`served({…}, route_groups=[…], host=…)`: a server over a light store, with such a section [server]."""
     with ExitStack() as stack:
 
         def make(server: dict[str, Any] | None = None, floor: float = 0.4, **options: Any) -> Served:
@@ -87,7 +87,7 @@ def listening(served: Callable[..., Served]) -> Iterator[Callable[..., tuple[Ser
 
         def make(server: dict[str, Any] | None = None, **options: Any) -> tuple[Served, int]:
             made = served(server, **options)
-            own = stack.enter_context(bound(Settings(made.tokens.path, port=0)))
+            own = stack.enter_context(bound(ServerSettings(made.tokens.path, port=0)))
             port: int = own.getsockname()[1]
             begun = threading.Event()
             running = Serving(made.app, begun.set)

@@ -12,13 +12,13 @@ from starlette.routing import Mount
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.protocols import Embedder
+from nscma_torch.server.app_context import RouteGroupFactory
 from nscma_torch.server.notice import PROOF
-from nscma_torch.server.proxy.room import NOT_SERVED
-from nscma_torch.server.rooms import MakesRoom
+from nscma_torch.server.proxy.routes import NOT_SERVED
 from tests.conftest import LIGHT
 from tests.helpers.fake_chat_server import Asked, Said, completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
-from tests.server.conftest import Served, rooms_of_serve, serving
+from tests.server.conftest import Served, route_groups_of_serve, serving
 from tests.server.operations import PUBLIC, Operation, operations
 
 FAST = {"rate": 1e6, "burst": 1_000_000}
@@ -46,21 +46,24 @@ def echo(asked: Asked) -> Said:
 
 
 @pytest.fixture(scope="module")
-def rooms() -> Iterator[list[MakesRoom]]:
+def route_groups() -> Iterator[list[RouteGroupFactory]]:
     """All that `nscma serve` mounts, in front of a model's server."""
     with fake_chat_server(echo) as upstream:
-        yield rooms_of_serve(upstream.url)
+        yield route_groups_of_serve(upstream.url)
 
 
 @pytest.fixture
-def bens_own(served: Callable[..., Served], rooms: list[MakesRoom]) -> Bens:
+def bens_own(served: Callable[..., Served], route_groups: list[RouteGroupFactory]) -> Bens:
     """A server with a memory of Ben's, its operations, and the ids of what is Ben's."""
-    return filled(served(FAST, floor=-1.0, rooms=rooms))
+    return filled(served(FAST, floor=-1.0, route_groups=route_groups))
 
 
 @pytest.fixture(scope="module")
 def bens(
-    tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder, rooms: list[MakesRoom]
+    tmp_path_factory: pytest.TempPathFactory,
+    light_surprise: Any,
+    embedder: Embedder,
+    route_groups: list[RouteGroupFactory],
 ) -> Iterator[Bens]:
     """The same, of all tests that must leave it as it is."""
     folder, config = (
@@ -71,7 +74,7 @@ def bens(
         Memory(
             folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
         ) as memory,
-        serving(memory, folder / "tokens", rooms=rooms) as server,
+        serving(memory, folder / "tokens", route_groups=route_groups) as server,
     ):
         yield filled(server)
 

@@ -16,7 +16,7 @@ from nscma_torch.core.protocols import Embedder
 from tests.conftest import LIGHT
 from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
-from tests.server.conftest import Served, rooms_of_serve, serving
+from tests.server.conftest import Served, route_groups_of_serve, serving
 from tests.server.fitting import fitting
 from tests.server.operations import LINES
 
@@ -31,7 +31,7 @@ Described = tuple[Served, dict[str, Any], dict[str, str]]
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder) -> Iterator[Described]:
-    """A server with all its rooms, its document, and ids of what is Ana's, who asks; Ben has a memory, too."""
+    """A server with all its route groups, its document, and ids of what is Ana's, who asks; Ben has a memory, too."""
     folder = tmp_path_factory.mktemp("document")
     config = {**LIGHT, "gate": {"rule": "everything"}, "server": {"rate": 1e6, "burst": 1_000_000}}
     with (
@@ -39,7 +39,7 @@ def described(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, emb
         Memory(
             folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
         ) as memory,
-        serving(memory, folder / "tokens", rooms=rooms_of_serve(upstream.url)) as server,
+        serving(memory, folder / "tokens", route_groups=route_groups_of_serve(upstream.url)) as server,
     ):
         memory.add(f"The {SECRET} is Ben's.", user_id="ben")
         said = memory.add("I live in Porto {Ana|lives_in|Porto}.", user_id="ana")[0]

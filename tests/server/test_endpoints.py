@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from nscma_torch.core.errors import EngineUnavailableError, MissingDependencyError, StoreBusyError, StoreFullError
 from nscma_torch.core.records import Answer, Fact, FactQuery
-from nscma_torch.server.rooms import House, Room
+from nscma_torch.server.app_context import AppContext, RouteGroup
 from tests.server.conftest import Served
 
 
@@ -217,7 +217,7 @@ def test_the_page_of_the_document(server: Served) -> None:
 
 
 def test_a_room_is_built_in(served: Callable[..., Served]) -> None:
-    """What a room mounts is behind the door, knows who asks, and is opened and closed with the server."""
+    """A mounted application is authenticated, knows its caller, and is opened and closed with the server."""
     from contextlib import asynccontextmanager
 
     from starlette.responses import JSONResponse
@@ -235,11 +235,11 @@ def test_a_room_is_built_in(served: Callable[..., Served]) -> None:
         yield
         told.append("closed")
 
-    def room(house: House) -> Room:
-        told.append(house.settings.user)
-        return Room(mounts={"/mounted": mounted}, lifespan=lifespan)
+    def route_group(context: AppContext) -> RouteGroup:
+        told.append(context.settings.user)
+        return RouteGroup(mounts={"/mounted": mounted}, lifespan=lifespan)
 
-    server = served(rooms=[room])
+    server = served(route_groups=[route_group])
     assert told == ["default", "opened"]
     ana = server.token("ana")
     assert server.client.get("/mounted/x", headers=ana).json() == "ana"

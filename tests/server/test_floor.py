@@ -12,7 +12,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.server.mcp import hooks
 from nscma_torch.server.proxy.block import OPEN
 from tests.helpers.fake_chat_server import completion, fake_chat_server
-from tests.server.conftest import Served, rooms_of_serve
+from tests.server.conftest import Served, route_groups_of_serve
 
 FACT = "My sister Marta works at the harbour in Porto."
 NEAR, FAR = "Where does my sister Marta work?", "Write a haiku about rain."
@@ -33,7 +33,7 @@ def test_a_search_for_what_bears_on_it(open_memory: Callable[..., Memory], light
 def test_every_door_that_prompts(turn: str, found: bool, served: Callable[..., Served]) -> None:
     """The same memory and turn by the proxy, by MCP and by a hook; a plain search finds it in any case."""
     with fake_chat_server(lambda _: completion("Yes.")) as upstream:
-        server = served(rooms=rooms_of_serve(upstream.url))
+        server = served(route_groups=route_groups_of_serve(upstream.url))
         server.memory.add(FACT, user_id="default")
         call = {"name": "recall", "arguments": {"query": turn}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

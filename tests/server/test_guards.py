@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nscma_torch.server.limits import Rates
+from nscma_torch.server.limits import RateLimiter
 from tests.server.conftest import Served
 
 
@@ -104,7 +104,7 @@ def test_a_token_has_a_rate(served: Callable[..., Served]) -> None:
 
 def test_a_rate_is_what_it_says() -> None:
     now = [0.0]
-    rates = Rates(2.0, 3, lambda: now[0])
+    rates = RateLimiter(2.0, 3, lambda: now[0])
     assert [rates.wait("a") for _ in range(3)] == [0, 0, 0]
     assert rates.wait("a") == 0.5 and rates.wait("b") == 0
     now[0] = 0.5

@@ -12,12 +12,12 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.protocols import Embedder
-from nscma_torch.server.rooms import Settings
+from nscma_torch.server.app_context import ServerSettings
 from nscma_torch.server.running import Serving, bound
 from tests.conftest import LIGHT
 from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.helpers.noting import NotedTasks
-from tests.server.conftest import Served, rooms_of_serve, serving
+from tests.server.conftest import Served, route_groups_of_serve, serving
 from tests.server.test_sockets import connected, rest_of
 
 SECRET = "xylophone"
@@ -29,7 +29,7 @@ MCP = {"accept": "application/json, text/event-stream"}
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder: Embedder) -> Iterator[Open]:
-    """A server with all its rooms, in the process and on a port; Ben has a memory, Ana asks."""
+    """A server with all its route groups, in the process and on a port; Ben has a memory, Ana asks."""
     folder = tmp_path_factory.mktemp("hostile")
     server = {"rate": 1e6, "burst": 1_000_000, "max_body": LIMIT, "patience": 0.3, "connections": 40}
     config = {**LIGHT, "gate": {"rule": "everything"}, "server": server}
@@ -37,10 +37,10 @@ def door(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedder
         upstream = stack.enter_context(fake_chat_server(lambda _: completion("Yes.")))
         parts = {"surprise_model": light_surprise, "embedder": embedder, "tasks": NotedTasks()}
         memory = stack.enter_context(Memory(folder / "store.db", config=config, **parts))
-        made = stack.enter_context(serving(memory, folder / "tokens", rooms=rooms_of_serve(upstream.url)))
+        made = stack.enter_context(serving(memory, folder / "tokens", route_groups=route_groups_of_serve(upstream.url)))
         memory.add(f"The {SECRET} is Ben's.", user_id="ben")
         made.client.headers.update(made.token("ana"))
-        own = stack.enter_context(bound(Settings(made.tokens.path, port=0)))
+        own = stack.enter_context(bound(ServerSettings(made.tokens.path, port=0)))
         begun = threading.Event()
         running = Serving(made.app, begun.set)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [own]})

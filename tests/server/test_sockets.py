@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
 
 from nscma_torch.server.access import Reader
-from nscma_torch.server.rooms import House, Room
+from nscma_torch.server.app_context import AppContext, RouteGroup
 from tests.server.conftest import Served
 
 Listening = Callable[..., tuple[Served, int]]
@@ -84,16 +84,16 @@ def test_a_client_that_reads_nothing_is_left(listening: Listening) -> None:
         while True:
             yield b"x" * 65_536
 
-    def room(_: House) -> Room:
+    def route_group(_: AppContext) -> RouteGroup:
         router = APIRouter()
 
         @router.get("/endless")
         async def answer(asker: Reader) -> StreamingResponse:
             return StreamingResponse(endless(), background=BackgroundTask(ended.set))
 
-        return Room((router,))
+        return RouteGroup((router,))
 
-    _, port = listening({"patience": 0.2}, rooms=[room])
+    _, port = listening({"patience": 0.2}, route_groups=[route_group])
     with connected(port) as connection:
         connection.sendall(b"GET /endless HTTP/1.1\r\n" + HOST + b"\r\n")
         assert ended.wait(30)

@@ -12,13 +12,13 @@ import pytest
 pytest.importorskip("fastapi")
 
 from nscma_torch.core.errors import OverloadedError
-from nscma_torch.server.work import ASKED, LOCAL, Asked, Work
+from nscma_torch.server.work import LOCAL, REQUEST_INFO, CallPool, RequestInfo
 
 
 class Calls:
     """Calls that run until they are let go; `begun` lists them in the order in which they began."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: CallPool) -> None:
         self.work = work
         self.begun: list[str] = []
         self._gates: dict[str, threading.Event] = {}
@@ -28,7 +28,7 @@ class Calls:
         """Hand in calls, each of the user that is named before the dot."""
         for name in names:
             self._gates[name] = threading.Event()
-            ASKED.set(Asked(token, name.partition(".")[0], size))
+            REQUEST_INFO.set(RequestInfo(token, name.partition(".")[0], size))
             self._ended[name] = self.work._submit(self._call(name))
 
     def end(self, *names: str) -> None:
@@ -58,7 +58,7 @@ class Calls:
 
 
 def test_one_user_never_has_all_threads_and_another_begins_at_once() -> None:
-    calls = Calls(Work(8, 128))
+    calls = Calls(CallPool(8, 128))
     calls.submit(*(f"mallory.{i}" for i in range(60)))
     assert len(calls.work._running) == 4
     calls.submit("ana.0", "bo.0")
@@ -68,7 +68,7 @@ def test_one_user_never_has_all_threads_and_another_begins_at_once() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4, 12])
 def test_one_token_leaves_threads_to_others_whatever_users_it_names(threads: int) -> None:
-    calls = Calls(Work(threads, 128))
+    calls = Calls(CallPool(threads, 128))
     calls.submit(*(f"user{i}.0" for i in range(40)), token="app")
     used = len(calls.work._running)
     assert used == max(threads - max(threads // 4, 1), 1)
@@ -78,7 +78,7 @@ def test_one_token_leaves_threads_to_others_whatever_users_it_names(threads: int
 
 
 def test_the_user_who_used_least_goes_first() -> None:
-    calls = Calls(Work(1, 128))
+    calls = Calls(CallPool(1, 128))
     calls.submit("mallory.0", "mallory.1", "mallory.2", "ana.0")
     calls.end("mallory.0")
     assert calls.running == {"ana"}, "who has used nothing goes before who has"
@@ -89,7 +89,7 @@ def test_the_user_who_used_least_goes_first() -> None:
 
 
 def test_long_calls_leave_half_of_the_threads_to_short_ones() -> None:
-    calls = Calls(Work(4, 128))
+    calls = Calls(CallPool(4, 128))
     calls.submit(*(f"user{i}.0" for i in range(10)), size=100_000)
     assert len(calls.work._running) == 2
     calls.submit("ana.0", "bo.0", size=100)
@@ -98,7 +98,7 @@ def test_long_calls_leave_half_of_the_threads_to_short_ones() -> None:
 
 
 def test_calls_of_one_user_keep_their_order_while_others_go_on() -> None:
-    calls = Calls(Work(4, 128, in_order=True))
+    calls = Calls(CallPool(4, 128, in_order=True))
     calls.submit("ana.0", size=100_000)
     calls.submit("ana.1", "bo.0", "bo.1")
     assert calls.running == {"ana", "bo"} and len(calls.work._running) == 2
@@ -108,7 +108,7 @@ def test_calls_of_one_user_keep_their_order_while_others_go_on() -> None:
 
 
 def test_the_queue_is_shared_too() -> None:
-    calls = Calls(Work(2, 8))
+    calls = Calls(CallPool(2, 8))
     with pytest.raises(OverloadedError):
         calls.submit(*(f"mallory.{i}" for i in range(20)))
     calls.submit("ana.0", "bo.0", "eve.0")
@@ -116,7 +116,7 @@ def test_the_queue_is_shared_too() -> None:
 
 
 def test_errors_reach_whoever_waits_and_the_thread_is_free_again() -> None:
-    work = Work(1, 4)
+    work = CallPool(1, 4)
 
     async def run() -> int:
         with pytest.raises(ZeroDivisionError):

@@ -17,12 +17,12 @@ from starlette.testclient import TestClient
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.server import problems
-from nscma_torch.server.access import Access, Door
-from nscma_torch.server.proxy import room
+from nscma_torch.server.access import Authenticator, AuthMiddleware
+from nscma_torch.server.app_context import AppContext, ServerSettings
+from nscma_torch.server.proxy import routes
 from nscma_torch.server.proxy.block import OPEN
-from nscma_torch.server.rooms import House, Settings
-from nscma_torch.server.tokens import Tokens
-from nscma_torch.server.work import Work
+from nscma_torch.server.tokens import TokenFile
+from nscma_torch.server.work import CallPool
 
 pytestmark = pytest.mark.vllm
 
@@ -40,21 +40,23 @@ def proxy(
     memory = open_memory(surprise_model=light_surprise)
     for text in ("My sister Marta works at the harbour in Porto.", "Marta has a boat, the Miso, and a dog."):
         memory.add(text, user_id="default")
-    house = House(memory, Settings(tmp_path / "tokens"), Work(2, 8), Work(1, 1))
-    made = room.room(server[0])(house)
+    context = AppContext(memory, ServerSettings(tmp_path / "tokens"), CallPool(2, 8), CallPool(1, 1))
+    made = routes.route_group(server[0])(context)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> Any:
         assert made.lifespan is not None
         async with made.lifespan():
             yield
-        house.close()
+        context.close()
 
     app = FastAPI(lifespan=lifespan)
-    app.state.house = house
+    app.state.context = context
     problems.install(app)
     app.include_router(*made.routers)
-    app.add_middleware(Door, access=Access(Tokens(tmp_path / "tokens"), default="default"), public=())
+    app.add_middleware(
+        AuthMiddleware, access=Authenticator(TokenFile(tmp_path / "tokens"), default="default"), public=()
+    )
     with TestClient(app, "http://127.0.0.1:8765", client=("127.0.0.1", 50_000)) as client:
         yield client
 

@@ -34,7 +34,7 @@ from eval.experiments.reading.conversation_files import Conversation, Question, 
 from eval.reporting.shares import wilson
 from nscma_torch import Config, Memory, load_config
 from nscma_torch.core.protocols import Embedder, SurpriseModel
-from nscma_torch.demo.short_answers import Verdict, judge
+from nscma_torch.demo.short_answers import AnswerVerdict, judge
 
 K = 10
 LEVEL = 0.95
@@ -60,7 +60,7 @@ class Outcome:
     given: bool
     answer: str
     confidence: float
-    verdict: Verdict
+    verdict: AnswerVerdict
     evidence: int
     found: int
     seconds: float

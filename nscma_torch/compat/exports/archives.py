@@ -68,4 +68,4 @@ def parsed(data: bytes, name: str) -> Any:
     except json.JSONDecodeError as error:
         raise MalformedInputError(f"{name} is not JSON: {error.msg}", line=error.lineno) from error
     except RecursionError as error:
-        raise MalformedInputError(f"{name} is not JSON that can be read: too deep") from error
+        raise MalformedInputError(f"{name} is nested too deeply to be read as JSON") from error

@@ -24,7 +24,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.Error as error:
-        raise MalformedInputError(f"{path} is not a database that can be read: {error}") from error
+        raise MalformedInputError(f"{path} is not a readable database: {error}") from error
 
 
 def rows(connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:

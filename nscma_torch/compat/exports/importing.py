@@ -56,7 +56,7 @@ def read_export(
             report(f"message {number}: {fault}")
         found.append(fitting)
     if not found:
-        raise first or EmptyTextError(f"{path} holds no message; is it an export of {kind}?")
+        raise first or EmptyTextError(f"{path} has no messages; is it an export of {kind}?")
     return found
 
 

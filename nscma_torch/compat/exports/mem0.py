@@ -99,7 +99,7 @@ def _json(path: Path) -> Iterator[_Item]:
             if isinstance(item, Mapping) and "id" in item:
                 yield item
             else:
-                yield MalformedInputError(f"{name}: memory {number} is no object with an id")
+                yield MalformedInputError(f"{name}: memory {number} is not an object with an id")
 
 
 def _database(path: Path) -> Iterator[_Item]:
@@ -109,7 +109,7 @@ def _database(path: Path) -> Iterator[_Item]:
             yield from ({**payload, "id": key} for key, payload in payloads(path))
             return
         if "history" not in known:
-            raise MalformedInputError(f"{path} is no database of mem0: it has no table history")
+            raise MalformedInputError(f"{path} is not a mem0 database: it has no table history")
         last: dict[str, dict[str, Any]] = {}
         for row in rows(connection, _HISTORY):
             key = row["memory_id"]

@@ -58,7 +58,7 @@ def _file(path: Path) -> Path:
         for name in ("chroma.sqlite3", "sqlite_exact.sqlite3"):
             if (folder / name).is_file():
                 return folder / name
-    raise InvalidInputError(f"{path} is no palace: it holds neither chroma.sqlite3 nor sqlite_exact.sqlite3")
+    raise InvalidInputError(f"{path} is not a palace: it has neither chroma.sqlite3 nor sqlite_exact.sqlite3")
 
 
 def _message(key: str, text: str, fields: Mapping[str, Any], when: datetime | None) -> Message:

@@ -33,7 +33,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module in _MODULES and name in _KNOWN:
             return _Model
-        raise pickle.UnpicklingError(f"it names {module}.{name}, which is no point")
+        raise pickle.UnpicklingError(f"it names {module}.{name}, which is not a point")
 
 
 def payloads(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -19,7 +19,7 @@ _COLLECTION = "mem0"
 _UNUSED = ("llm", "embedder", "reranker", "custom_instructions")
 
 
-class Part(BaseModel):
+class Mem0Component(BaseModel):
     """A part of mem0's configuration: a provider, and its settings."""
 
     model_config = ConfigDict(extra="forbid")
@@ -28,7 +28,7 @@ class Part(BaseModel):
     config: dict[str, Any] | None = None
 
 
-class Own(BaseModel):
+class ExtraSettings(BaseModel):
     """Settings that mem0's configuration does not have.
 
     Args:
@@ -51,14 +51,14 @@ class MemoryConfig(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    vector_store: Part = Field(default_factory=Part)
-    llm: Part | None = None
-    embedder: Part | None = None
-    reranker: Part | None = None
+    vector_store: Mem0Component = Field(default_factory=Mem0Component)
+    llm: Mem0Component | None = None
+    embedder: Mem0Component | None = None
+    reranker: Mem0Component | None = None
     history_db_path: str = Field(default_factory=lambda: str(_home() / "history.db"))
     version: str = "v1.1"
     custom_instructions: str | None = None
-    nscma: Own = Field(default_factory=Own)
+    nscma: ExtraSettings = Field(default_factory=ExtraSettings)
 
     @property
     def store(self) -> Path:

@@ -55,7 +55,7 @@ class Llm(Section):
         used = _USED[self.engine]
         changed = [name for name in fields if name not in used and getattr(self, name) != fields[name].default]
         if changed:
-            raise ValueError(f"engine {self.engine!r} makes no use of {', '.join(changed)}; leave it out")
+            raise ValueError(f"engine {self.engine!r} does not use {', '.join(changed)}; remove it")
         if self.engine in QUANTIZATIONS:
             if not self.model:
                 raise ValueError(f"engine {self.engine!r} needs model, the folder or Hub name of a language model")

@@ -58,7 +58,7 @@ class _Connection(sqlite3.Connection):
 
     def _refuse_inherited(self) -> None:
         if self.inherited:
-            raise StoreAccessError("this process was forked in the middle of a transaction, which is its parent's")
+            raise StoreAccessError("this process was forked during a transaction of its parent")
 
 
 @dataclass(eq=False)
@@ -110,7 +110,7 @@ def created(path: Path) -> Identity:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise StoreAccessError(f"{path} cannot be made: {error.strerror}; check its folder") from error
+                raise StoreAccessError(f"{path} cannot be created: {error.strerror}; check its folder") from error
             try:
                 if os.name == "posix":
                     os.fchmod(descriptor, 0o600)
@@ -129,7 +129,7 @@ def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connectio
         if opened in _inherited:
             raise StoreAccessError(
                 f"{path} was being read or written when this process was forked, and SQLite cannot be used "
-                "across that; start processes with the method 'spawn', or fork while the store is not at work"
+                "across that; start processes with the method 'spawn', or fork while the store is idle"
             )
         connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, factory=_Connection, **arguments)
         file = _files.setdefault(opened, _OpenFile(opened))
@@ -161,7 +161,7 @@ def check_in_place(path: Path, opened: Identity) -> None:
 
 def _check_named(path: Path, opened: Identity) -> None:
     if identity(path) != opened:
-        raise StoreAccessError(f"{path} was moved, removed or replaced while it was open; open the store anew")
+        raise StoreAccessError(f"{path} was moved, removed or replaced while it was open; reopen the store")
 
 
 def watch(pool: _Pool) -> None:

@@ -105,7 +105,7 @@ class Database(ABC):
         except exc.DBAPIError as error:
             raise self._explained(error.orig) from error
         except exc.TimeoutError as error:
-            raise StoreBusyError(f"all connections to {self.name} are in use; ask fewer things at once") from error
+            raise StoreBusyError(f"all connections to {self.name} are in use; run fewer calls at once") from error
         except UnicodeEncodeError as error:
             raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
 

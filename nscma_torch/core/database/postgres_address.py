@@ -35,13 +35,11 @@ def parse(store: str) -> PostgresAddress:
     try:
         url = make_url(re.sub("^postgres:", "postgresql:", store))
     except (ArgumentError, ValueError) as error:
-        raise StoreAccessError(
-            "the address of the store is none; write postgresql://USER@HOST:PORT/DATABASE"
-        ) from error
+        raise StoreAccessError("not a store address; write postgresql://USER@HOST:PORT/DATABASE") from error
     query = dict(url.query)
     schema = query.pop("schema", _SCHEMA)
     if not isinstance(schema, str) or not _NAME.fullmatch(schema) or schema.startswith("pg_"):
         raise StoreAccessError(
-            f"{schema!r} cannot be the schema of a store; take small letters, digits and _, beginning with a letter"
+            f"{schema!r} is not a valid schema name; use lower-case letters, digits and _, starting with a letter"
         )
     return PostgresAddress(url.set(drivername="postgresql+psycopg", query=query), schema)

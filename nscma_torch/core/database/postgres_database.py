@@ -144,7 +144,7 @@ class PostgresDatabase(Database):
         with self.read(ALL_USERS) as connection:
             dimension = connection.execute(_DIMENSION).scalar()
         if dimension is None:
-            raise NotFoundError(f"{self.name} holds no vectors yet; add messages, then make the index")
+            raise NotFoundError(f"{self.name} has no vectors yet; add messages, then build the index")
         with self._translated(), self._engine.connect() as connection:
             free = connection.execution_options(isolation_level="AUTOCOMMIT")
             try:
@@ -184,19 +184,17 @@ class PostgresDatabase(Database):
         if code in _BUSY:
             return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
         if code in _FULL:
-            return StoreFullError(f"{self.name} has no room left ({said}); nothing was written")
+            return StoreFullError(f"{self.name} is full ({said}); nothing was written")
         if code == "42501":
-            return StoreAccessError(f"the role may not do that in {self.name}: {said}; see `nscma grant`")
+            return StoreAccessError(f"the role lacks the rights for that in {self.name}: {said}; see `nscma grant`")
         if code in {"0A000", "58P01"} and "vector" in said:
             return StoreAccessError(f"the server of {self.name} has no pgvector; install it there")
         if code == "22021" or "NUL" in said:
             return EncodingError("a text holds the character NUL, which PostgreSQL cannot store; leave it out")
         if not code or code[:2] in {"08", "28", "3D", "57"}:
-            return StoreAccessError(
-                f"{self.name} cannot be reached: {said}; what was not acknowledged may not be stored"
-            )
+            return StoreAccessError(f"{self.name} cannot be reached: {said}; unacknowledged writes may be lost")
         if code[:2] == "42":
-            return StoreFormatError(f"{self.name} is not a store as this version makes it: {said}")
+            return StoreFormatError(f"{self.name} does not match this version's schema: {said}")
         return StoreError(f"{self.name}: {said}")
 
 

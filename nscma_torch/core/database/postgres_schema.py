@@ -78,10 +78,10 @@ def grant(connection: Connection, role: str) -> None:
     query = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
     above = connection.execute(query, {"role": role}).scalar()
     if above is None:
-        raise NotFoundError(f"there is no role {role!r}; make it with CREATE ROLE")
+        raise NotFoundError(f"there is no role {role!r}; create it with CREATE ROLE")
     if above:
         raise StoreAccessError(
-            f"{role!r} is a superuser or has BYPASSRLS, and would see every user's rows; take another"
+            f"{role!r} is a superuser or has BYPASSRLS, and would see every user's rows; use another"
         )
     quoted = connection.dialect.identifier_preparer.quote_identifier
     to = quoted(role)

@@ -177,7 +177,7 @@ class SqliteDatabase(Database):
             connection.execute("VACUUM")
             ((held, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if held:
-            raise StoreBusyError(f"somebody still reads {self.path} as it was")
+            raise StoreBusyError(f"another reader still uses an old snapshot of {self.path}")
 
     def files(self) -> tuple[Path, ...]:
         """The file and those beside it. Only SQLite may open them: see docs/store-file.md."""
@@ -215,7 +215,7 @@ class SqliteDatabase(Database):
         match code:
             case "FULL":
                 return StoreFullError(
-                    f"no space left for {path}; free some, or raise store.max_pages. Nothing was written"
+                    f"no space left for {path}; free some space, or raise store.max_pages. Nothing was written"
                 )
             case "BUSY" | "LOCKED":
                 return StoreBusyError(f"{path} is held by another process; try again, or raise store.busy_timeout")

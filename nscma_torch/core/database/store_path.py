@@ -25,7 +25,7 @@ def located(path: Path | str) -> Path:
     if not os.fspath(path):
         raise StoreAccessError("the path of the store is empty; name a file, such as nscma.db")
     if str(path) == ":memory:":
-        raise StoreAccessError("a store is a file, and ':memory:' is none; name one in a temporary folder")
+        raise StoreAccessError("a store must be a file, not ':memory:'; use one in a temporary folder")
     try:
         named = Path(path).expanduser()
         found = Path(os.path.realpath(named))

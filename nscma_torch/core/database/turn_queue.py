@@ -86,7 +86,7 @@ def turn_of(queue: TurnQueue, name: str, wait: float | None = None) -> Iterator[
     """
     began = time.monotonic()
     if not queue.acquire(wait):
-        raise StoreBusyError(f"another thread of this process still writes to {name}; try again")
+        raise StoreBusyError(f"another thread of this process is still writing to {name}; try again")
     try:
         yield None if wait is None else max(wait - (time.monotonic() - began), 0.0)
     finally:

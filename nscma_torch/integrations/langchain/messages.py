@@ -54,7 +54,7 @@ def _as_json(message: BaseMessage) -> dict[str, Any]:
     try:
         return message.model_dump(mode="json")
     except PydanticSerializationError as error:
-        raise InvalidInputError(f"a {message.type} message holds what JSON cannot say: {error}") from error
+        raise InvalidInputError(f"a {message.type} message is not JSON-serialisable: {error}") from error
 
 
 def _made(type_: str, data: Mapping[str, Any]) -> BaseMessage:

@@ -22,7 +22,7 @@ WHOLE = "$"
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class CheckedItem:
     """A checked item to be stored; with no value, to be deleted. `text` is None where search is not to find it."""
 
     scope: Scope
@@ -107,7 +107,7 @@ def checked_value(value: object, limits: Limits) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         if any(not isinstance(key, str) for key in value):
-            raise InvalidInputError(f"the value of an item has a key that is no string: {list(value)!r:.80}")
+            raise InvalidInputError(f"the value of an item has a key that is not a string: {list(value)!r:.80}")
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 

@@ -48,7 +48,9 @@ class Layout:
             if expected in _PLACES:
                 ids[_PLACES[expected]] = label
             elif label != expected:
-                raise ScopeError(f"the namespace {tuple(path)!r} does not begin as the store's layout {self.labels!r}")
+                raise ScopeError(
+                    f"the namespace {tuple(path)!r} does not start with the store's layout {self.labels!r}"
+                )
         user_id = ids.pop("user_id")
         if user_id is None:
             raise ScopeError(

@@ -29,7 +29,7 @@ from nscma_torch.core.records import Episode, Scope
 from nscma_torch.integrations.langgraph.filters import condition_of
 from nscma_torch.integrations.langgraph.items import (
     WHOLE,
-    Put,
+    CheckedItem,
     checked_paths,
     checked_value,
     held_by,
@@ -83,15 +83,15 @@ class NscmaStore(BaseStore):
             InvalidInputError: a value that JSON cannot say, a filter that is not known, a TTL. Nothing is stored then.
         """
         prepared = [self._prepared(op) for op in ops]
-        results = [None if isinstance(one, Put) else one() for one in prepared]
-        write(self.memory, [one for one in prepared if isinstance(one, Put)])
+        results = [None if isinstance(one, CheckedItem) else one() for one in prepared]
+        write(self.memory, [one for one in prepared if isinstance(one, CheckedItem)])
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` in a thread beside the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
-    def _prepared(self, op: Op) -> _Read | Put:
+    def _prepared(self, op: Op) -> _Read | CheckedItem:
         """An operation that has been checked: what reads, or what is to be written."""
         validate_op_namespace(op)
         if isinstance(op, GetOp):
@@ -117,16 +117,16 @@ class NscmaStore(BaseStore):
             raise InvalidNamespaceError("a namespace cannot be empty")
         return self.layout.scope_of(namespace)
 
-    def _put(self, op: PutOp) -> Put:
+    def _put(self, op: PutOp) -> CheckedItem:
         if op.ttl is not None:
-            raise InvalidInputError("this store keeps items until they are deleted; leave out ttl")
+            raise InvalidInputError("this store has no expiry; omit ttl")
         namespace, key = tuple(op.namespace), checked_text(op.key, "the key of an item")
         scope = self._scope(namespace)
         if op.value is None:
-            return Put(scope, namespace, key, None)
+            return CheckedItem(scope, namespace, key, None)
         value = checked_value(op.value, self.memory.config.limits)
         paths = self.fields if op.index is None or op.index is False else checked_paths(op.index)
-        put = Put(scope, namespace, key, value, None if op.index is False else text_of(value, paths))
+        put = CheckedItem(scope, namespace, key, value, None if op.index is False else text_of(value, paths))
         now = datetime.now(UTC)
         checked_message(put.message(created_at=now, updated_at=now), self.memory.config.limits, now)
         return put

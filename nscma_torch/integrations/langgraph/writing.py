@@ -8,11 +8,11 @@ from itertools import groupby
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import Episode
-from nscma_torch.integrations.langgraph.items import FIELD, Put, held_by
+from nscma_torch.integrations.langgraph.items import FIELD, CheckedItem, held_by
 from nscma_torch.integrations.langgraph.reading import find, ids_of
 
 
-def write(memory: Memory, puts: Iterable[Put]) -> None:
+def write(memory: Memory, puts: Iterable[CheckedItem]) -> None:
     """Store, replace or delete items; of several puts of one item the last counts."""
     last = {(one.namespace, one.key): one for one in puts}
     now = datetime.now(UTC)
@@ -25,11 +25,11 @@ def write(memory: Memory, puts: Iterable[Put]) -> None:
                 _change(memory, one, known[one.idempotency_key], now)
 
 
-def _user(put: Put) -> str:
+def _user(put: CheckedItem) -> str:
     return put.scope.user_id
 
 
-def _add(memory: Memory, puts: list[Put], now: datetime) -> None:
+def _add(memory: Memory, puts: list[CheckedItem], now: datetime) -> None:
     """Store items that are new. One that somebody else has stored meanwhile is replaced."""
     for (scope, found), group in groupby(puts, key=lambda put: (put.scope, put.text is not None)):
         own = list(group)
@@ -41,7 +41,7 @@ def _add(memory: Memory, puts: list[Put], now: datetime) -> None:
             _change(memory, one, known[one.idempotency_key], now)
 
 
-def _change(memory: Memory, put: Put, episode: Episode, now: datetime) -> None:
+def _change(memory: Memory, put: CheckedItem, episode: Episode, now: datetime) -> None:
     active, user_id = episode.status == "active", put.scope.user_id
     if put.value is None:
         if active:

@@ -22,7 +22,7 @@ class Quoting(BaseModel):
     notice: str = NOTICE
 
 
-class Passage(BaseModel):
+class FoundPassage(BaseModel):
     """A stored text and where it comes from."""
 
     id: str = Field(description="what forget and history take, where kind is chunk, triple or atomic_fact")
@@ -81,7 +81,7 @@ class KnownFact(BaseModel):
         )  # fmt: skip
 
 
-class Remembered(BaseModel):
+class RememberResult(BaseModel):
     """Result of storing a text, which is on disk."""
 
     id: str
@@ -93,19 +93,19 @@ class Remembered(BaseModel):
         return cls(id=added.id, stored=added.event == "ADD")
 
 
-class Recalled(Quoting):
+class RecallResult(Quoting):
     """Passages, the best first."""
 
-    passages: list[Passage]
+    passages: list[FoundPassage]
 
 
-class Answered(Quoting):
+class AskResult(Quoting):
     """An answer with the passages and facts that it rests on."""
 
     answer: str
     known: bool = Field(description="false: nothing stored answers it; do not guess")
     confidence: float
-    evidence: list[Passage]
+    evidence: list[FoundPassage]
     facts: list[KnownFact]
     notes: tuple[str, ...] = Field(description="what the answer lacks, such as messages that are not read yet")
 
@@ -114,19 +114,19 @@ class Answered(Quoting):
         """The form in which an answer is told."""
         return cls(
             answer=answer.short, known=not answer.abstained, confidence=answer.confidence, notes=answer.notes,
-            evidence=[Passage.of_evidence(one) for one in answer.evidence],
+            evidence=[FoundPassage.of_evidence(one) for one in answer.evidence],
             facts=[KnownFact.of(one) for one in answer.facts],
         )  # fmt: skip
 
 
-class Facts(Quoting):
+class FactsResult(Quoting):
     """Facts, by subject, relation and the time they began."""
 
     facts: list[KnownFact]
     left_out: int = Field(description="how many more there are")
 
 
-class Forgotten(BaseModel):
+class ForgetResult(BaseModel):
     """Result of forgetting a message."""
 
     id: str
@@ -138,7 +138,7 @@ class Forgotten(BaseModel):
     )
 
 
-class Change(BaseModel):
+class HistoryEntry(BaseModel):
     """One thing that happened to a message."""
 
     event: str
@@ -155,14 +155,14 @@ class Change(BaseModel):
         )
 
 
-class Past(Quoting):
+class HistoryResult(Quoting):
     """History of a message, or of all facts on a subject and relation; oldest first."""
 
-    changes: list[Change] = Field(default_factory=list)
+    changes: list[HistoryEntry] = Field(default_factory=list)
     facts: list[KnownFact] = Field(default_factory=list)
 
 
-class Line(BaseModel):
+class ProfileEntry(BaseModel):
     """A line of the profile, and when it began to hold."""
 
     text: str
@@ -175,13 +175,13 @@ class Line(BaseModel):
         return cls(text=line.text, since=line.day.isoformat(), message_ids=line.episode_ids)
 
 
-class Profile(Quoting):
+class ProfileResult(Quoting):
     """The user's profile, written by sleep."""
 
-    lines: list[Line]
+    lines: list[ProfileEntry]
 
 
-class Talk(BaseModel):
+class ConversationEntry(BaseModel):
     """A conversation."""
 
     name: str | None
@@ -199,13 +199,13 @@ class Talk(BaseModel):
         )  # fmt: skip
 
 
-class Talks(Quoting):
+class ConversationsResult(Quoting):
     """Conversations, the one last spoken in first."""
 
-    sessions: list[Talk]
+    sessions: list[ConversationEntry]
 
 
-class Turns(Quoting):
+class TurnsResult(Quoting):
     """The last turns of a conversation, oldest first."""
 
-    messages: list[Passage]
+    messages: list[FoundPassage]

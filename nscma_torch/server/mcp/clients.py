@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nscma_torch.core.errors import InvalidInputError
-from nscma_torch.server.mcp.settings_files import Change, Edit, Hook, Include, Put
+from nscma_torch.server.mcp.settings_files import Change, Hook, Include, SetKey, SettingsEdit
 
 NAME = "nscma"
 TOKEN = "NSCMA_TOKEN"  # the environment variable; a token itself is written nowhere
@@ -26,14 +26,14 @@ _OWN = re.compile(r"nscma[^ ]* hook (recall|retain)")
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class CommandServer:
     """A server that the program starts itself, and speaks to on stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class HttpServer:
     """A server that runs already; `token` when it wants one."""
 
     url: str
@@ -58,7 +58,7 @@ class Client:
     home: Callable[[], Path] | None
     project: str | None
     keys: tuple[str, ...]
-    started: Callable[[Started], dict[str, Any]]
+    started: Callable[[CommandServer], dict[str, Any]]
     running: Callable[[str, dict[str, str]], dict[str, Any]] | None
     bearer: str | None = None
     form: str = "json"
@@ -66,13 +66,13 @@ class Client:
     hooks: tuple[Callable[[], Path], str] | None = None
     note: str = ""
 
-    def server(self, how: Started | Running, project: Path | None) -> Edit:
+    def server(self, how: CommandServer | HttpServer, project: Path | None) -> SettingsEdit:
         """The change that tells of the server. Raises `InvalidInputError` for what the program cannot do."""
         path = self._file(self.home, self.project, project)
-        if isinstance(how, Started):
-            return Edit(path, self.form, [Put((*self.keys, NAME), self.started(how))])
+        if isinstance(how, CommandServer):
+            return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.started(how))])
         if self.running is None:
-            raise InvalidInputError(f"{self.title} starts its servers itself: leave --url out")
+            raise InvalidInputError(f"{self.title} starts its servers itself: omit --url")
         if how.token and self.bearer is None:
             raise InvalidInputError(
                 f"{self.title} documents no way to take a token from the environment; leave --token out, and put the "
@@ -80,24 +80,24 @@ class Client:
             )
         headers = {"Authorization": f"Bearer {self.bearer}"} if how.token else {}
         more = self.more if how.token else ()
-        return Edit(path, self.form, [Put((*self.keys, NAME), self.running(how.url, headers)), *more])
+        return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.running(how.url, headers)), *more])
 
-    def hooking(self, command: Callable[[str], Sequence[str]], project: Path | None) -> Edit:
+    def hooking(self, command: Callable[[str], Sequence[str]], project: Path | None) -> SettingsEdit:
         """The change that has it recall at a prompt, and retain at a prompt and a stop; `command` gives the words."""
         if self.hooks is None:
-            raise InvalidInputError(f"{self.title} has no hooks that are documented; leave --hooks out")
+            raise InvalidInputError(f"{self.title} has no documented hooks; omit --hooks")
         path = self._file(self.hooks[0], self.hooks[1], project)
         events = {"UserPromptSubmit": ("recall", "retain"), "Stop": ("retain",)}
         changes = [Hook(event, [_hook(command(one)) for one in what], _OWN) for event, what in events.items()]
-        return Edit(path, "json", changes)
+        return SettingsEdit(path, "json", changes)
 
     def _file(self, home: Callable[[], Path] | None, within: str | None, project: Path | None) -> Path:
         if project is not None:
             if within is None:
-                raise InvalidInputError(f"{self.title} has no settings file in a project; leave --project out")
+                raise InvalidInputError(f"{self.title} has no project settings file; omit --project")
             return project / within
         if home is None:
-            raise InvalidInputError(f"{self.title} keeps it in a project: name one with --project")
+            raise InvalidInputError(f"{self.title} has settings per project: name one with --project")
         return home()
 
 
@@ -112,11 +112,11 @@ def _hook(words: Sequence[str]) -> dict[str, Any]:
     return {"type": "command", "command": join(words), "timeout": _HOOK_SECONDS}
 
 
-def _plain(how: Started) -> dict[str, Any]:
+def _plain(how: CommandServer) -> dict[str, Any]:
     return {"command": how.command[0], "args": list(how.command[1:])}
 
 
-def _typed(how: Started) -> dict[str, Any]:
+def _typed(how: CommandServer) -> dict[str, Any]:
     return {"type": "stdio", **_plain(how)}
 
 

@@ -32,7 +32,7 @@ class HookError(AccessError):
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class HookClient:
     """The server, and who asks: `user` where the token is for any user, or none is needed. `seconds` to wait."""
 
     url: str
@@ -45,7 +45,7 @@ class Door:
         """Return the server's response. Raises `HookError`."""
         address = urlsplit(self.url)
         if address.scheme not in ("http", "https") or not address.hostname:
-            raise HookError(f"{self.url!r} is no address of a server, such as http://127.0.0.1:8765")
+            raise HookError(f"{self.url!r} is not a server address such as http://127.0.0.1:8765")
         kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
         named = {name: one for name, one in (("user_id", self.user), ("agent_id", self.agent)) if one is not None}
         headers = {"content-type": "application/json"} | (
@@ -60,7 +60,9 @@ class Door:
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise HookError(f"the memory at {self.url} is away ({error}); `nscma serve` starts it") from error
+            raise HookError(
+                f"the memory at {self.url} is unavailable ({error}); start it with `nscma serve`"
+            ) from error
         if answer.status != 200:
             raise HookError(f"the memory at {self.url} says: {told.get('detail') if isinstance(told, dict) else told}")
         return told
@@ -71,18 +73,18 @@ def payload(data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except ValueError as error:
-        raise HookError(f"stdin holds no JSON of a hook: {error}") from error
+        raise HookError(f"stdin is not a hook's JSON: {error}") from error
     if not isinstance(found, dict):
-        raise HookError("stdin holds no JSON object of a hook")
+        raise HookError("stdin is not a hook's JSON object")
     return found
 
 
-def recall(given: dict[str, Any], door: Door) -> str | None:
+def recall(given: dict[str, Any], client: HookClient) -> str | None:
     """Return the memories for a prompt as the hook's JSON output; None if there are none."""
     prompt = _text(given, "prompt")
     if not prompt or prompt.startswith("/"):  # a command of the client
         return None
-    found = door.post("/v1/search", {"query": prompt[-_QUERY_CHARACTERS:], "top_k": _TOP, "relevant": True})
+    found = client.post("/v1/search", {"query": prompt[-_QUERY_CHARACTERS:], "top_k": _TOP, "relevant": True})
     lines: list[str] = []
     room = _MOST_CHARACTERS - len(_LEAD)
     for hit in found:
@@ -102,7 +104,7 @@ def recall(given: dict[str, Any], door: Door) -> str | None:
     return json.dumps({"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": context}})
 
 
-def retain(given: dict[str, Any], door: Door) -> str | None:
+def retain(given: dict[str, Any], client: HookClient) -> str | None:
     """Store what was said: the prompt, or at a stop the answer; returns its id, None where nothing was said."""
     stop = given.get("hook_event_name") == "Stop"
     text = _text(given, "last_assistant_message" if stop else "prompt")
@@ -116,7 +118,7 @@ def retain(given: dict[str, Any], door: Door) -> str | None:
         message["session"] = session
     if session and turn:
         message["idempotency_key"] = f"hook:{session}:{turn}:{role}"
-    told = door.post("/v1/messages", {"messages": [message]})
+    told = client.post("/v1/messages", {"messages": [message]})
     return str(told["results"][0]["id"])
 
 

@@ -16,9 +16,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
-from nscma_torch.server.mcp.desk import Desk, over_http
+from nscma_torch.server.app_context import AppContext, RouteGroup
+from nscma_torch.server.mcp.dispatcher import Dispatcher, over_http
 from nscma_torch.server.mcp.serving import MemoryServer, memory_server
-from nscma_torch.server.rooms import House, Room
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
@@ -26,16 +26,18 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 
 
-def room(house: House) -> Room:
+def route_group(context: AppContext) -> RouteGroup:
     """The endpoint of the protocol."""
 
     async def memory() -> Memory:
-        return house.memory
+        return context.memory
 
-    endpoint = _Endpoint(memory_server(Desk(memory, house.work, house.slow, over_http)), house.config.server.max_body)
+    endpoint = _Endpoint(
+        memory_server(Dispatcher(memory, context.work, context.slow, over_http)), context.config.server.max_body
+    )
     router = APIRouter()
     router.add_route(PATH, endpoint, methods=["POST"], include_in_schema=False)  # type: ignore[arg-type]
-    return Room((router,), lifespan=endpoint.lifespan)
+    return RouteGroup((router,), lifespan=endpoint.lifespan)
 
 
 class _Endpoint:

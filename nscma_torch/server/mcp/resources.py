@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 
-from nscma_torch.server.mcp.answers import Line, Passage, Profile, Talk, Talks, Turns
-from nscma_torch.server.mcp.desk import Desk, Scope
+from nscma_torch.server.mcp.answers import (
+    ConversationEntry,
+    ConversationsResult,
+    FoundPassage,
+    ProfileEntry,
+    ProfileResult,
+    TurnsResult,
+)
+from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
@@ -16,7 +23,7 @@ _JSON = "application/json"
 _RECENT = 20
 
 
-def add_resources(server: MCPServer[Any], desk: Desk) -> None:
+def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
     """Register them; what is read is the asker's own."""
 
     @server.resource("nscma://profile", name="profile", title="Profile of the user", mime_type=_JSON)
@@ -24,9 +31,9 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         """Dated lines about the user, each with the messages that it rests on."""
 
         def told(memory: Memory, scope: Scope) -> str:
-            return Profile(lines=[Line.of(one) for one in memory.profile(**scope)]).model_dump_json()
+            return ProfileResult(lines=[ProfileEntry.of(one) for one in memory.profile(**scope)]).model_dump_json()
 
-        return await desk.call("read", told)
+        return await dispatcher.call("read", told)
 
     @server.resource("nscma://sessions", name="sessions", title="Recent conversations", mime_type=_JSON)
     async def sessions() -> str:
@@ -34,9 +41,9 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
 
         def told(memory: Memory, scope: Scope) -> str:
             found = memory.sessions(**scope, limit=_RECENT)
-            return Talks(sessions=[Talk.of(one) for one in found]).model_dump_json()
+            return ConversationsResult(sessions=[ConversationEntry.of(one) for one in found]).model_dump_json()
 
-        return await desk.call("read", told)
+        return await dispatcher.call("read", told)
 
     @server.resource("nscma://sessions/{name}", name="session", title="A conversation", mime_type=_JSON)
     async def session(name: str) -> str:
@@ -44,6 +51,6 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
 
         def told(memory: Memory, scope: Scope) -> str:
             found = memory.window(**scope, session=name)
-            return Turns(messages=[Passage.of_episode(one) for one in found]).model_dump_json()
+            return TurnsResult(messages=[FoundPassage.of_episode(one) for one in found]).model_dump_json()
 
-        return await desk.call("read", told)
+        return await dispatcher.call("read", told)

@@ -1,4 +1,4 @@
-"""The protocol's server over a desk: tools and resources registered, errors told with our messages."""
+"""MCP server over a dispatcher: registers tools and resources, and reports errors with our messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp.types import CallToolResult, InputRequiredResult
 from pydantic import AnyUrl, BaseModel, ConfigDict, ValidationError, create_model
 
 from nscma_torch.core.errors import InvalidInputError, NotFoundError, NscmaError
-from nscma_torch.server.mcp.desk import Desk
+from nscma_torch.server.mcp.dispatcher import Dispatcher
 from nscma_torch.server.mcp.resources import add_resources
 from nscma_torch.server.mcp.tools import Tools
 from nscma_torch.server.mcp.unreadable import AnsweringStream
@@ -57,8 +57,8 @@ class MemoryServer(MCPServer[Any]):
             _say(error, ResourceError)
 
 
-def memory_server(desk: Desk) -> MemoryServer:
-    """The server of a desk, to be run on stdio or mounted."""
+def memory_server(dispatcher: Dispatcher) -> MemoryServer:
+    """Return the MCP server of a dispatcher, to be run on stdio or mounted."""
     root = logging.getLogger()
     handlers = list(root.handlers)
     server = MemoryServer(
@@ -69,16 +69,16 @@ def memory_server(desk: Desk) -> MemoryServer:
         log_level="WARNING",
         resource_security=ResourceSecurity(False, False),  # a name of a conversation is no path
         subscriptions=False,
-        middleware=[desk],
+        middleware=[dispatcher],
     )
     for handler in root.handlers[:]:  # the package sets up logging of the whole process, which is the program's to do
         if handler not in handlers:
             root.removeHandler(handler)
     server.middleware[:] = [one for one in server.middleware if not isinstance(one, OpenTelemetryMiddleware)]
-    Tools(desk).add_to(server)
+    Tools(dispatcher).add_to(server)
     for tool in server._tool_manager.list_tools():
         _close(tool)
-    add_resources(server, desk)
+    add_resources(server, dispatcher)
     return server
 
 

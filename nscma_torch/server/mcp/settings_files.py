@@ -18,13 +18,13 @@ from nscma_torch.core.extras import require
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class SetKey:
     """Set the value at a path of keys."""
 
     keys: tuple[str, ...]
     value: Any
 
-    def apply(self, document: MutableMapping[str, Any], form: Form) -> None:
+    def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
         """Set it in a document."""
         table = _table(document, self.keys[:-1], form)
         if table.get(self.keys[-1]) != self.value:
@@ -39,7 +39,7 @@ class Include:
     value: dict[str, Any]
     key: str
 
-    def apply(self, document: MutableMapping[str, Any], form: Form) -> None:
+    def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
         """Include it in a document. Raises `ConfigError` where something else than a list is there."""
         items = _list(document, self.keys, form)
         own = self.value[self.key]
@@ -54,7 +54,7 @@ class Hook:
     hooks: Sequence[dict[str, Any]]
     own: re.Pattern[str]
 
-    def apply(self, document: MutableMapping[str, Any], form: Form) -> None:
+    def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
         """Put them into a document. Raises `ConfigError` where something else than a list is there."""
         groups = _list(document, ("hooks", self.event), form)
         kept = []
@@ -71,10 +71,10 @@ class Hook:
         return isinstance(hook, dict) and bool(self.own.search(str(hook.get("command", ""))))
 
 
-Change = Put | Include | Hook
+Change = SetKey | Include | Hook
 
 
-class Form(ABC):
+class FileFormat(ABC):
     """A file format."""
 
     name: ClassVar[str]
@@ -92,7 +92,7 @@ class Form(ABC):
         """An empty table, for other tables."""
 
 
-class Json(Form):
+class JsonFormat(FileFormat):
     """JSON; of a file with comments nothing is changed, as they would be lost."""
 
     name = "json"
@@ -100,7 +100,7 @@ class Json(Form):
     def read(self, text: str) -> MutableMapping[str, Any]:
         found = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
         if not isinstance(found, dict):
-            raise ValueError("it holds no object")
+            raise ValueError("it is not a JSON object")
         return found
 
     def write(self, document: MutableMapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ class Json(Form):
         return {}
 
 
-class Toml(Form):
+class TomlFormat(FileFormat):
     """TOML; comments and the order of keys stay."""
 
     name = "toml"
@@ -131,11 +131,11 @@ class Toml(Form):
         return require("tomlkit", extra="server", purpose="a settings file in TOML")
 
 
-FORMS: dict[str, Form] = {form.name: form for form in (Json(), Toml())}
+FORMS: dict[str, FileFormat] = {form.name: form for form in (JsonFormat(), TomlFormat())}
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class SettingsEdit:
     """The changes of one file."""
 
     path: Path
@@ -146,7 +146,7 @@ class Edit:
         """Return the settings as a file that holds nothing else."""
         return self._changed("")
 
-    def planned(self) -> Plan | None:
+    def planned(self) -> EditPlan | None:
         """Plan the edit; None if the file already has the settings.
 
         Raises:
@@ -163,7 +163,7 @@ class Edit:
             raise StoreAccessError(f"cannot read {self.path}: {error.strerror or error}") from error
         new = self._changed(old)
         form = FORMS[self.form]
-        return None if before is not None and form.read(old) == form.read(new) else Plan(target, before, new)
+        return None if before is not None and form.read(old) == form.read(new) else EditPlan(target, before, new)
 
     def _changed(self, text: str) -> str:
         form = FORMS[self.form]
@@ -171,7 +171,7 @@ class Edit:
             document = form.read(text)
         except ValueError as error:
             raise ConfigError(
-                f"{self.path} does not parse as {self.form.upper()} ({error}); nothing was changed: put it in by hand"
+                f"{self.path} does not parse as {self.form.upper()} ({error}); nothing was changed: edit it by hand"
             ) from error
         try:
             for change in self.changes:
@@ -182,7 +182,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EditPlan:
     """A file to be written in the place of what it was (None: there was none)."""
 
     target: Path
@@ -215,7 +215,7 @@ class Plan:
 
     def _backup(self, part: Path) -> Path | None:
         if (self.target.read_bytes() if self.target.exists() else None) != self.before:
-            raise ConfigError(f"{self.target} was changed by another program just now; end that, and try again")
+            raise ConfigError(f"{self.target} was just changed by another program; stop it and try again")
         if self.before is None:
             return None
         shutil.copymode(self.target, part)
@@ -231,22 +231,22 @@ def _free_name(target: Path) -> Path:
     return found
 
 
-def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: Form) -> MutableMapping[str, Any]:
+def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> MutableMapping[str, Any]:
     """The table at a path of keys, made where there is none."""
     for place, key in enumerate(keys, start=1):
         if key not in document:
             document[key] = form.table()
         document = document[key]
         if not isinstance(document, MutableMapping):
-            raise ConfigError(f"{'.'.join(keys[:place])} is no table; nothing was changed")
+            raise ConfigError(f"{'.'.join(keys[:place])} is not a table; nothing was changed")
     return document
 
 
-def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: Form) -> list[Any]:
+def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> list[Any]:
     """The list at a path of keys, made where there is none."""
     items = _table(document, keys[:-1], form).setdefault(keys[-1], [])
     if not isinstance(items, list):
-        raise ConfigError(f"{'.'.join(keys)} is no list; nothing was changed")
+        raise ConfigError(f"{'.'.join(keys)} is not a list; nothing was changed")
     return items
 
 
@@ -254,5 +254,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys are each there once: of two values one would be lost."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is duplicated")
     return found

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.core.records import Scope
 from nscma_torch.server.access import Principal
-from nscma_torch.server.mcp.desk import Asker, Desk
+from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
 from nscma_torch.server.mcp.serving import memory_server
 from nscma_torch.server.problems import log
 from nscma_torch.server.tokens import Right
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import CallPool
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
@@ -32,12 +32,12 @@ def serve(store: str, config: Path | None, user: str, agent: str | None, rights:
     Raises `ScopeError` for a user or agent that cannot be one.
     """
     whose = Scope(user, agent)
-    asker = Asker(Principal(whose.user_id, frozenset(rights), "stdio"), agent_id=whose.agent_id)
-    asyncio.run(_serve(store, config, asker))
+    caller = McpCaller(Principal(whose.user_id, frozenset(rights), "stdio"), agent_id=whose.agent_id)
+    asyncio.run(_serve(store, config, caller))
 
 
-async def _serve(store: str, config: Path | None, asker: Asker) -> None:
-    work, slow = Work(_THREADS, _WAITING), Work(_SLOW, _SLOW_WAITING)
+async def _serve(store: str, config: Path | None, caller: McpCaller) -> None:
+    work, slow = CallPool(_THREADS, _WAITING), CallPool(_SLOW, _SLOW_WAITING)
     opening = asyncio.ensure_future(slow.run(_opened, store, config))
     opening.add_done_callback(_tell)
 
@@ -45,7 +45,7 @@ async def _serve(store: str, config: Path | None, asker: Asker) -> None:
         return await asyncio.shield(opening)
 
     try:
-        await memory_server(Desk(memory, work, slow, lambda _: asker)).run_stdio_async()
+        await memory_server(Dispatcher(memory, work, slow, lambda _: caller)).run_stdio_async()
     finally:
         await asyncio.wait([opening])
         work.close()

@@ -10,9 +10,18 @@ from pydantic import Field
 
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import EraseReceipt
-from nscma_torch.server.mcp.answers import Answered, Change, Facts, Forgotten, KnownFact, Passage, Past, Recalled
-from nscma_torch.server.mcp.answers import Remembered as Stored
-from nscma_torch.server.mcp.desk import Desk, Scope
+from nscma_torch.server.mcp.answers import (
+    AskResult,
+    FactsResult,
+    ForgetResult,
+    FoundPassage,
+    HistoryEntry,
+    HistoryResult,
+    KnownFact,
+    RecallResult,
+    RememberResult,
+)
+from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 from nscma_torch.server.schemas import Id, Time
 
 if TYPE_CHECKING:
@@ -24,10 +33,10 @@ Many = Annotated[int, Field(ge=1, le=500, description="how many at most")]
 
 
 class Tools:
-    """The tools over a desk; each method is one, and its docstring is what models are told."""
+    """MCP tools over a dispatcher; each method is a tool, and its docstring is the description for models."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
 
     def add_to(self, server: MCPServer[Any]) -> None:
         """Register them."""
@@ -53,41 +62,41 @@ class Tools:
         key: Annotated[
             str | None, Field(description="a retry with the same key stores nothing twice", max_length=256)
         ] = None,
-    ) -> Stored:
+    ) -> RememberResult:
         """Store what is worth knowing in later conversations, in the user's own words; what changed replaces itself."""
         message = {"role": role, "content": text, "session": session}
 
-        def stored(memory: Memory, scope: Scope) -> Stored:
+        def stored(memory: Memory, scope: Scope) -> RememberResult:
             (added,) = memory.add([message], **scope, timestamp=said_at, idempotency_key=key)
-            return Stored.of(added)
+            return RememberResult.of(added)
 
-        return await self._desk.call("write", stored)
+        return await self._dispatcher.call("write", stored)
 
     async def recall(
         self,
         query: Annotated[str, Field(description="a question or a few words")],
         limit: Few = 8,
         as_of: AsOf = None,
-    ) -> Recalled:
+    ) -> RecallResult:
         """Find stored passages that bear on a query, best first. Use it before saying that you do not know the user."""
 
-        def found(memory: Memory, scope: Scope) -> Recalled:
+        def found(memory: Memory, scope: Scope) -> RecallResult:
             hits = memory.search(query, **scope, top_k=limit, as_of=as_of, relevant=True)
-            return Recalled(passages=[Passage.of_hit(hit) for hit in hits])
+            return RecallResult(passages=[FoundPassage.of_hit(hit) for hit in hits])
 
-        return await self._desk.call("read", found)
+        return await self._dispatcher.call("read", found)
 
     async def ask(
         self,
         question: Annotated[str, Field(description="one question, in a whole sentence")],
         as_of: AsOf = None,
-    ) -> Answered:
+    ) -> AskResult:
         """Answer one question from the memory, with evidence. `known` false means that nothing stored answers it."""
 
-        def answered(memory: Memory, scope: Scope) -> Answered:
-            return Answered.of(memory.ask(question, **scope, as_of=as_of))
+        def answered(memory: Memory, scope: Scope) -> AskResult:
+            return AskResult.of(memory.ask(question, **scope, as_of=as_of))
 
-        return await self._desk.call("read", answered)
+        return await self._dispatcher.call("read", answered)
 
     async def facts(
         self,
@@ -97,15 +106,15 @@ class Tools:
         as_of: AsOf = None,
         past: Annotated[bool, Field(description="also what holds no longer")] = False,
         limit: Many = 50,
-    ) -> Facts:
+    ) -> FactsResult:
         """List facts (subject, relation, object) with the time they hold. Without arguments: all that hold now."""
 
-        def found(memory: Memory, scope: Scope) -> Facts:
+        def found(memory: Memory, scope: Scope) -> FactsResult:
             every = memory.facts(**scope, subject=subject, relation=relation, topic=topic, as_of=as_of, archived=past)
             shown = [KnownFact.of(one) for one in every[:limit]]
-            return Facts(facts=shown, left_out=len(every) - len(shown))
+            return FactsResult(facts=shown, left_out=len(every) - len(shown))
 
-        return await self._desk.call("read", found)
+        return await self._dispatcher.call("read", found)
 
     async def forget(
         self,
@@ -114,7 +123,7 @@ class Tools:
             Literal["hide", "restore", "erase"],
             Field(description="hide it, bring it back, or erase it for good; erase only when the user asks for that"),
         ] = "hide",
-    ) -> Forgotten:
+    ) -> ForgetResult:
         """Hide a message and what follows from it; restore undoes that. Or erase it from disk; nothing undoes that."""
 
         def erased(memory: Memory, scope: Scope) -> EraseReceipt:
@@ -125,9 +134,9 @@ class Tools:
             return change(id, user_id=scope["user_id"])
 
         if action == "erase":
-            receipt = await self._desk.call("erase", erased, slow=True)
-            return Forgotten(id=id, action=action, changed=True, reset=receipt.rebuilt, left=receipt.found)
-        return Forgotten(id=id, action=action, changed=await self._desk.call("write", changed))
+            receipt = await self._dispatcher.call("erase", erased, slow=True)
+            return ForgetResult(id=id, action=action, changed=True, reset=receipt.rebuilt, left=receipt.found)
+        return ForgetResult(id=id, action=action, changed=await self._dispatcher.call("write", changed))
 
     async def history(
         self,
@@ -135,19 +144,19 @@ class Tools:
         subject: Annotated[str | None, Field(description="of facts, together with relation")] = None,
         relation: Annotated[str | None, Field(description="of facts, together with subject")] = None,
         topic: Annotated[str | None, Field(description="what of a kind, such as 'colour' of favourite")] = None,
-    ) -> Past:
+    ) -> HistoryResult:
         """Show what happened to a message (give id), or what replaced what (give subject and relation)."""
 
-        def happened(memory: Memory, scope: Scope) -> Past:
+        def happened(memory: Memory, scope: Scope) -> HistoryResult:
             if id is not None and subject is None and relation is None and topic is None:
                 events = memory.history(id, user_id=scope["user_id"])
-                return Past(changes=[Change.of(one) for one in events])
+                return HistoryResult(changes=[HistoryEntry.of(one) for one in events])
             if id is None and subject is not None and relation is not None:
                 line = memory.timeline(subject, relation, **scope, topic=topic)
-                return Past(facts=[KnownFact.of(one) for one in line])
+                return HistoryResult(facts=[KnownFact.of(one) for one in line])
             raise InvalidInputError("give the id of a message, or a subject and a relation")
 
-        return await self._desk.call("read", happened)
+        return await self._dispatcher.call("read", happened)
 
 
 def _hints(*, read: bool, destructive: bool = False, idempotent: bool | None = None) -> ToolAnnotations:

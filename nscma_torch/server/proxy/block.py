@@ -20,7 +20,7 @@ _COMMA = 1  # tokens between two entries
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ShownPassage:
     """Shown part of a message: its text from `start` to `end`."""
 
     episode: Episode
@@ -39,7 +39,7 @@ class Block:
 
     text: str = ""
     facts: tuple[Fact, ...] = ()
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[ShownPassage, ...] = ()
     tokens: int = 0
 
     @property
@@ -57,14 +57,17 @@ class Block:
 @dataclass(slots=True)
 class _Kept:
     facts: list[Fact] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
+    passages: list[ShownPassage] = field(default_factory=list)
 
 
 def fitting(
-    facts: Sequence[Fact], passages: Sequence[Passage], budget: int, count_tokens: Callable[[Sequence[str]], list[int]]
+    facts: Sequence[Fact],
+    passages: Sequence[ShownPassage],
+    budget: int,
+    count_tokens: Callable[[Sequence[str]], list[int]],
 ) -> Block:
     """The block of the first of them that fit, facts before passages; each whole or not at all."""
-    entries: list[Fact | Passage] = [*facts, *passages]
+    entries: list[Fact | ShownPassage] = [*facts, *passages]
     if not entries:
         return Block()
     empty, *sizes = count_tokens([_written((), ()), *(json.dumps(_entry(one), ensure_ascii=False) for one in entries)])
@@ -82,7 +85,7 @@ def fitting(
     return Block()
 
 
-def _written(facts: Sequence[Fact], passages: Sequence[Passage]) -> str:
+def _written(facts: Sequence[Fact], passages: Sequence[ShownPassage]) -> str:
     data = {
         "facts": [_entry(fact) for fact in facts],
         "passages": [_entry(one) for one in sorted(passages, key=lambda one: one.episode.occurred_at)],
@@ -90,7 +93,7 @@ def _written(facts: Sequence[Fact], passages: Sequence[Passage]) -> str:
     return "\n".join((OPEN, _HEAD, quoted({name: many for name, many in data.items() if many}), CLOSE))
 
 
-def _entry(one: Fact | Passage) -> dict[str, str]:
+def _entry(one: Fact | ShownPassage) -> dict[str, str]:
     if isinstance(one, Fact):
         shown = shown_fact(one)
         return {"since": shown["day"], "fact": shown["text"]}

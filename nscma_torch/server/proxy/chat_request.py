@@ -10,12 +10,12 @@ from typing import Any
 
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.proxy.chores import is_chore, is_task
-from nscma_torch.server.proxy.json_places import Place, elements, members
+from nscma_torch.server.proxy.json_places import JsonSpan, elements, members
 from nscma_torch.text.files.json_messages import check_message, parse_message
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class UserTurn:
     """The newest user turn.
 
     Attributes:
@@ -69,7 +69,7 @@ class ChatRequest:
 
     body: bytes
     user: str | None = None
-    turn: Turn | None = None
+    turn: UserTurn | None = None
     _ends: Mapping[str, _End] = field(default_factory=dict)  # of its user turns, by digest
 
     @classmethod
@@ -126,7 +126,7 @@ def _place(one: tuple[_End, str]) -> int:
     return one[0].at
 
 
-def _end(text: str, message: Place) -> _End | None:
+def _end(text: str, message: JsonSpan) -> _End | None:
     """The end of a message's content; None where that is neither a text nor a list."""
     content = members(text, message.start).get("content")
     if content is None or not isinstance(content.value, str | list):
@@ -153,16 +153,16 @@ def _is_user(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "user"
 
 
-def _is_chore(messages: Sequence[Any], metadata: Place | None) -> bool:
+def _is_chore(messages: Sequence[Any], metadata: JsonSpan | None) -> bool:
     first = messages[0] if len(messages) > 1 and isinstance(messages[0], dict) else {}
     return is_chore(_text(messages[-1]), _text(first)) or (metadata is not None and is_task(metadata.value))
 
 
-def _turn(messages: Sequence[Any], first: dict[str, Any], digest: str) -> Turn:
+def _turn(messages: Sequence[Any], first: dict[str, Any], digest: str) -> UserTurn:
     newest = messages[-1]
     name = newest.get("name")
     said, fault = _said(newest)
-    return Turn(
+    return UserTurn(
         text=_text(newest),
         said=said,
         name=name if isinstance(name, str) and name.strip() else None,

@@ -17,9 +17,9 @@ from nscma_torch.core.config import Upstream
 from nscma_torch.core.erasable_cache import empty_with_others
 from nscma_torch.core.errors import NscmaError
 from nscma_torch.server.proxy.block import Block
-from nscma_torch.server.proxy.chat_request import Turn
-from nscma_torch.server.proxy.recalling import Found, Recalling
-from nscma_torch.server.work import ASKED, Asked, Work
+from nscma_torch.server.proxy.chat_request import UserTurn
+from nscma_torch.server.proxy.recalling import RecalledBlock, TurnRecall
+from nscma_torch.server.work import REQUEST_INFO, CallPool, RequestInfo
 
 log = logging.getLogger("nscma.server.proxy")
 State = Literal["recalled", "nothing", "off", "slow", "failed"]
@@ -38,12 +38,12 @@ class Recall:
     """
 
     state: State
-    found: Found | None = None
+    found: RecalledBlock | None = None
     seconds: float = 0.0
     error: str = ""
     earlier: Mapping[str, Block] = field(default_factory=dict)
 
-    def blocks(self, turn: Turn) -> dict[str, str]:
+    def blocks(self, turn: UserTurn) -> dict[str, str]:
         """Blocks added to the user turns, by digest: each block stays where it was first put."""
         return {digest: block.text for digest, block in self.earlier.items()} | {turn.digest: self.block}
 
@@ -75,7 +75,7 @@ class Exchanges:
     a restart, put together from what is stored with the turn.
     """
 
-    def __init__(self, recalling: Recalling, work: Work, settings: Upstream) -> None:
+    def __init__(self, recalling: TurnRecall, work: CallPool, settings: Upstream) -> None:
         self._recalling = recalling
         self._work = work
         self._settings = settings
@@ -90,7 +90,7 @@ class Exchanges:
             self._erasures += 1
             self._kept.clear()
 
-    async def recall(self, user_id: str, turn: Turn) -> Recall:
+    async def recall(self, user_id: str, turn: UserTurn) -> Recall:
         """Recall memories for a turn. Raises nothing: `Recall.state` reports failures."""
         began, at = time.perf_counter(), datetime.now(UTC)
         keys = [_key(user_id, turn.digest, at)]
@@ -98,7 +98,7 @@ class Exchanges:
             keys.append(_key(user_id, turn.digest, at - timedelta(days=1)))
         known, unknown = self._earlier(user_id, turn, at)
         if not turn.text.strip() or turn.chore:
-            found = None if turn.chore else Found(keys[0], at)
+            found = None if turn.chore else RecalledBlock(keys[0], at)
             return Recall("off", found, earlier=_blocks(known))
         if turn.followed:
             with self._lock:
@@ -113,9 +113,11 @@ class Exchanges:
         self._keep(user_id, keys[0] if recall.found is None else recall.found.key, recall, erasures)
         return replace(recall, earlier=_blocks(standing))
 
-    def _earlier(self, user_id: str, turn: Turn, at: datetime) -> tuple[dict[str, Found], dict[str, list[str]]]:
+    def _earlier(
+        self, user_id: str, turn: UserTurn, at: datetime
+    ) -> tuple[dict[str, RecalledBlock], dict[str, list[str]]]:
         """Return the cached blocks of earlier turns, by digest, and for the others their possible storage keys."""
-        known: dict[str, Found] = {}
+        known: dict[str, RecalledBlock] = {}
         unknown: dict[str, list[str]] = {}
         days = [at - timedelta(days=number) for number in range(_DAYS)]
         for digest in turn.earlier[-_MOST_EARLIER:]:
@@ -131,24 +133,26 @@ class Exchanges:
     async def _looked_up(
         self,
         user_id: str,
-        turn: Turn,
+        turn: UserTurn,
         keys: list[str],
         at: datetime,
-        known: dict[str, Found],
+        known: dict[str, RecalledBlock],
         unknown: dict[str, list[str]],
-    ) -> tuple[Recall, dict[str, Found]]:
+    ) -> tuple[Recall, dict[str, RecalledBlock]]:
         """Recall for a turn and look up the blocks of earlier turns; only the cached ones if time runs out."""
-        nothing = Found(keys[0], at)  # a turn that got no block gets none afterwards
+        nothing = RecalledBlock(keys[0], at)  # a turn that got no block gets none afterwards
         looking = self._recalling.again if turn.followed else self._recalling.only
         due = time.monotonic() + self._settings.deadline
 
-        def look() -> tuple[Found, dict[str, Found]]:
+        def look() -> tuple[RecalledBlock, dict[str, RecalledBlock]]:
             if time.monotonic() >= due:  # nobody waits for it any more
                 raise TimeoutError
             standing = self._recalling.standing(user_id, known, unknown) if turn.earlier else {}
             return looking(user_id, turn, keys, at, list(_blocks(standing).values())), standing
 
-        ASKED.set(replace(ASKED.get() or Asked(), size=0))  # what is looked up is cut, however long the conversation
+        REQUEST_INFO.set(
+            replace(REQUEST_INFO.get() or RequestInfo(), size=0)
+        )  # what is looked up is cut, however long the conversation
         try:
             found, standing = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
         except TimeoutError:
@@ -171,7 +175,7 @@ class Exchanges:
                 self._kept.popitem(last=False)
 
 
-def _blocks(found: Mapping[str, Found]) -> dict[str, Block]:
+def _blocks(found: Mapping[str, RecalledBlock]) -> dict[str, Block]:
     return {digest: one.block for digest, one in found.items()}
 
 

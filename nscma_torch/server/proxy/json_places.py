@@ -11,7 +11,7 @@ _DECODER = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
-class Place(NamedTuple):
+class JsonSpan(NamedTuple):
     """A value and where it is written: `text[start:end]`."""
 
     value: Any
@@ -19,12 +19,12 @@ class Place(NamedTuple):
     end: int
 
 
-def members(text: str, start: int) -> dict[str, Place]:
+def members(text: str, start: int) -> dict[str, JsonSpan]:
     """The values of the object that begins at `start`, by key; of a key that is there twice the last, as in `json`.
 
     The text must be JSON.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, JsonSpan] = {}
     at = _after(text, start + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
@@ -33,7 +33,7 @@ def members(text: str, start: int) -> dict[str, Place]:
     return found
 
 
-def elements(text: str, start: int) -> Iterator[Place]:
+def elements(text: str, start: int) -> Iterator[JsonSpan]:
     """The values of the array that begins at `start`. The text must be JSON."""
     at = _after(text, start + 1)
     while text[at] != "]":
@@ -42,10 +42,10 @@ def elements(text: str, start: int) -> Iterator[Place]:
         at = _next(text, one.end)
 
 
-def _value(text: str, at: int) -> Place:
+def _value(text: str, at: int) -> JsonSpan:
     start = _after(text, at)
     value, end = _DECODER.raw_decode(text, start)
-    return Place(value, start, end)
+    return JsonSpan(value, start, end)
 
 
 def _next(text: str, at: int) -> int:

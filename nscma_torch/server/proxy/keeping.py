@@ -15,9 +15,9 @@ from nscma_torch.core.records import Message
 from nscma_torch.episodic.log.turns import ECHO, EVIDENCE
 from nscma_torch.reading.turn_forms import only_asks
 from nscma_torch.server.proxy.block import Block
-from nscma_torch.server.proxy.chat_request import Turn
-from nscma_torch.server.proxy.recalling import EXCHANGE, Choice, Found, Recalling
-from nscma_torch.server.work import ASKED, Asked, Work
+from nscma_torch.server.proxy.chat_request import UserTurn
+from nscma_torch.server.proxy.recalling import EXCHANGE, BlockContents, RecalledBlock, TurnRecall
+from nscma_torch.server.work import REQUEST_INFO, CallPool, RequestInfo
 from nscma_torch.text.terms import terms
 
 log = logging.getLogger("nscma.server.proxy")
@@ -25,26 +25,28 @@ _THREADS = 4  # at most half of them store long turns
 _REPEATED = 0.8  # share of a reply's terms in the turn and the block, from which on it holds nothing new
 
 
-class Keeping:
+class ExchangeWriter:
     """Stores exchanges in threads of its own, those of one user in the order in which they ended.
 
     A turn is stored once, however many requests its exchange has.
     """
 
-    def __init__(self, memory: Memory, recalling: Recalling, settings: Upstream) -> None:
+    def __init__(self, memory: Memory, recalling: TurnRecall, settings: Upstream) -> None:
         self._memory = memory
         self._recalling = recalling
-        self._work = Work(_THREADS, settings.exchanges, in_order=True)
+        self._work = CallPool(_THREADS, settings.exchanges, in_order=True)
         self._settings = settings
 
-    async def keep(self, user_id: str, turn: Turn, found: Found, reply: str) -> str:
+    async def keep(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> str:
         """Store it, and say what became of it within `upstream.commit` seconds; after these it goes on alone.
 
         Returns "yes" where it is on disk, "late" where it is not yet, or "failed; NameOfTheError". It raises nothing:
         the client gets its answer, and the log says.
         """
         try:
-            ASKED.set(replace(ASKED.get() or Asked(), user=user_id, size=_size(turn.said) + _size(reply)))
+            REQUEST_INFO.set(
+                replace(REQUEST_INFO.get() or RequestInfo(), user=user_id, size=_size(turn.said) + _size(reply))
+            )
             storing = self._work.run(self._kept, user_id, turn, found, reply)
             return await asyncio.wait_for(storing, self._settings.commit)
         except TimeoutError:
@@ -58,7 +60,7 @@ class Keeping:
         """Wait until what waits is stored."""
         self._work.close()
 
-    def _kept(self, user_id: str, turn: Turn, found: Found, reply: str) -> str:
+    def _kept(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> str:
         try:
             self._store(user_id, turn, found, reply)
         except NscmaError as error:
@@ -69,13 +71,13 @@ class Keeping:
             return failed(error)
         return "yes"
 
-    def _store(self, user_id: str, turn: Turn, found: Found, reply: str) -> None:
+    def _store(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> None:
         self._recalling.queue()
         most = self._memory.config.limits.max_message_bytes
         said, sources = turn.said, found.block.sources
         large = [what for what, text in (("user turn", said), ("reply", reply)) if _size(text) > most]
         if said.strip() and "user turn" not in large:
-            about = Choice.of(found.block).metadata() | ({ECHO: True} if only_asks(said) else {})
+            about = BlockContents.of(found.block).metadata() | ({ECHO: True} if only_asks(said) else {})
             asked = Message(
                 "user", said, found.at, name=turn.name, session=turn.session, metadata=about,
                 idempotency_key=found.key,

@@ -20,8 +20,8 @@ from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import facts, facts_told
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.timeline.fact_views import holding
-from nscma_torch.server.proxy.block import Block, Passage, fitting
-from nscma_torch.server.proxy.chat_request import Turn
+from nscma_torch.server.proxy.block import Block, ShownPassage, fitting
+from nscma_torch.server.proxy.chat_request import UserTurn
 from nscma_torch.text.names import name_key
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed
@@ -32,20 +32,20 @@ _LONGEST_NAME = 3  # words
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BlockContents:
     """Contents of a block by ids: passages as (message, start, end). Stored with the turn."""
 
     passages: tuple[tuple[str, int, int], ...] = ()
     facts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: Block) -> Choice:
+    def of(cls, block: Block) -> BlockContents:
         """Build from a block."""
         passages = tuple((one.episode.id, one.start, one.end) for one in block.passages)
         return cls(passages, tuple(fact.id for fact in block.facts))
 
     @classmethod
-    def read(cls, metadata: Mapping[str, Any]) -> Choice:
+    def read(cls, metadata: Mapping[str, Any]) -> BlockContents:
         """Read from a stored turn's metadata."""
         kept = metadata.get(RECALLED, {})
         passages = tuple((id, start, end) for id, start, end in kept.get("passages", ()))
@@ -59,7 +59,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecalledBlock:
     """The block of a turn, which is as of `at`; `key` names the exchange, and is the stored turn's idempotency key."""
 
     key: str
@@ -67,7 +67,7 @@ class Found:
     block: Block = field(default_factory=Block)
 
 
-class Recalling:
+class TurnRecall:
     """Looks up what a turn recalls; its calls block."""
 
     def __init__(self, memory: Memory, settings: Upstream) -> None:
@@ -75,17 +75,21 @@ class Recalling:
         self._settings = settings
         self._recalls = Recalls.of(memory.components.database, memory.config)
 
-    def only(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
+    def only(
+        self, user_id: str, turn: UserTurn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()
+    ) -> RecalledBlock:
         """Recall for a turn at this time, without what earlier blocks already show."""
-        return Found(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at, shown), at))
+        return RecalledBlock(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at, shown), at))
 
-    def again(self, user_id: str, turn: Turn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()) -> Found:
+    def again(
+        self, user_id: str, turn: UserTurn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()
+    ) -> RecalledBlock:
         """Return the block stored with the turn under one of these keys, else recall at this time."""
         return self._stored(user_id, keys) or self.only(user_id, turn, keys, at, shown)
 
     def standing(
-        self, user_id: str, earlier: Mapping[str, Found], unknown: Mapping[str, list[str]]
-    ) -> dict[str, Found]:
+        self, user_id: str, earlier: Mapping[str, RecalledBlock], unknown: Mapping[str, list[str]]
+    ) -> dict[str, RecalledBlock]:
         """The blocks that earlier turns got, by digest: `earlier` as they are known, `unknown` by keys of stored turns.
 
         A block of which a message was deleted since is put together again without it.
@@ -96,7 +100,7 @@ class Recalling:
         standing = dict(earlier)
         for digest, found in earlier.items():
             if gone.intersection(found.block.sources):
-                shown = self._shown(user_id, Choice.of(found.block), found.at)
+                shown = self._shown(user_id, BlockContents.of(found.block), found.at)
                 standing[digest] = replace(found, block=shown)
         keys = [key for many in unknown.values() for key in many]
         with self._memory.components.database.read(user_id) as connection:
@@ -108,22 +112,22 @@ class Recalling:
                 standing[digest] = restored
         return standing
 
-    def _stored(self, user_id: str, keys: Sequence[str]) -> Found | None:
+    def _stored(self, user_id: str, keys: Sequence[str]) -> RecalledBlock | None:
         """Return the block stored with the turn under the first known key."""
         with self._memory.components.database.read(user_id) as connection:
             known = episodes.known_keys(connection, user_id, keys)
         for key in keys:
             if key in known:
                 stored = known[key]
-                shown = self._shown(user_id, Choice.read(stored.metadata), stored.occurred_at)
-                return Found(key, stored.occurred_at, shown)
+                shown = self._shown(user_id, BlockContents.read(stored.metadata), stored.occurred_at)
+                return RecalledBlock(key, stored.occurred_at, shown)
         return None
 
     def queue(self) -> None:
         """Hand on what was found, to be counted."""
         self._recalls.queue()
 
-    def _chosen(self, user_id: str, turn: Turn, key: str, at: datetime, shown: Sequence[Block]) -> Choice:
+    def _chosen(self, user_id: str, turn: UserTurn, key: str, at: datetime, shown: Sequence[Block]) -> BlockContents:
         """Choose the best matches that are not already in the conversation or in its blocks."""
         passages_shown = {one.text.strip() for block in shown for one in block.passages}
         facts_shown = {fact.id for block in shown for fact in block.facts}
@@ -151,7 +155,7 @@ class Recalling:
                 [hit.unit.episode_ids[0] for hit in hits[: 2 * self._settings.passages]],
                 at,
             )
-        return Choice(passages, tuple(fact.id for fact in of_facts if fact.id not in facts_shown))
+        return BlockContents(passages, tuple(fact.id for fact in of_facts if fact.id not in facts_shown))
 
     def _facts(
         self, connection: Connection, user_id: str, question: str, messages: Sequence[str], at: datetime
@@ -171,14 +175,14 @@ class Recalling:
                 ranked.append((len(messages) if place is None else place, -fact.confidence, fact.id, fact))
         return [fact for *_, fact in sorted(ranked)[: self._settings.facts]]
 
-    def _shown(self, user_id: str, choice: Choice, at: datetime) -> Block:
+    def _shown(self, user_id: str, choice: BlockContents, at: datetime) -> Block:
         """The block of a choice; what was deleted since is left out."""
         with self._memory.components.database.read(user_id) as connection:
             passages = []
             for episode_id, start, end in choice.passages:
                 episode = episodes.find(connection, user_id, episode_id)
                 if episode is not None and episode.status != "deleted":
-                    passages.append(Passage(episode, start, end))
+                    passages.append(ShownPassage(episode, start, end))
             known = facts.select_facts(connection, Scope(user_id), ids=choice.facts, known_at=to_micros(at))
             by_id = {fact.id: fact for fact in known if _stands(connection, user_id, fact)}
         chosen = [by_id[one] for one in choice.facts if one in by_id]

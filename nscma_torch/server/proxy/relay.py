@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.server.problems import problem
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
-from nscma_torch.server.proxy.reply import Reply, is_stream
+from nscma_torch.server.proxy.reply import ReplyAssembler, is_stream
 from nscma_torch.server.proxy.upstream_server import headers_back
 
 log = logging.getLogger("nscma.server.proxy")
@@ -49,7 +49,7 @@ class Relay(Response):
         self._added = dict(headers)
         self._ended = ended
         self._most = most
-        self._reply = Reply("", most)
+        self._reply = ReplyAssembler("", most)
         self._end: EventsEnd | WholeEnd | None = None
         self._head: Message | None = None  # of the answer, until it is sent
         self._refused = False
@@ -92,7 +92,7 @@ class Relay(Response):
             if not answer.is_success:
                 self._refuse()
             kind = answer.headers.get("content-type", "")
-            self._reply = Reply(kind, self._most)
+            self._reply = ReplyAssembler(kind, self._most)
             self._head = self._head_of(answer, kind)
             if self._ended is not None and not self._refused:
                 self._end = EventsEnd() if is_stream(kind) else WholeEnd(self._most)
@@ -147,8 +147,8 @@ class Relay(Response):
 def _away(error: httpx2.RequestError) -> EngineUnavailableError:
     """Build the client's error for an unreachable model server, without its address."""
     if isinstance(error, httpx2.ReadTimeout):
-        return EngineUnavailableError("the model's server sent nothing for upstream.silence seconds; try again later")
-    return EngineUnavailableError("the model's server is not reached; start it, or name another one with --upstream")
+        return EngineUnavailableError("the model's server sent no data for upstream.silence seconds; try again later")
+    return EngineUnavailableError("cannot reach the model's server; start it, or name another with --upstream")
 
 
 async def _left(receive: Receive) -> None:

@@ -11,7 +11,7 @@ _STREAM = "text/event-stream"
 _REASONING = ("thinking", "reasoning")  # types of parts
 
 
-class Reply:
+class ReplyAssembler:
     """The text of the first choice of an answer.
 
     Args:

@@ -39,7 +39,7 @@ class UpstreamServer:
     def __init__(self, url: str, key: str | None, settings: Upstream) -> None:
         self.root = _root(url)
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
-            raise ConfigError("the key of the upstream has characters that no HTTP header carries, or none")
+            raise ConfigError("the upstream key is empty or not valid in an HTTP header")
         self._key = key
         self._settings = settings
 
@@ -86,9 +86,9 @@ def _root(url: str) -> httpx2.URL:
     try:
         root = httpx2.URL(url.rstrip("/").removesuffix("/v1"))
     except httpx2.InvalidURL as error:
-        raise ConfigError(f"{url!r} is no URL: {error}; write --upstream http://127.0.0.1:8000") from error
+        raise ConfigError(f"{url!r} is not a URL: {error}; write --upstream http://127.0.0.1:8000") from error
     if root.scheme not in ("http", "https") or not root.host:
-        raise ConfigError(f"{url!r} is no URL of a server; write --upstream http://127.0.0.1:8000")
+        raise ConfigError(f"{url!r} is not a server URL; write --upstream http://127.0.0.1:8000")
     if root.userinfo:
-        raise ConfigError("the address of the upstream holds a password; put the key into an environment variable")
+        raise ConfigError("the upstream address contains a password; put the key into an environment variable")
     return root

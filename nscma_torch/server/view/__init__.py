@@ -1,5 +1,5 @@
-"""The page at /: what a person wants to see of a memory, in the browser, from this server alone."""
+"""Browser page at / that shows a memory; everything is served by this server."""
 
-from nscma_torch.server.view.room import room
+from nscma_torch.server.view.routes import route_group
 
-__all__ = ["room"]
+__all__ = ["route_group"]

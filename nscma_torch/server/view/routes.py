@@ -1,4 +1,4 @@
-"""Endpoints that give the page what is long a page at a time; all else it takes from the others."""
+"""Paged endpoints of the page for long lists; everything else comes from the other endpoints."""
 
 from __future__ import annotations
 
@@ -16,58 +16,64 @@ from nscma_torch.episodic.log import log_pages
 from nscma_torch.hierarchy.store import tree_pages
 from nscma_torch.semantic.store import decisions, fact_pages
 from nscma_torch.server.access import Reader
-from nscma_torch.server.rooms import Here, House
-from nscma_torch.server.schemas import OfUser
+from nscma_torch.server.app_context import AppContext, Context, RouteGroup
+from nscma_torch.server.schemas import UserParams
 from nscma_torch.server.tokens import RIGHTS
-from nscma_torch.server.view import schemas
+from nscma_torch.server.view import files, schemas
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
 _NAMED = 200  # users, and agents
 
 
+def route_group(_: AppContext) -> RouteGroup:
+    """Serve the page at /, its files below /view/, and its endpoints below /v1/view/."""
+    pages = files.load()
+    return RouteGroup((files.router_of(pages), router), public=frozenset(pages))
+
+
 @router.get("/access", operation_id="view_access", response_model=schemas.AccessOut)
-async def access(asked: Annotated[OfUser, Query()], asker: Reader, here: Here) -> Response:
+async def access(asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
     """Return the caller, its rights, and the users it can view."""
-    named = asked.user_id if asked.user_id is not None else asker.user_id or asker.default
-    user = None if named is None else asker.user(named)
+    named = asked.user_id if asked.user_id is not None else caller.user_id or caller.default
+    user = None if named is None else caller.user(named)
 
     def told(connection: Connection) -> schemas.AccessOut:
-        users = [] if asker.user_id is not None else statistics.users_of(connection, limit=_NAMED + 1)
+        users = [] if caller.user_id is not None else statistics.users_of(connection, limit=_NAMED + 1)
         return schemas.AccessOut(
             user=user,
-            any_user=asker.user_id is None,
-            rights=[right for right in RIGHTS if right in asker.rights],
+            any_user=caller.user_id is None,
+            rights=[right for right in RIGHTS if right in caller.rights],
             users=users[:_NAMED],
             more_users=len(users) > _NAMED,
             agents=[] if user is None else log_pages.agents(connection, user, limit=_NAMED),
-            store=here.memory.components.database.name.rpartition("/")[2] if asker.user_id is None else None,
+            store=context.memory.components.database.name.rpartition("/")[2] if caller.user_id is None else None,
         )
 
-    return await _read(here, user_or_all(asker.user_id), schemas.AccessOut, told)
+    return await _read(context, user_or_all(caller.user_id), schemas.AccessOut, told)
 
 
 @router.get("/messages", operation_id="view_messages", response_model=schemas.LogOut)
-async def messages(asked: Annotated[schemas.LogAsked, Query()], asker: Reader, here: Here) -> Response:
+async def messages(asked: Annotated[schemas.LogPageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of the log with the gate's decisions, deleted messages too."""
-    scope, options = Scope(**asked.scope(asker)), asked.model_dump(exclude={"user_id", "agent_id"})
+    scope, options = Scope(**asked.scope(caller)), asked.model_dump(exclude={"user_id", "agent_id"})
 
     def found(connection: Connection) -> schemas.LogOut:
         page = log_pages.messages(connection, scope, **options)
         return schemas.LogOut.model_construct(items=list(page.items), skipped=page.skipped, total=page.total)
 
-    return await _read(here, scope.user_id, schemas.LogOut, found)
+    return await _read(context, scope.user_id, schemas.LogOut, found)
 
 
 @router.get("/conversations", operation_id="view_conversations", response_model=schemas.ConversationsOut)
-async def conversations(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+async def conversations(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of the conversations and documents."""
-    return await _page(here, asked, schemas.ConversationsOut, Scope(**asked.scope(asker)), log_pages.conversations)
+    return await _page(context, asked, schemas.ConversationsOut, Scope(**asked.scope(caller)), log_pages.conversations)
 
 
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
-async def facts(asked: Annotated[schemas.FactsAsked, Query()], asker: Reader, here: Here) -> Response:
+async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of the facts, by what they are about: what holds with what it replaced."""
-    scope, known_at = Scope(**asked.scope(asker)), optional_micros(asked.known_at)
+    scope, known_at = Scope(**asked.scope(caller)), optional_micros(asked.known_at)
     wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
 
     def found(connection: Connection) -> schemas.FactsOut:
@@ -75,20 +81,20 @@ async def facts(asked: Annotated[schemas.FactsAsked, Query()], asker: Reader, he
         extent = fact_pages.extent(connection, scope)
         return schemas.FactsOut.model_construct(items=items, total=total, extent=extent)
 
-    return await _read(here, scope.user_id, schemas.FactsOut, found)
+    return await _read(context, scope.user_id, schemas.FactsOut, found)
 
 
 @router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)
-async def entities(asked: Annotated[schemas.EntitiesAsked, Query()], asker: Reader, here: Here) -> Response:
+async def entities(asked: Annotated[schemas.EntityPageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of the names that facts are about."""
-    scope = Scope(**asked.scope(asker))
-    return await _page(here, asked, schemas.EntitiesOut, scope, fact_pages.names, text=asked.text)
+    scope = Scope(**asked.scope(caller))
+    return await _page(context, asked, schemas.EntitiesOut, scope, fact_pages.names, text=asked.text)
 
 
 @router.get("/graph", operation_id="view_graph", response_model=schemas.GraphOut)
-async def graph(asked: Annotated[schemas.GraphAsked, Query()], asker: Reader, here: Here) -> Response:
+async def graph(asked: Annotated[schemas.GraphParams, Query()], caller: Reader, context: Context) -> Response:
     """The facts around an entity, and some next to its neighbours."""
-    scope, as_of = Scope(**asked.scope(asker)), optional_micros(asked.as_of)
+    scope, as_of = Scope(**asked.scope(caller)), optional_micros(asked.as_of)
 
     def found(connection: Connection) -> schemas.GraphOut:
         name = asked.entity
@@ -100,13 +106,13 @@ async def graph(asked: Annotated[schemas.GraphAsked, Query()], asker: Reader, he
         near = fact_pages.around(connection, scope, name, limit=asked.limit, further=asked.further, as_of=as_of)
         return schemas.GraphOut.model_construct(name=near.name, facts=list(near.facts), total=near.total)
 
-    return await _read(here, scope.user_id, schemas.GraphOut, found)
+    return await _read(context, scope.user_id, schemas.GraphOut, found)
 
 
 @router.get("/tree", operation_id="view_tree", response_model=schemas.TreeOut)
-async def tree(asked: Annotated[schemas.TreeAsked, Query()], asker: Reader, here: Here) -> Response:
+async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader, context: Context) -> Response:
     """The members of a node of the hierarchy, by default its roots."""
-    scope = asked.scope(asker)
+    scope = asked.scope(caller)
     below = None if asked.level is None or asked.number is None else (asked.level, asked.number)
 
     def found(connection: Connection) -> schemas.TreeOut:
@@ -114,31 +120,31 @@ async def tree(asked: Annotated[schemas.TreeAsked, Query()], asker: Reader, here
         levels = tree_pages.levels(connection, **scope)
         return schemas.TreeOut.model_construct(items=items, total=total, levels=levels)
 
-    return await _read(here, scope["user_id"], schemas.TreeOut, found)
+    return await _read(context, scope["user_id"], schemas.TreeOut, found)
 
 
 @router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
-async def made(asked: Annotated[schemas.DecisionsAsked, Query()], asker: Reader, here: Here) -> Response:
+async def made(asked: Annotated[schemas.DecisionPageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of what the curator decided, newest first."""
-    scope = Scope(**asked.scope(asker))
-    return await _page(here, asked, schemas.DecisionsOut, scope, decisions.page, changes=asked.changes)
+    scope = Scope(**asked.scope(caller))
+    return await _page(context, asked, schemas.DecisionsOut, scope, decisions.page, changes=asked.changes)
 
 
 @router.get("/conflicts", operation_id="view_conflicts", response_model=schemas.ConflictsOut)
-async def conflicts(asked: Annotated[schemas.Paged, Query()], asker: Reader, here: Here) -> Response:
+async def conflicts(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
     """A page of the contradictions that nothing has settled yet."""
-    scope = asked.scope(asker)
+    scope = asked.scope(caller)
 
     def found() -> schemas.ConflictsOut:
-        every = here.memory.conflicts(**scope)
+        every = context.memory.conflicts(**scope)
         shown = [list(sides) for sides in every[asked.offset : asked.offset + asked.limit]]
         return schemas.ConflictsOut.model_construct(items=shown, total=len(every))
 
-    return await here.work.json(schemas.ConflictsOut, found)
+    return await context.work.json(schemas.ConflictsOut, found)
 
 
 async def _page(
-    here: House, asked: schemas.Paged, kind: Any, scope: Scope, select: Callable[..., Any], **options: Any
+    context: AppContext, asked: schemas.PageParams, kind: Any, scope: Scope, select: Callable[..., Any], **options: Any
 ) -> Response:
     """The answer `kind` with the items and total of a selection."""
 
@@ -146,12 +152,12 @@ async def _page(
         items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)
         return kind.model_construct(items=items, total=total)
 
-    return await _read(here, scope.user_id, kind, found)
+    return await _read(context, scope.user_id, kind, found)
 
 
-async def _read(here: House, whose: Whose, kind: Any, found: Callable[[Connection], object]) -> Response:
+async def _read(context: AppContext, whose: Whose, kind: Any, found: Callable[[Connection], object]) -> Response:
     def read() -> object:
-        with here.memory.components.database.read(whose) as connection:
+        with context.memory.components.database.read(whose) as connection:
             return found(connection)
 
-    return await here.work.json(kind, read)
+    return await context.work.json(kind, read)

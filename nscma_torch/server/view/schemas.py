@@ -10,7 +10,7 @@ from nscma_torch.core.records import CuratorDecision, Episode, Fact
 from nscma_torch.episodic.log.log_pages import Conversation
 from nscma_torch.hierarchy.store.tree_pages import Twig
 from nscma_torch.semantic.store.fact_pages import Entity, Extent
-from nscma_torch.server.schemas import Id, OfAgent, Time
+from nscma_torch.server.schemas import AgentParams, Id, Time
 from nscma_torch.server.tokens import Right
 
 Limit = Annotated[int, Field(ge=1, le=200)]
@@ -18,14 +18,14 @@ Offset = Annotated[int, Field(ge=0, le=10_000_000)]
 Text = Annotated[str, Field(max_length=400)]
 
 
-class Paged(OfAgent):
+class PageParams(AgentParams):
     """A page of a scope."""
 
     limit: Limit = 50
     offset: Offset = 0
 
 
-class LogAsked(OfAgent):
+class LogPageParams(AgentParams):
     """Page of the log; see `episodic.log.log_pages.messages`."""
 
     limit: Limit = 50
@@ -36,7 +36,7 @@ class LogAsked(OfAgent):
     at: Id | None = Field(None, description="a message in the middle of the page")
 
 
-class FactsAsked(Paged):
+class FactPageParams(PageParams):
     """Groups of facts; see `semantic.store.fact_pages.subjects`."""
 
     text: Text = ""
@@ -44,13 +44,13 @@ class FactsAsked(Paged):
     known_at: Time | None = None
 
 
-class EntitiesAsked(Paged):
+class EntityPageParams(PageParams):
     """Filter on entities: those whose name contains the text."""
 
     text: Text = ""
 
 
-class GraphAsked(OfAgent):
+class GraphParams(AgentParams):
     """The facts around an entity, by default the one with most facts."""
 
     entity: Text | None = None
@@ -59,14 +59,14 @@ class GraphAsked(OfAgent):
     as_of: Time | None = None
 
 
-class TreeAsked(Paged):
+class TreePageParams(PageParams):
     """The members of a node, by default the roots."""
 
     level: Annotated[int, Field(ge=1, le=64)] | None = None
     number: Annotated[int, Field(ge=0)] | None = None
 
 
-class DecisionsAsked(Paged):
+class DecisionPageParams(PageParams):
     """Filter on decisions; `changes` leaves out those that only added a fact or found it already known."""
 
     changes: bool = False

@@ -133,7 +133,7 @@ def test_a_pickle_of_anything_else_is_refused(tmp_path):
     table = "CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)"
     path = tmp_path / "storage.sqlite"
     database(path, (table, ()), ("INSERT INTO points VALUES (?, ?)", [("a", pickle.dumps(Bad()))]))
-    with pytest.raises(MalformedInputError, match="which is no point"):
+    with pytest.raises(MalformedInputError, match="which is not a point"):
         read_export("mem0", path)
     assert not (tmp_path / "made").exists()
 

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.server.mcp.http import room
+from nscma_torch.server.mcp.http import route_group
 from tests.server.conftest import Served, serving
 
 T = TypeVar("T")
@@ -75,9 +75,9 @@ def served(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Pa
 
 @pytest.fixture
 def door(listening: Callable[..., tuple[Served, int]]) -> Callable[..., tuple[Served, int]]:
-    """`door({…})`: a server with the room of the protocol, and its port."""
+    """`door({…})`: a server with the MCP route group, and its port."""
 
     def make(server: dict[str, Any] | None = None) -> tuple[Served, int]:
-        return listening({**FAST, **(server or {})}, rooms=[room])
+        return listening({**FAST, **(server or {})}, route_groups=[route_group])
 
     return make

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
 
-from nscma_torch.server.mcp.http import room
+from nscma_torch.server.mcp.http import route_group
 from nscma_torch.server.tokens import RIGHTS
 from tests.server.conftest import Served
 from tests.server.mcp.conftest import FAST, MODES, refused, run, session
@@ -106,7 +106,7 @@ def test_no_tool_serves_another_user(door: Door, mode: str) -> None:
 
 
 def test_no_address_names_another_user(served: Callable[..., Served]) -> None:
-    server = served(FAST, rooms=[room])
+    server = served(FAST, route_groups=[route_group])
     headers = server.token("ana") | {"accept": "application/json", "content-type": "application/json"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     assert server.client.post("/mcp", json=body, headers=headers).status_code == 200

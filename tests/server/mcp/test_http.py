@@ -13,11 +13,11 @@ from mcp import Client
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.server.access import Principal
-from nscma_torch.server.mcp.desk import Asker, Desk
-from nscma_torch.server.mcp.http import room
+from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
+from nscma_torch.server.mcp.http import route_group
 from nscma_torch.server.mcp.serving import memory_server
 from nscma_torch.server.tokens import RIGHTS
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import CallPool
 from tests.server.conftest import Served
 from tests.server.mcp.conftest import MODES, refused, run, said, session
 from tests.server.mcp.script import everything
@@ -150,9 +150,9 @@ def test_what_is_cancelled_is_done_to_its_end(served: Callable[..., Served]) -> 
         return memory
 
     async def work() -> None:
-        pool = Work(2, 8)
-        asker = Asker(Principal("ana", frozenset(RIGHTS), "stdio"))
-        async with Client(memory_server(Desk(opened, pool, pool, lambda _: asker)), mode="legacy") as client:
+        pool = CallPool(2, 8)
+        asker = McpCaller(Principal("ana", frozenset(RIGHTS), "stdio"))
+        async with Client(memory_server(Dispatcher(opened, pool, pool, lambda _: asker)), mode="legacy") as client:
             memory.add = slow  # type: ignore[method-assign]
             task = asyncio.ensure_future(client.call_tool("remember", {"text": "I cancel."}))
             assert await asyncio.to_thread(begun.wait, 30)
@@ -185,7 +185,7 @@ def test_too_much_at_once_is_told(door: Door) -> None:
         async with session(port) as client:
             first = asyncio.ensure_future(said(client, "recall", query="tea"))
             assert await asyncio.to_thread(begun.wait, 30)
-            assert "at the limit of its work" in await refused(client, "recall", query="tea")
+            assert "the server is overloaded" in await refused(client, "recall", query="tea")
             go_on.set()
             await first
 
@@ -213,13 +213,13 @@ def test_what_nobody_foresaw_is_told_without_its_message(door: Door) -> None:
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_only_posts(served: Callable[..., Served], method: str) -> None:
     """There are no sessions and no streams, which a client may ask for."""
-    server = served(rooms=[room])
+    server = served(route_groups=[route_group])
     got = server.client.request(method, "/mcp", headers=ACCEPT)
     assert got.status_code == 405 and got.headers["content-type"] == "application/problem+json"
 
 
 def test_the_guards_of_the_server_hold(served: Callable[..., Served]) -> None:
-    server = served({"max_body": 1000}, rooms=[room])
+    server = served({"max_body": 1000}, route_groups=[route_group])
     post = server.client.post
     assert post("/mcp", content=call("recall", query="tea"), headers=ACCEPT).status_code == 200
     for header in ({"host": "evil.example"}, {"origin": "http://evil.example"}):

@@ -167,7 +167,7 @@ def test_vscode_asks_for_the_token_once(install: Install, tmp_path: Path) -> Non
     ("text", "wrong"),
     [
         (b'{"a": 1, // mine\n}', "does not parse as JSON"),
-        (b'{"a": 1, "a": 2}', "a key is there twice"),
+        (b'{"a": 1, "a": 2}', "a key is duplicated"),
         (b"[]", "holds no object"),
         (b'{"mcpServers": []}', "mcpServers is no table"),
         (b'{"a": "\xff"}', "is not UTF-8"),
@@ -192,11 +192,11 @@ def test_a_link_stays_a_link(install: Install, tmp_path: Path) -> None:
 
 
 def test_a_file_that_another_program_changes_is_left(tmp_path: Path) -> None:
-    from nscma_torch.server.mcp.settings_files import Edit, Put
+    from nscma_torch.server.mcp.settings_files import SetKey, SettingsEdit
 
     path = tmp_path / "settings.json"
     path.write_text("{}")
-    plan = Edit(path, "json", [Put(("a",), 1)]).planned()
+    plan = SettingsEdit(path, "json", [SetKey(("a",), 1)]).planned()
     assert plan is not None
     path.write_text('{"b": 2}')
     with pytest.raises(ConfigError, match="another program"):
@@ -216,4 +216,4 @@ def test_wrong_use(install: Install) -> None:
     shown = install("codex", "--user", "ana")
     assert "config.toml needs" in shown.stdout and "[mcp_servers.nscma]" in shown.stdout
     assert "has it now" in install("codex", "--write").stdout
-    assert "has it already" in install("codex", "--write").stdout
+    assert "already has the settings" in install("codex", "--write").stdout

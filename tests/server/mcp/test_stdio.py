@@ -19,11 +19,11 @@ from pydantic import ValidationError
 from nscma_torch.api.memory import Memory
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp import stdio
-from nscma_torch.server.mcp.desk import Asker, Desk
+from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
 from nscma_torch.server.mcp.serving import memory_server
 from nscma_torch.server.mcp.unreadable import error_answer
 from nscma_torch.server.tokens import RIGHTS
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import CallPool
 from tests.server.mcp.conftest import refused, run
 from tests.server.mcp.script import everything
 
@@ -142,17 +142,17 @@ def test_lines_that_cannot_be_read_are_answered(line: str, number: int | str | N
 def test_a_store_out_of_reach_is_told_by_every_tool(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The child opens its store while it is greeted; here without the child."""
     (tmp_path / "store.db").write_bytes(b"no store at all, but sixteen bytes")
-    asker = Asker(Principal("ana", frozenset(RIGHTS), "stdio"))
+    asker = McpCaller(Principal("ana", frozenset(RIGHTS), "stdio"))
 
     async def work() -> None:
-        pool = Work(1, 1)
+        pool = CallPool(1, 1)
         opening = asyncio.ensure_future(pool.run(stdio._opened, tmp_path / "store.db", None))
         opening.add_done_callback(stdio._tell)
 
         async def memory() -> Memory:
             return await asyncio.shield(opening)
 
-        async with Client(memory_server(Desk(memory, pool, pool, lambda _: asker))) as client:
+        async with Client(memory_server(Dispatcher(memory, pool, pool, lambda _: asker))) as client:
             for tool, given in (("recall", {"query": "tea"}), ("remember", {"text": "I like tea."})):
                 assert "store.db" in await refused(client, tool, **given)
         pool.close()

@@ -17,8 +17,8 @@ from httpx2 import Response  # what Starlette's client answers with
 from starlette.testclient import TestClient
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.server.proxy import room
-from nscma_torch.server.tokens import Tokens
+from nscma_torch.server.proxy import routes
+from nscma_torch.server.tokens import TokenFile
 from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, fake_chat_server
 from tests.server.conftest import Served, serving
 
@@ -80,11 +80,13 @@ def proxied(
             config = {"upstream": upstream or {}, "retrieval": {"floor": floor}}
             memory = open_memory(config=config, surprise_model=light_surprise)
             behind = stack.enter_context(fake_chat_server(answer))
-            made = stack.enter_context(serving(memory, tmp_path / "tokens", rooms=[room.room(behind.url, key)]))
+            made = stack.enter_context(
+                serving(memory, tmp_path / "tokens", route_groups=[routes.route_group(behind.url, key)])
+            )
             return Proxied(made, behind)
 
         yield make
 
 
-def tokens_of(proxied: Proxied) -> Tokens:
+def tokens_of(proxied: Proxied) -> TokenFile:
     return proxied.served.tokens

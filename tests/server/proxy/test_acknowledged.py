@@ -19,7 +19,7 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
-from nscma_torch.server.proxy.reply import Reply
+from nscma_torch.server.proxy.reply import ReplyAssembler
 from tests.helpers.fake_chat_server import Asked, Said, completion, event, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, Proxied, user
 from tests.server.proxy.test_exchanges import failing
@@ -190,7 +190,7 @@ def test_a_reply_is_acknowledged_if_it_is_stored(
 
 def test_streams_of_parts_and_of_halves_of_a_pair_are_put_together() -> None:
     """A server that cuts its tokens anywhere may send an emoji as two events."""
-    reply = Reply("text/event-stream", 10_000)
+    reply = ReplyAssembler("text/event-stream", 10_000)
     for content in (PARTS[:1], PARTS[1:], [], None, "\ud83d", "\ude00"):
         reply.feed(event({"content": content}))
     assert reply.text == "Noted, Miso.\U0001f600" and not reply.unreadable

@@ -16,10 +16,10 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Upstream
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
-from nscma_torch.server.proxy.chat_request import Turn
-from nscma_torch.server.proxy.keeping import Keeping
-from nscma_torch.server.proxy.recalling import Found, Recalling
-from nscma_torch.server.work import ASKED
+from nscma_torch.server.proxy.chat_request import UserTurn
+from nscma_torch.server.proxy.keeping import ExchangeWriter
+from nscma_torch.server.proxy.recalling import RecalledBlock, TurnRecall
+from nscma_torch.server.work import REQUEST_INFO
 from tests.helpers.fake_chat_server import completion
 from tests.server.proxy.conftest import Proxied, user
 
@@ -227,7 +227,7 @@ def test_turns_of_tools_have_no_block_where_their_turn_had_none(proxied: MakePro
     proxy = proxied(lambda _: completion(None, tool_calls=[CALL]))
     proxy.memory.add(FACT, user_id="default")
     with monkeypatch.context() as patch:
-        patch.setattr(Recalling, "_chosen", failing(StoreBusyError("held")))
+        patch.setattr(TurnRecall, "_chosen", failing(StoreBusyError("held")))
         proxy.chat(user("Where is Marta?"))
     assert proxy.stored()[1:] == [("user", "Where is Marta?")]
     proxy.chat(user("Where is Marta?"), WANTS_TOOL, RESULT)
@@ -282,18 +282,18 @@ def test_replies_that_repeat_and_questions_are_not_recalled(proxied: MakeProxied
 def test_recall_counts_as_short_and_storing_by_what_is_stored(proxied: MakeProxied, monkeypatch: Any) -> None:
     """A long conversation goes on with each of its requests, and neither looks it up nor stores it."""
     proxy, sizes = proxied(), []
-    only, add = Recalling.only, Memory.add
+    only, add = TurnRecall.only, Memory.add
 
     def noted(call: Callable[..., Any]) -> Callable[..., Any]:
         def noting(*arguments: Any, **more: Any) -> Any:
-            asked = ASKED.get()
+            asked = REQUEST_INFO.get()
             assert asked is not None
             sizes.append((asked.size, asked.user))
             return call(*arguments, **more)
 
         return noting
 
-    monkeypatch.setattr(Recalling, "only", noted(only))
+    monkeypatch.setattr(TurnRecall, "only", noted(only))
     monkeypatch.setattr(Memory, "add", noted(add))
     proxy.chat(user("x" * 100_000), {"role": "assistant", "content": "Yes?"}, user("Hi Marta."), user="ana")
     assert sizes[0] == (0, "ana") and len(sizes) == 3
@@ -305,7 +305,7 @@ def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
 ) -> None:
     settings = Upstream(commit=0.05)
     memory = open_memory(surprise_model=light_surprise)
-    keeping = Keeping(memory, Recalling(memory, settings), settings)
+    keeping = ExchangeWriter(memory, TurnRecall(memory, settings), settings)
     go, add = threading.Event(), Memory.add
 
     def slow(*arguments: Any, **more: Any) -> Any:
@@ -313,9 +313,9 @@ def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
         return add(*arguments, **more)
 
     async def keep_many() -> None:
-        turns = [Turn(f"Boat {i}.", f"Boat {i}.", None, "", f"{i}", "chat") for i in range(200)]
+        turns = [UserTurn(f"Boat {i}.", f"Boat {i}.", None, "", f"{i}", "chat") for i in range(200)]
         at = datetime.now(UTC)
-        await asyncio.gather(*(keeping.keep("ana", turn, Found(turn.digest, at), "") for turn in turns))
+        await asyncio.gather(*(keeping.keep("ana", turn, RecalledBlock(turn.digest, at), "") for turn in turns))
 
     monkeypatch.setattr(Memory, "add", slow)
     asyncio.run(keep_many())

@@ -13,7 +13,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Upstream
 from nscma_torch.core.errors import ConfigError, StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
-from nscma_torch.server.proxy.recalling import Recalling
+from nscma_torch.server.proxy.recalling import TurnRecall
 from nscma_torch.server.proxy.upstream_server import UpstreamServer, key_of
 from tests.helpers.fake_chat_server import Said, completion, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, Proxied, user
@@ -96,10 +96,10 @@ def test_a_server_that_is_away(proxied: MakeProxied) -> None:
         url = gone.url
     proxy = proxied()
     proxy.upstream.url = url
-    from nscma_torch.server.proxy import room as rooms
+    from nscma_torch.server.proxy import routes
     from tests.server.conftest import serving
 
-    with serving(proxy.memory, proxy.served.tokens.path, rooms=[rooms.room(url)]) as served:
+    with serving(proxy.memory, proxy.served.tokens.path, route_groups=[routes.route_group(url)]) as served:
         got = served.client.post(CHAT, json={"messages": [user("Hello there.")]})
     assert got.status_code == 503 and got.headers["content-type"] == "application/problem+json"
     assert "--upstream" in got.json()["detail"] and url not in got.text
@@ -241,7 +241,7 @@ def test_the_model_answers_without_a_memory(
     error: Exception, stream: bool, proxied: MakeProxied, monkeypatch: Any
 ) -> None:
     proxy = proxied(lambda _: streamed(["Hello."]) if stream else completion("Hello."))
-    monkeypatch.setattr(Recalling, "only", failing(error))
+    monkeypatch.setattr(TurnRecall, "only", failing(error))
     monkeypatch.setattr(Memory, "add", failing(error))
     got = proxy.chat(user(ABOUT), stream=stream)
     assert got.status_code == 200 and "Hello." in got.text and proxy.sent() == [user(ABOUT)]
@@ -257,7 +257,7 @@ def test_the_model_answers_beside_a_slow_memory(proxied: MakeProxied, monkeypatc
         assert go.wait(30)
         raise StoreBusyError("held")
 
-    monkeypatch.setattr(Recalling, "only", slow)
+    monkeypatch.setattr(TurnRecall, "only", slow)
     got = proxy.chat(user(ABOUT))
     assert got.headers["x-nscma-memory"] == "slow" and proxy.sent() == [user(ABOUT)]
     assert proxy.client.get("/health/live").status_code == 200

@@ -16,9 +16,9 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.server.app import create_app
-from nscma_torch.server.proxy import room
-from nscma_torch.server.proxy.reply import Reply
-from nscma_torch.server.rooms import Settings
+from nscma_torch.server.app_context import ServerSettings
+from nscma_torch.server.proxy import routes
+from nscma_torch.server.proxy.reply import ReplyAssembler
 from nscma_torch.server.running import Serving, bound
 from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, event, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, user
@@ -35,10 +35,10 @@ def started(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: P
         def make(answer: Callable[[Asked], Said]) -> tuple[Memory, FakeChatServer, int, Callable[[], None]]:
             memory = open_memory(surprise_model=light_surprise)
             behind = stack.enter_context(fake_chat_server(answer))
-            settings = Settings(tmp_path / "tokens", port=0)
+            settings = ServerSettings(tmp_path / "tokens", port=0)
             own = stack.enter_context(bound(settings))
             begun = threading.Event()
-            running = Serving(create_app(memory, settings, rooms=[room.room(behind.url)]), begun.set)
+            running = Serving(create_app(memory, settings, route_groups=[routes.route_group(behind.url)]), begun.set)
             thread = threading.Thread(target=running.run, kwargs={"sockets": [own]})
             thread.start()
 
@@ -168,7 +168,7 @@ def test_a_reply_in_any_pieces(cut: int) -> None:
         b"data: [DONE]\n\n",
     ]
     data = b"".join(events)
-    reply = Reply("text/event-stream", len(data))
+    reply = ReplyAssembler("text/event-stream", len(data))
     for start in range(0, len(data), cut):
         reply.feed(data[start : start + cut])
     assert reply.text == "Ein Gruß 好"
@@ -178,7 +178,7 @@ def test_a_reply_in_any_pieces(cut: int) -> None:
 
 def test_a_reply_in_json() -> None:
     (data,) = completion("one", "two").pieces
-    reply = Reply("application/json", 10_000)
+    reply = ReplyAssembler("application/json", 10_000)
     reply.feed(data[:30])
     assert reply.text == ""
     reply.feed(data[30:])

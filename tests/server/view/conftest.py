@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import Message
-from nscma_torch.server.view import room
+from nscma_torch.server.view import route_group
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks, day
 from tests.server.conftest import Served
@@ -52,7 +52,7 @@ def page(
     def open_(fill: Callable[[Memory], object] | None = None) -> tuple[Page, Served]:
         if fill is None:
             shutil.copy(lived, tmp_path / "store.db")
-        served, port = listening(rooms=[room])
+        served, port = listening(route_groups=[route_group])
         if fill is not None:
             fill(served.memory)
         opened.append(Page(chromium, f"http://127.0.0.1:{port}"))

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from nscma_torch.server.view import files, room
+from nscma_torch.server.view import files, route_group
 from tests.server.conftest import Served
 
 FOLDER = Path(str(resources.files("nscma_torch.server.view"))) / "page"
@@ -21,7 +21,7 @@ PAGES = files.load()
 
 
 def test_every_file_is_served_without_a_token_and_under_the_policy(served: Callable[..., Served]) -> None:
-    server = served(rooms=[room])
+    server = served(route_groups=[route_group])
     server.token("ana")
     for path, file in PAGES.items():
         got = server.client.get(path)
@@ -40,7 +40,7 @@ def test_every_file_is_served_without_a_token_and_under_the_policy(served: Calla
 
 
 def test_nothing_else_is_served_beside_them(served: Callable[..., Served]) -> None:
-    server = served(rooms=[room])
+    server = served(route_groups=[route_group])
     for path in ("/view", "/view/", "/view/index.html", "/view/..%2froutes.py", "/view/%2e%2e/files.py", "/view/x.js"):
         assert server.client.get(path).status_code == 404, path
     server.token("ana")

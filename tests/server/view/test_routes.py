@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.server.view import room
+from nscma_torch.server.view import route_group
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks, day
 from tests.server.conftest import Served, serving
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedd
         Memory(
             folder / "store.db", config=config, surprise_model=light_surprise, embedder=embedder, tasks=NotedTasks()
         ) as memory,
-        serving(memory, folder / "none.tokens", rooms=[room]) as made,
+        serving(memory, folder / "none.tokens", route_groups=[route_group]) as made,
     ):
         life(memory)
         life(memory, "ben", messages=8)
@@ -169,7 +169,7 @@ def test_access_tells_of_others_only_where_any_user_may_be_named(server: Served)
 
 
 def test_no_endpoint_of_the_page_serves_another_user(served: Callable[..., Served]) -> None:
-    server = served(FAST, rooms=[room])
+    server = served(FAST, route_groups=[route_group])
     server.memory.add("A xylophone of Ben's.", user_id="ben")
     asked = [one for one in operations(server.client.get("/openapi.json").json()) if one.id.startswith("view_")]
     assert len(asked) == 9

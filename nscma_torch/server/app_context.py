@@ -15,16 +15,16 @@ from starlette.types import ASGIApp
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Config
 from nscma_torch.core.errors import OverloadedError
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import CallPool
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Listening and access settings; limits are in the section [server] of the configuration.
 
     Args:
-        tokens: the tokens file, there or not.
-        user: whose memory it is where a request without a token names nobody.
+        tokens: path of the tokens file, existing or not.
+        user: the user of requests that have no token and name none.
     """
 
     tokens: Path
@@ -34,17 +34,17 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AppContext:
     """Context shared by all route groups: the memory, called through `work`, and the settings.
 
-    `slow` is for calls that take long, so that these keep no thread from the others; `stopping` is set when the server
-    is told to end.
+    `slow` runs long calls, so that they block no thread of the others; `stopping` is set when the server is told to
+    stop.
     """
 
     memory: Memory
-    settings: Settings
-    work: Work
-    slow: Work
+    settings: ServerSettings
+    work: CallPool
+    slow: CallPool
     stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -53,9 +53,9 @@ class House:
         return self.memory.config
 
     def go_on(self, *_: int) -> None:
-        """For long calls that tell their progress: raises `OverloadedError` when the server is told to end."""
+        """Progress callback for long calls: raises `OverloadedError` when the server is told to stop."""
         if self.stopping.is_set():
-            raise OverloadedError("the server is ending; what is queued stays queued", retry_after=10)
+            raise OverloadedError("the server is stopping; queued work stays queued", retry_after=10)
 
     def close(self) -> None:
         """Wait for the calls that run."""
@@ -65,15 +65,15 @@ class House:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """A part of the server.
+class RouteGroup:
+    """A group of endpoints.
 
     Args:
         routers: endpoints; each names its rights by `access.allowed`.
-        mounts: ASGI applications by the path below which they answer; `access.principal_of(scope)` says who asks.
-        public: exact paths that are read (GET) without a token: what holds nothing of anybody's, such as a page.
-        streams: exact paths whose bodies may be of any size, as they are read piece by piece.
-        unread: exact paths whose bodies are passed on without being parsed, and may hold any number of values.
+        mounts: ASGI applications by path prefix; `access.principal_of(scope)` identifies the caller.
+        public: exact paths readable (GET) without a token because they hold no user data, such as a page.
+        streams: exact paths whose bodies are read piece by piece and have no size limit.
+        unread: exact paths whose bodies are passed on unparsed and have no limit on their number of values.
         lifespan: opened before the first request, closed after the last one.
     """
 
@@ -85,14 +85,14 @@ class Room:
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
 
 
-MakesRoom = Callable[[House], Room]
+RouteGroupFactory = Callable[[AppContext], RouteGroup]
 
 
-def house_of(request: Request) -> House:
-    """The house of the application that answers a request."""
-    house = request.app.state.house
-    assert isinstance(house, House)
-    return house
+def context_of(request: Request) -> AppContext:
+    """Return the context of the application that serves a request."""
+    context = request.app.state.context
+    assert isinstance(context, AppContext)
+    return context
 
 
-Here = Annotated[House, Depends(house_of)]
+Context = Annotated[AppContext, Depends(context_of)]

@@ -14,13 +14,13 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Principal, Reader
+from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory
 from nscma_torch.server.proxy.chat_request import ChatRequest
 from nscma_torch.server.proxy.exchanges import OFF, Exchanges
-from nscma_torch.server.proxy.keeping import Keeping, failed
-from nscma_torch.server.proxy.recalling import Recalling
+from nscma_torch.server.proxy.keeping import ExchangeWriter, failed
+from nscma_torch.server.proxy.recalling import TurnRecall
 from nscma_torch.server.proxy.relay import Ended, Relay
 from nscma_torch.server.proxy.upstream_server import UpstreamServer
-from nscma_torch.server.rooms import House, MakesRoom, Room
 
 CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
@@ -41,26 +41,26 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-def room(url: str, key: str | None = None) -> MakesRoom:
+def route_group(url: str, key: str | None = None) -> RouteGroupFactory:
     """The proxy in front of a server; arguments and errors as of `UpstreamServer`."""
 
-    def made(house: House) -> Room:
-        proxy = Proxy(house, UpstreamServer(url, key, house.config.upstream))
-        return Room((proxy.router(),), unread=frozenset(PASSED_ON), lifespan=proxy.lifespan)
+    def made(context: AppContext) -> RouteGroup:
+        proxy = ChatProxy(context, UpstreamServer(url, key, context.config.upstream))
+        return RouteGroup((proxy.router(),), unread=frozenset(PASSED_ON), lifespan=proxy.lifespan)
 
     return made
 
 
-class Proxy:
+class ChatProxy:
     """Passes requests on to one server."""
 
-    def __init__(self, house: House, server: UpstreamServer) -> None:
-        settings = house.config.upstream
-        recalling = Recalling(house.memory, settings)
-        self._house = house
+    def __init__(self, context: AppContext, server: UpstreamServer) -> None:
+        settings = context.config.upstream
+        recalling = TurnRecall(context.memory, settings)
+        self._context = context
         self._server = server
-        self._exchanges = Exchanges(recalling, house.work, settings)
-        self._keeping = Keeping(house.memory, recalling, settings)
+        self._exchanges = Exchanges(recalling, context.work, settings)
+        self._keeping = ExchangeWriter(context.memory, recalling, settings)
         self._client: httpx2.AsyncClient | None = None
 
     @asynccontextmanager
@@ -80,12 +80,12 @@ class Proxy:
             CHAT, operation_id="chat_completions", response_class=Response, responses=_ANSWER,
             openapi_extra={"requestBody": {"required": True, "content": _BODY}},
         )  # fmt: skip
-        async def chat(request: Request, asker: Reader) -> Response:
+        async def chat(request: Request, caller: Reader) -> Response:
             """A chat completion of the model's server, with what the memory recalls for the newest user turn.
 
             Headers say what was recalled. The field `user` says whose memory it is where the token does not.
             """
-            return await self._chat(request, asker)
+            return await self._chat(request, caller)
 
         @router.get(MODELS, operation_id="models", response_class=Response, responses=_ANSWER)
         async def models(request: Request, _: Reader) -> Response:
@@ -120,19 +120,19 @@ class Proxy:
             )
         return router
 
-    async def _chat(self, request: Request, asker: Principal) -> Response:
+    async def _chat(self, request: Request, caller: Principal) -> Response:
         body = await request.body()
         asked = ChatRequest.read(body) if len(body) <= _SHORT_BODY else await asyncio.to_thread(ChatRequest.read, body)
-        user, turn = _user_of(asker, request, asked), asked.turn
+        user, turn = _user_of(caller, request, asked), asked.turn
         recall = OFF if turn is None else await self._exchanges.recall(user, turn)
         ended: Ended | None = None
-        if turn is not None and recall.found is not None and "write" in asker.rights:
+        if turn is not None and recall.found is not None and "write" in caller.rights:
             ended = partial(self._keeping.keep, user, turn, recall.found)
         fault = None if turn is None else turn.fault
         stores = "no" if ended is None else "yes" if fault is None else failed(fault)
         headers = recall.headers() | {"x-nscma-stores": stores}
         sent = self._sent_on(request, CHAT, asked.body if turn is None else asked.with_blocks(recall.blocks(turn)))
-        most = _ANSWER_FACTOR * self._house.config.limits.max_message_bytes
+        most = _ANSWER_FACTOR * self._context.config.limits.max_message_bytes
         return Relay(self._open, sent, headers, ended=ended, most=most)
 
     @property
@@ -146,11 +146,11 @@ class Proxy:
         return self._open.build_request(request.method, path, params=params, content=body, headers=headers)
 
 
-def _user_of(asker: Principal, request: Request, asked: ChatRequest) -> str:
+def _user_of(caller: Principal, request: Request, asked: ChatRequest) -> str:
     """Return the user: the token's, else the one named if the token is for any user or absent."""
-    if asker.user_id is not None:
-        return asker.user_id
+    if caller.user_id is not None:
+        return caller.user_id
     try:
-        return asker.user(request.query_params.get("user_id"), asked.user)
+        return caller.user(request.query_params.get("user_id"), asked.user)
     except ScopeError as error:
         raise ScopeError(f"{error}, here the field `user` of the request") from error

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from nscma_torch.server.access import Principal, principal_of
 from nscma_torch.server.tokens import Right
-from nscma_torch.server.work import Work
+from nscma_torch.server.work import CallPool
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
@@ -22,7 +22,7 @@ Scope = dict[str, Any]  # user_id and agent_id, as the methods of Memory take th
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class McpCaller:
     """An MCP caller and the memory it names.
 
     Args:
@@ -40,48 +40,48 @@ class Asker:
         return {"user_id": self.principal.user(*self.users), "agent_id": self.agent_id}
 
 
-def over_http(request: Request | None) -> Asker:
+def over_http(request: Request | None) -> McpCaller:
     """Return the caller over HTTP, from its token; `?user_id=` names the user if the token is for any user."""
     assert request is not None
     query = request.query_params
-    return Asker(principal_of(request.scope), tuple(query.getlist("user_id")), query.get("agent_id"))
+    return McpCaller(principal_of(request.scope), tuple(query.getlist("user_id")), query.get("agent_id"))
 
 
-class Desk:
-    """Takes calls of tools and resources.
+class Dispatcher:
+    """Dispatches calls of tools and resources.
 
     Args:
-        memory: gives the memory, which may still be opening.
-        work: for calls; `slow` for those that take long.
-        asking: tells who asks, by the HTTP request, None on stdio.
+        memory: returns the memory, which may still be opening.
+        work: runs calls; `slow` runs long ones.
+        asking: identifies the caller from the HTTP request (None on stdio).
     """
 
     def __init__(
         self,
         memory: Callable[[], Awaitable[Memory]],
-        work: Work,
-        slow: Work,
-        asking: Callable[[Request | None], Asker],
+        work: CallPool,
+        slow: CallPool,
+        identify: Callable[[Request | None], McpCaller],
     ) -> None:
         self._memory = memory
         self._work = work
         self._slow = slow
-        self._asking = asking
-        self._asker: ContextVar[Asker] = ContextVar("asker")
+        self._identify = identify
+        self._caller: ContextVar[McpCaller] = ContextVar("caller")
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Middleware of the protocol's server: for the time of a request it is known who asks."""
-        token = self._asker.set(self._asking(ctx.request))
+        """MCP middleware: set the caller for the duration of a request."""
+        token = self._caller.set(self._identify(ctx.request))
         try:
             return await call_next(ctx)
         finally:
-            self._asker.reset(token)
+            self._caller.reset(token)
 
     async def call(self, right: Right, call: Callable[[Memory, Scope], T], *, slow: bool = False) -> T:
         """Run a call for the current caller and return its result. It completes even if the client cancels or leaves.
 
         Raises `ForbiddenError` before anything is done where the right is missing.
         """
-        scope = self._asker.get().scope(right)
+        scope = self._caller.get().scope(right)
         memory = await self._memory()
         return await (self._slow if slow else self._work).run(call, memory, scope)
