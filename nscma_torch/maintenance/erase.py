@@ -9,95 +9,57 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, case, delete, false, select, true
+from sqlalchemy import ColumnElement, Connection, case, delete, false, select, true
 
+from nscma_torch.core.capabilities import Erased, Rows, capabilities, tables_with
 from nscma_torch.core.database import raw_bytes
-from nscma_torch.core.database.database import ALL_USERS, NO_USER, Database, get_meta, pages, set_meta
+from nscma_torch.core.database.database import ALL_USERS, NO_USER, Database, get_meta, set_meta
 from nscma_torch.core.database.schema import drafts, episodes, history, jobs, recalls, streams, users
 from nscma_torch.core.errors import StoreBusyError, StoreFullError
 from nscma_torch.core.jobs import jobs as queue
-from nscma_torch.core.jobs import leases, worker_health
+from nscma_torch.core.jobs import worker_health
 from nscma_torch.core.records import ROLES
-from nscma_torch.curator.store import derived_texts
 from nscma_torch.episodic.index import units
-from nscma_torch.episodic.index.unit_schema import postings, unit_changes, unit_sources, vectors
+from nscma_torch.episodic.index.unit_schema import postings
 from nscma_torch.episodic.index.unit_schema import units as units_table
-from nscma_torch.features.records import memory_records
-from nscma_torch.features.skills import rows as skills
-from nscma_torch.hierarchy.store import hierarchies
-from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies as hierarchies_table
-from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, nodes, personas
-from nscma_torch.maintenance import erase_facts
-from nscma_torch.semantic.store.fact_schema import fact_namespaces
 
 _REWRITE = "rewrite"  # in the table meta
 _FRAGMENT = 16  # bytes; short enough to lie inside one page, long enough not to occur by chance
 _STRIDE = 8
 _SEARCHES = 3  # of the files, each for what the one before found
 _NAMES = ("name", "session", "agent_id", "run_id", "idempotency_key")
-_OF_EPISODE = (recalls, jobs, history)
-_OF_HIERARCHY = (drafts, node_units, links, personas, nodes, hierarchies_table)
-_OF_UNIT = (postings, vectors, unit_sources)
 
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
     """Delete every row of a user; returns the deleted rows by table."""
-    leases.forget_user(connection, user_id)
-    worker_health.forget_error(connection, user_id)
-    tables: Sequence[Table] = (
-        *(*_OF_EPISODE, *_OF_HIERARCHY, *_OF_UNIT, unit_changes, units_table, episodes, streams, users),
-    )
-    return (
-        derived_texts.delete_user(connection, user_id)
-        | memory_records.delete_user(connection, user_id)
-        | erase_facts.delete_user(connection, user_id)
-        | {table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount for table in tables}
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """What was deleted with an episode or a skill: rows by table, texts, ids; and what is derived again."""
-
-    rows: dict[str, int]
-    texts: list[str]
-    ids: list[str]
-    rebuilt: list[str]
+    return {
+        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
+        for table in tables_with("user_id")
+    }
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> Erased:
-    """Delete one episode with its units, record, history, jobs and facts, and all summaries and texts that saw it.
+    """Delete one episode with its units, history, jobs, and all that came of it.
 
     Returns what went, and which hierarchies and facts are made again by the jobs that it queues.
     """
     own = units.seqs_of_episode(connection, episode_seq)
-    rebuilt = [hierarchy for hierarchy, _ in hierarchies.holding(connection, own)]
-    texts = _texts_of_episode(connection, episode_seq, own)
-    of_facts = erase_facts.delete_episode(connection, episode_seq)
-    rebuilt += [" ".join(("facts:", *filter(None, key))) for key in of_facts.rebuilt]
     owner = connection.execute(select(episodes.c.user_id).where(episodes.c.seq == episode_seq)).scalar_one()
+    erased = Erased(texts=_texts_of_episode(connection, episode_seq, own))
+    for capability in capabilities():
+        if capability.erase_episode is not None:
+            erased.add(capability.erase_episode(connection, episode_seq, own))
     queue.forget_errors(connection, owner)
     worker_health.forget_error(connection, owner)
-    counts = Counter(of_facts.rows)
-    counts.update(derived_texts.retire(connection, [episode_seq]))
-    counts.update(memory_records.remove(connection, [episode_seq]))
-    counts.update(hierarchies.retire(connection, own))
-    counts.update(units.remove(connection, own))
-    for table in _OF_EPISODE:
-        counts[table.name] += connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
-    counts[episodes.name] += connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
-    return Erased(dict(counts), texts + of_facts.texts, of_facts.ids, rebuilt)
-
-
-def delete_skill(connection: Connection, user_id: str, skill_id: str) -> Erased:
-    """Delete one skill with its units. Raises `NotFoundError` for an unknown id."""
-    skills.require(connection, user_id, skill_id)
-    texts = skills.texts(connection, skill_id)
-    return Erased(skills.remove(connection, skill_id), texts, [skill_id], [])
+    erased.rows.update(units.remove(connection, own))
+    for table in (recalls, jobs, history):
+        deleted = connection.execute(delete(table).where(table.c.episode_seq == episode_seq)).rowcount
+        erased.rows[table.name] += deleted
+    erased.rows[episodes.name] += connection.execute(delete(episodes).where(episodes.c.seq == episode_seq)).rowcount
+    return erased
 
 
 def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
@@ -110,15 +72,13 @@ def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
     counts = Counter({drafts.name: connection.execute(delete(drafts).where(drafts.c.hierarchy_id.in_(empty))).rowcount})
     counts[streams.name] = connection.execute(delete(streams).where(streams.c.id.in_(empty))).rowcount
     speaking = select(streams.c.agent_id).where(streams.c.user_id == user_id, streams.c.agent_id.is_not(None))
-    for table in (hierarchies_table, fact_namespaces):
-        named = (table.c.user_id == user_id, table.c.agent_id.is_not(None), table.c.agent_id.not_in(speaking))
-        for key in connection.execute(select(table.c.id).where(*named)).scalars().all():
-            if table is hierarchies_table:
-                hierarchies.reset(connection, key)
-            elif not erase_facts.delete_namespace(connection, key):
-                continue
-            connection.execute(delete(jobs).where(jobs.c.lane == key))
-            counts[table.name] += 1
+    for kept in (capability.per_agent for capability in capabilities() if capability.per_agent is not None):
+        own = kept.table.c
+        named = (own.user_id == user_id, own.agent_id.is_not(None), own.agent_id.not_in(speaking))
+        for key in connection.execute(select(own.id).where(*named)).scalars().all():
+            if kept.delete(connection, key):
+                connection.execute(delete(jobs).where(jobs.c.lane == key))
+                counts[kept.table.name] += 1
     return dict(counts)
 
 
@@ -127,20 +87,22 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
     found += [user_id, *_names(connection, episodes.c.user_id == user_id)]
-    found += memory_records.names(connection, user_id=user_id)
-    return found + list(erase_facts.texts(connection, user_id))
+    return found + list(texts_of_capabilities(Rows(connection, (user_id,))))
+
+
+def texts_of_capabilities(rows: Rows) -> Iterator[str]:
+    """Texts and names that capabilities keep beside the log and the units."""
+    for capability in capabilities():
+        for table, names in capability.texts.items():
+            for row in rows(select(*(table.c[name] for name in names)), table.c.user_id):
+                yield from (text for text in row if text)
 
 
 def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
-    """Every text kept of an episode, but for its facts: log, metadata, names, history, units, summaries that saw it."""
-    over = hierarchies.above(connection, own)
-    derived = derived_texts.resting_texts(connection, episode_seq)
+    """Every text that log and index keep of an episode: text, metadata, names, history, units."""
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
-    named = memory_records.names(connection, episode_seq=episode_seq)
-    found = [*derived, *named, *_texts(connection, of_log, of_history, false(), false()), *_names(connection, of_log)]
-    for some in pages([*own, *over]):
-        found += connection.execute(select(units_table.c.text).where(units_table.c.seq.in_(some))).scalars()
-    return found
+    found = [*_texts(connection, of_log, of_history, false(), false()), *_names(connection, of_log)]
+    return found + list(units.texts(connection, own).values())
 
 
 def _texts(
@@ -174,10 +136,9 @@ def _remaining_texts(connection: Connection) -> Iterator[str]:
     """Every text and name that the store still holds, terms of the lexical index and ids of messages included."""
     yield from _texts(connection, true(), true(), true(), true())
     yield from _names(connection, true())
-    yield from memory_records.names(connection)
-    yield from erase_facts.texts(connection)
-    for column in (postings.c.term, episodes.c.id, users.c.user_id, fact_namespaces.c.agent_id):
-        yield from connection.execute(select(column).where(column.is_not(None)).distinct()).scalars()
+    yield from texts_of_capabilities(Rows(connection))
+    for column in (postings.c.term, episodes.c.id, users.c.user_id):
+        yield from connection.execute(select(column).distinct()).scalars()
 
 
 def promise_rewrite(connection: Connection) -> None:

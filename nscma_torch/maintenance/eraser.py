@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.core.capabilities import Erased
 from nscma_torch.core.database.database import NO_USER, Database
 from nscma_torch.core.erasable_cache import erase_caches
 from nscma_torch.core.errors import NotFoundError, StoreBusyError
@@ -26,7 +26,6 @@ from nscma_torch.ingest.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past
 from nscma_torch.ingest.novelty import stored_vectors
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.maintenance import erase
-from nscma_torch.maintenance.erase import Erased
 from nscma_torch.maintenance.rereading import read_again_after
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.surprise.gate import MessageGate
@@ -105,14 +104,15 @@ class Eraser:
         """Erase one skill. Raises `NotFoundError` for an unknown id."""
         with self._database.write(user_id) as connection:
             if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
-                erased = Erased({}, [], [], [])
+                erased = Erased()
             else:
-                erased = erase.delete_skill(connection, user_id, skill_id)
+                erased = Erased(texts=skills.texts(connection, user_id, skill_id), ids=[skill_id])
+                erased.rows.update(skills.remove(connection, skill_id))
                 erase.delete_empty_scopes(connection, user_id)
                 erase.promise_rewrite(connection)
                 unit_changes.void(connection, user_id)
                 streams.touch_user(connection, user_id, changed=True)
-        return self._receipt(user_id, skill_id, erased.rows, (), erased.texts, erased.ids)
+        return self._receipt(user_id, skill_id, dict(erased.rows), (), erased.texts, erased.ids)
 
     def finish(self) -> None:
         """Rewrite the files where an erasure deleted rows and could not."""
@@ -151,13 +151,8 @@ class Eraser:
                     )
                 erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
             break
-        rows = Counter[str]()
-        for each in erased:
-            rows.update(each.rows)
-        rebuilt = dict.fromkeys(key for each in erased for key in each.rebuilt)
-        texts = [text for each in erased for text in each.texts]
-        ids = [one for each in erased for one in each.ids]
-        return self._receipt(user_id, episode_id, dict(rows), tuple(rebuilt), texts, ids)
+        rebuilt = tuple(dict.fromkeys(erased.rebuilt))
+        return self._receipt(user_id, episode_id, dict(erased.rows), rebuilt, erased.texts, erased.ids)
 
     def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
         """Row number and record of the replies that go, and of the episode."""
@@ -202,17 +197,19 @@ class Eraser:
         gone: Sequence[tuple[int, Episode]],
         remaining: Sequence[_Remaining],
         weighed: Mapping[str, _Progress],
-    ) -> list[Erased]:
+    ) -> Erased:
         """Delete the rows of what goes, and set the streams' states and what the gate saw of later messages.
 
         Decisions stay: they say what was known when the message came. `replay` decides again.
         """
         read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
-        erased = [erase.delete_episode(connection, seq) for seq, _ in gone]
+        erased = Erased()
+        for seq, _ in gone:
+            erased.add(erase.delete_episode(connection, seq))
         erase.promise_rewrite(connection)
         unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
         streams.touch_user(connection, user_id, changed=True)
-        emptied = erase.delete_empty_scopes(connection, user_id)
+        erased.rows.update(erase.delete_empty_scopes(connection, user_id))
         left = [stream for stream in remaining if streams.is_stored(connection, stream.stream.id)]
         for stream in left:
             done = weighed[stream.stream.id]
@@ -230,7 +227,8 @@ class Eraser:
                 proxy_state=done.past.proxy_state,
                 gate_state=done.past.gate_state.to_bytes().decode(),
             )
-        return [Erased(emptied, [], [], [one.stream.id for one in left]), *erased]
+        erased.rebuilt[:0] = [one.stream.id for one in left]
+        return erased
 
     def _receipt(
         self,

@@ -7,7 +7,8 @@ from typing import Literal
 from sqlalchemy import Connection, Table, select
 
 from nscma_torch.core.database.schema import episodes
-from nscma_torch.semantic.store.fact_schema import decisions, skills
+from nscma_torch.features.skills.skill_schema import skills
+from nscma_torch.semantic.store.fact_schema import decisions
 
 Named = Literal["message", "decision", "skill"]
 _TABLES: dict[Named, Table] = {"message": episodes, "decision": decisions, "skill": skills}

@@ -13,8 +13,7 @@ from nscma_torch.episodic.log import episodes, speakers, summary_context, turns
 from nscma_torch.episodic.log.backlog import EXTRACT
 from nscma_torch.features.records import memory_records
 from nscma_torch.hierarchy.store import hierarchies
-from nscma_torch.maintenance import erase_facts
-from nscma_torch.semantic.store import statements
+from nscma_torch.semantic.store import erase_facts, statements
 
 
 def read_again_after(

@@ -6,20 +6,18 @@ What follows from messages (units, vectors, facts) is not read: an import makes 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sqlalchemy import ColumnClause, Connection, Table, exc, literal_column, select
 
-from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.database.schema import episodes, history, streams, users
-from nscma_torch.core.errors import StoreFormatError
 from nscma_torch.core.records import Scope
+from nscma_torch.episodic.log.check_log import damaged_json
 from nscma_torch.episodic.log.episodes import text_hash
 from nscma_torch.episodic.log.streams import stream_id_of
 
 LOG: tuple[Table, ...] = (users, streams, episodes, history)
-JSON_COLUMNS = ("metadata", "decision", "observation")
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 Row = dict[str, Any]
 
@@ -63,18 +61,6 @@ def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
     for column in damaged_json(row):
         row[column] = "{}" if column == "metadata" else None
         report(f"{column} of message {row['id']} is damaged, and left out")
-
-
-def damaged_json(row: Mapping[Any, Any]) -> list[str]:
-    """The JSON columns of a message that cannot be read."""
-    found = []
-    for column in JSON_COLUMNS:
-        try:
-            if row[column] is not None:
-                decoded(row[column])
-        except StoreFormatError:
-            found.append(column)
-    return found
 
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:

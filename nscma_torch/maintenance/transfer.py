@@ -17,9 +17,11 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, exc, select, true
 
+from nscma_torch.core.capabilities import capabilities
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seqs, pages
-from nscma_torch.core.database.schema import SCHEMA_VERSION, episodes, history, jobs, streams, users
+from nscma_torch.core.database.dialects import JsonText, Time
+from nscma_torch.core.database.schema import SCHEMA_VERSION, episodes, users
 from nscma_torch.core.database.user_versions import first_version
 from nscma_torch.core.errors import (
     EmbedderMismatchError,
@@ -31,43 +33,13 @@ from nscma_torch.core.errors import (
 )
 from nscma_torch.core.jobs import leases
 from nscma_torch.core.records import Decision, Scope
-from nscma_torch.curator.store.derived_schema import DERIVED_TABLES
 from nscma_torch.episodic.index import fingerprint, unit_changes
-from nscma_torch.episodic.index.unit_schema import postings, unit_sources, units, vectors
-from nscma_torch.episodic.log import summary_context
-from nscma_torch.features.records.record_schema import RECORD_TABLES
-from nscma_torch.hierarchy.store.hierarchies import new_version
-from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies, links, node_units, nodes, personas
-from nscma_torch.maintenance import check, check_ids, salvage
-from nscma_torch.semantic.store.fact_schema import TABLES
+from nscma_torch.episodic.log import check_log, summary_context
+from nscma_torch.maintenance import check, salvage
 from nscma_torch.text.files.json_messages import metadata_json
 
 FORMAT = "nscma-export"
 _DAMAGED = "damaged"  # key of the header: what could not be read
-_ORDER: tuple[Table, ...] = (
-    *(users, streams, episodes, units, unit_sources, vectors, postings, history, jobs),
-    *(hierarchies, nodes, personas, links, node_units),
-    *TABLES,
-    *DERIVED_TABLES,
-    *RECORD_TABLES,
-)
-_BY_NAME = {table.name: table for table in _ORDER}
-_JSON = frozenset(  # columns whose text is JSON
-    {"metadata", "decision", "observation", "next_ids", "fact_ids", "before", "steps", "sources"}
-)
-_REFERENCES = {
-    "episode_seq": "episodes",
-    "unit_seq": "units",
-    "statement_seq": "statements",
-    "fact_seq": "facts",
-    "derived_seq": "derived_texts",
-    "source_seq": "derived_texts",
-    "by_seq": "episodes",
-}  # columns that hold row numbers of another table
-_TIMES = frozenset(  # columns that hold microseconds
-    {"occurred_at", "recorded_at", "expires_at", "at", "valid_from", "valid_to", "said_at", "retired_at", "updated_at"}
-    | {"since", "until", "made_at", "begun_by"}
-)
 _DECIDED = {field.name for field in fields(Decision)} - {"parts"}
 _INTEGERS = 1 << 63  # integers of both dialects end before it
 _DAY = 86_400  # seconds
@@ -86,7 +58,7 @@ def export(
         known = select(users.c.user_id).where(users.c.user_id == user_id)
         if user_id is not None and connection.execute(known).first() is None:
             raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
-        queries = {table: _of_table(table, user_id) for table in _ORDER}
+        queries = {table: _of_table(table, user_id) for table in _tables()}
         rows = sum(_count(connection, query) for query in queries.values())  # as they are read below: damage shows
         own = fingerprint.stored(connection)
         store = {fingerprint.KEY: own, summary_context.KEY: summary_context.was_used(connection)}
@@ -102,6 +74,15 @@ def export(
                 if table is episodes:
                     salvage.empty_damaged_json(row, report)
                 yield _line(table, row)
+
+
+def _tables() -> list[Table]:
+    """The tables of an export, in the order that references need."""
+    return [table for capability in capabilities() for table in capability.tables]
+
+
+def _by_name() -> dict[str, Table]:
+    return {table.name: table for table in _tables()}
 
 
 def _of_table(table: Table, user_id: str | None) -> Select[Any]:
@@ -198,7 +179,7 @@ def import_(
             "or import several one by one"
         )
     for user in sorted(declared) if damaged else ():
-        check_ids.mend_messages(connection, user)
+        check_log.mend_messages(connection, user)
         rebuild(connection, user)
     for some in pages(sorted(declared)):
         broken = check.problems(connection, some, single=single)
@@ -243,7 +224,7 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise MalformedInputError(f"not JSON ({error})", line=number) from error
-    table = _BY_NAME.get(str(row.pop("table", ""))) if isinstance(row, dict) else None
+    table = _by_name().get(str(row.pop("table", ""))) if isinstance(row, dict) else None
     if table is None or set(row) != {column.name for column in table.columns}:
         raise MalformedInputError("not a row of an export", line=number)
     for column in table.columns:
@@ -272,11 +253,11 @@ def _value(column: Column[Any], value: Any) -> Any:
         raise ValueError(f"is {value}")
     if kind is int and not -_INTEGERS <= value < _INTEGERS:
         raise ValueError("does not fit into 64 bits")
-    if column.name in _TIMES:
+    if isinstance(column.type, Time):
         from_micros(value)
     if column.name == "utc_offset" and abs(value) >= _DAY:
         raise ValueError("is a day or more")
-    if column.name in _JSON:
+    if isinstance(column.type, JsonText):
         _check_json(column.name, json.loads(value))
     if kind is not bytes:
         return value
@@ -316,24 +297,25 @@ def _insert(
             row |= first_version(connection)
             unit_changes.begin(connection, row["user_id"], row["generation"])
         leases.begin(connection, (row["user_id"] for row in rows))
-    if table is hierarchies:
-        for row in rows:
-            row["version"] = new_version(connection)
+    for column in table.c:
+        if "counter" in column.info:
+            for row, number in zip(rows, next_seqs(connection, column.info["counter"], len(rows)), strict=True):
+                row[column.name] = number
     if "seq" in table.c:
         seqs = next_seqs(connection, table.name, len(rows))
         for seq, row in zip(seqs, rows, strict=True):
             shift[table.name, row["seq"]] = seq
             row["seq"] = seq
-    for column, target in _REFERENCES.items():
-        if column in table.c:
-            for number, row in numbered:
-                if row[column] is None:
-                    continue
-                if (target, row[column]) not in shift:
-                    raise MalformedInputError(
-                        f"refers to row {row[column]} of {target}, which is not there", line=number
-                    )
-                row[column] = shift[target, row[column]]
+    for key in table.foreign_keys:
+        column, target = key.parent.name, key.column.table.name
+        if key.column.name != "seq":
+            continue
+        for number, row in numbered:
+            if row[column] is None:
+                continue
+            if (target, row[column]) not in shift:
+                raise MalformedInputError(f"refers to row {row[column]} of {target}, which is not there", line=number)
+            row[column] = shift[target, row[column]]
     try:
         connection.execute(table.insert(), rows)
     except exc.IntegrityError as error:

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
+from nscma_torch.core.capabilities import all_tables
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE
 from nscma_torch.core.database.postgres_address import parse
 from nscma_torch.core.database.postgres_database import PostgresDatabase
 from nscma_torch.core.database.postgres_schema import grant
 from nscma_torch.core.database.schema import metadata
 from nscma_torch.core.database.store_path import name_of
-from nscma_torch.core.database.tables import all_tables
 from nscma_torch.core.errors import (
     EncodingError,
     NotFoundError,

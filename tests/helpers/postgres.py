@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, make_url
 
+from nscma_torch.core.capabilities import all_tables
 from nscma_torch.core.database.postgres_schema import grant
-from nscma_torch.core.database.tables import all_tables
 
 ROLE = "nscma_app"
 _TEMPLATE = "nscma_template"

@@ -19,6 +19,7 @@ from nscma_torch.episodic.index import units
 from nscma_torch.episodic.index.units import NewUnit
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.hierarchy.store.hierarchies import LevelRows, Stored
+from nscma_torch.hierarchy.store.leaves import leaves
 
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 #   level 0: chunks 0-4; clusters 10 = {0, 1}, 11 = {1, 2, 3}; 4 stands alone as 12
@@ -188,9 +189,9 @@ def test_the_leaves_of_a_summary_are_its_provenance(connection: Connection, stor
     seqs = [of_node[key][0] for key in ((1, 10), (1, 11), (2, 20))]
     loaded = units.load(connection, "ada", seqs)
     assert [loaded[seq].episode_ids for seq in seqs] == [tuple(ids[:2]), tuple(ids[1:4]), tuple(ids[:4])]
-    assert units.load(connection, "bob", seqs) == {} and units.leaves(connection, "bob", seqs) == {}
+    assert units.load(connection, "bob", seqs) == {} and leaves(connection, "bob", seqs) == {}
     hierarchies.retire(connection, [2])
-    assert units.leaves(connection, "ada", seqs) == {}
+    assert leaves(connection, "ada", seqs) == {}
 
 
 def test_dropped_summaries_leave_their_nodes(connection: Connection, stored: Stored) -> None:

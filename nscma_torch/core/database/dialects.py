@@ -15,6 +15,22 @@ from sqlalchemy.types import JSON, TypeEngine, UserDefinedType
 #: Text that sorts and compares by its bytes (UTF-8) in both, whatever the locale of the PostgreSQL database.
 Text: TypeEngine[str] = AnyText().with_variant(AnyText(collation="C"), "postgresql")
 
+
+class JsonText(AnyText):
+    """A column whose text is JSON."""
+
+    cache_ok = True
+
+
+class Time(BigInteger):
+    """A column of microseconds since the epoch, UTC."""
+
+    cache_ok = True
+
+
+#: JSON in a column of text; compares like `Text`.
+Json: TypeEngine[str] = JsonText().with_variant(JsonText(collation="C"), "postgresql")
+
 #: An integer of 64 bits in both, as every integer of SQLite is.
 Integer: TypeEngine[int] = AnyInteger().with_variant(BigInteger(), "postgresql")
 

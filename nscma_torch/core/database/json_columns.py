@@ -20,3 +20,12 @@ def decoded(text: str, kind: type = dict) -> Any:
             "can be read with `nscma export`"
         )
     return value
+
+
+def is_texts(text: str) -> bool:
+    """Whether a column's text is a list of texts in JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

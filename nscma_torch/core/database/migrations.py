@@ -1,8 +1,8 @@
 """Numbered migrations: a new store gets today's tables at once, an older one is upgraded step by step.
 
-To change the schema: change the module of its tables (`tables.MODULES`), raise `SCHEMA_VERSION`, and add to `STEPS` a
-function that makes the same change to a store of the version before, in SQLite and in PostgreSQL. All steps of one
-opening run in one transaction.
+To change the schema: change the tables of a capability, raise `SCHEMA_VERSION`, and add to `STEPS` a function that
+makes the same change to a store of the version before, in SQLite and in PostgreSQL. All steps of one opening run in one
+transaction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy import Connection, DDLElement, create_mock_engine
 
-from nscma_torch.core.database import schema, store_path, tables
+from nscma_torch.core.capabilities import all_tables
+from nscma_torch.core.database import schema, store_path
 from nscma_torch.core.errors import StoreVersionError
 
 STEPS: dict[int, Callable[[Connection], None]] = {}  # by the version that a step starts from
@@ -46,7 +47,7 @@ def _definitions() -> tuple[str, ...]:
         written.append(str(definition.compile(dialect=engine.dialect)))
 
     engine = create_mock_engine("sqlite://", write)
-    tables.all_tables().create_all(engine, checkfirst=False)
+    all_tables().create_all(engine, checkfirst=False)
     return tuple(written)
 
 

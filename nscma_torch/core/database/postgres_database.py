@@ -15,11 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, text
 
+from nscma_torch.core.capabilities import all_tables
 from nscma_torch.core.database import connections, postgres_schema
 from nscma_torch.core.database import postgres_vectors as vector_index
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.core.database.postgres_address import parse
-from nscma_torch.core.database.tables import all_tables
 from nscma_torch.core.database.turn_queue import WRITERS, turn_of
 from nscma_torch.core.errors import (
     EncodingError,

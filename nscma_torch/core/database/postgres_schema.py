@@ -5,13 +5,13 @@ from __future__ import annotations
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema, CreateSequence, Sequence
 
+from nscma_torch.core.capabilities import all_tables
 from nscma_torch.core.database import migrations
 from nscma_torch.core.database.database import get_meta, sequence_of, set_meta
 from nscma_torch.core.database.schema import SCHEMA_VERSION
-from nscma_torch.core.database.tables import all_tables
 from nscma_torch.core.errors import NotFoundError, StoreAccessError, StoreFormatError
 
-_COUNTERS = ("epochs", "hierarchy_versions")  # beside the row numbers of tables
+_EPOCHS = "epochs"  # counter of `users.epoch`
 _VERSION = "schema_version"  # in the table meta
 _OWN_USER = "user_id = (SELECT current_setting('nscma.user_id', true))"
 _ALL_USERS = "(SELECT current_setting('nscma.all_users', true)) = 'on'"
@@ -47,15 +47,17 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
         if version == SCHEMA_VERSION:
             return
         migrations.upgrade(connection, name, version)
-    for counter in (*_numbered(), *_COUNTERS):
+    for counter in (*_counters(), _EPOCHS):
         connection.execute(CreateSequence(Sequence(sequence_of(counter)), if_not_exists=True))
     set_meta(connection, _VERSION, str(SCHEMA_VERSION))
     _secure(connection)
 
 
-def _numbered() -> list[str]:
-    """Names of the tables whose rows are numbered by a sequence."""
-    return [table.name for table in all_tables().sorted_tables if "seq" in table.c]
+def _counters() -> list[str]:
+    """Names of the sequences that number rows, and of those that columns name."""
+    tables = all_tables().sorted_tables
+    named = [column.info["counter"] for table in tables for column in table.c if "counter" in column.info]
+    return [table.name for table in tables if "seq" in table.c] + named
 
 
 def _secure(connection: Connection) -> None:

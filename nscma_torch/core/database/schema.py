@@ -2,8 +2,7 @@
 
 Every row carries its `user_id`; rows of the log and the units carry the whole scope. `seq` numbers come from
 `counters`, rise with every insert and are never given out twice, so that a reader catches up by asking for larger
-ones. The tables of facts are in `fact_schema`, those of derived texts in `derived_schema`, and those of
-structured records in `record_schema`.
+ones. Capabilities declare further tables in their own schema modules; see `core.capabilities`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from nscma_torch.core.database.dialects import Integer, Text
+from nscma_torch.core.database.dialects import Integer, Json, Text, Time
 
 SCHEMA_VERSION = 14
 
@@ -79,15 +78,15 @@ episodes = Table(
     Column("session", Text),
     Column("text", Text, nullable=False),
     Column("text_hash", Text, nullable=False),
-    Column("metadata", Text, nullable=False),
+    Column("metadata", Json, nullable=False),
     Column("idempotency_key", Text),
-    Column("occurred_at", BigInteger),  # null where the caller gave none: recorded_at stands in
-    Column("recorded_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger),
+    Column("occurred_at", Time),  # null where the caller gave none: recorded_at stands in
+    Column("recorded_at", Time, nullable=False),
+    Column("expires_at", Time),
     Column("status", Text, nullable=False),
     Column("write", Boolean),  # the gate's decision; null where it was not asked (infer=False)
-    Column("decision", Text),  # JSON: rule, score, threshold, reason, parts
-    Column("observation", Text),  # JSON: what the gate saw, for replay under other rules
+    Column("decision", Json),  # rule, score, threshold, reason, parts
+    Column("observation", Json),  # what the gate saw, for replay under other rules
     Column("encoded", Boolean, nullable=False),
     Column("importance", Float, nullable=False),
     Column("strength", Float, nullable=False),
@@ -106,7 +105,7 @@ history = Table(
     Column("user_id", Text, nullable=False),
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), nullable=False, index=True),
     Column("event", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),
+    Column("at", Time, nullable=False),
     Column("old_text", Text),
     Column("new_text", Text),
     Column("reason", Text),
@@ -137,7 +136,7 @@ user_leases = Table(
     Column("user_id", Text, primary_key=True),
     Column("name", Text, primary_key=True),
     Column("owner", Text),  # null: nobody
-    Column("until", BigInteger, nullable=False),  # 0: nobody
+    Column("until", Time, nullable=False),  # 0: nobody
     Column("done_at", BigInteger),  # of sleep: the time of the last scheduled one
     Index("user_leases_until", "name", "until"),
     sqlite_with_rowid=False,
@@ -148,8 +147,8 @@ workers = Table(
     "workers",
     metadata,
     Column("owner", Text, primary_key=True),
-    Column("at", BigInteger, nullable=False),  # of its last sign of life
-    Column("until", BigInteger, nullable=False),  # when it counts as dead without another one
+    Column("at", Time, nullable=False),  # of its last sign of life
+    Column("until", Time, nullable=False),  # when it counts as dead without another one
     Column("state", Text, nullable=False),
 )
 
@@ -158,7 +157,7 @@ work_errors = Table(
     "work_errors",
     metadata,
     Column("user_id", Text, primary_key=True),
-    Column("at", BigInteger, nullable=False),
+    Column("at", Time, nullable=False),
     Column("error", Text, nullable=False),
 )
 

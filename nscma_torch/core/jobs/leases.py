@@ -68,11 +68,6 @@ def begin(connection: Connection, user_ids: Iterable[str]) -> None:
         connection.execute(user_leases.insert(), rows)
 
 
-def forget_user(connection: Connection, user_id: str) -> None:
-    """Delete the leases of a user."""
-    connection.execute(user_leases.delete().where(user_leases.c.user_id == user_id))
-
-
 def held_by(column: ColumnElement[str], name: str, owner: str) -> ColumnElement[bool]:
     """Build the condition that an owner has the lease of the user in a column."""
     own = (user_leases.c.user_id == column) & (user_leases.c.name == name) & (user_leases.c.owner == owner)

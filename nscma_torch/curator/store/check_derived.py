@@ -4,11 +4,12 @@ that were there before it, and is found by its units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, get_args
+from collections.abc import Iterator
+from typing import get_args
 
-from sqlalchemy import Connection, Select, and_, or_, select
+from sqlalchemy import and_, or_, select
 
+from nscma_torch.core.capabilities import Rows
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import DerivedKind
 from nscma_torch.curator.store.derived_schema import (
@@ -31,19 +32,17 @@ _T, _S, _L, _O, _D, _N, _E = (
     fact_namespaces.c,
     episodes.c,
 )
-_Rows = Callable[[Select[Any], Any], Any]
 
 
-def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
-    """The problems in the derived texts of all users, or of some, a sentence each."""
+def problems(rows: Rows) -> Iterator[str]:
+    """The problems in the derived texts, a sentence each."""
+    yield from _texts(rows)
+    yield from _sources(rows)
+    yield from _links(rows)
+    yield from _units(rows)
 
-    def rows(query: Select[Any], owner: Any) -> Any:
-        return connection.execute(query if users is None else query.where(owner.in_(users)))
 
-    return [*_texts(rows), *_sources(rows), *_links(rows), *_units(rows)]
-
-
-def _texts(rows: _Rows) -> Iterator[str]:
+def _texts(rows: Rows) -> Iterator[str]:
     known = get_args(DerivedKind)
     for row in rows(
         select(derived_texts, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _T.namespace), _T.user_id
@@ -63,7 +62,7 @@ def _texts(rows: _Rows) -> Iterator[str]:
             yield f"a derivation of namespace {row.namespace} is of another user, or of an unknown kind, {row.kind!r}"
 
 
-def _sources(rows: _Rows) -> Iterator[str]:
+def _sources(rows: Rows) -> Iterator[str]:
     bare = select(_T.id).where(_T.seq.not_in(select(_S.derived_seq).where(_S.cited)))
     for (text,) in rows(bare, _T.user_id):
         yield f"derived text {text} cites no message"
@@ -81,7 +80,7 @@ def _sources(rows: _Rows) -> Iterator[str]:
         yield f"derived text {row.id} rests on message {row.message}, which is deleted"
 
 
-def _links(rows: _Rows) -> Iterator[str]:
+def _links(rows: Rows) -> Iterator[str]:
     """Texts below a text are older than it, so that none rests on itself, and their messages are its own."""
     below = derived_texts.alias()
     linked = (
@@ -105,7 +104,7 @@ def _links(rows: _Rows) -> Iterator[str]:
         yield f"derived text {row.id} rests on text {row.source}, but not on all messages behind it"
 
 
-def _units(rows: _Rows) -> Iterator[str]:
+def _units(rows: Rows) -> Iterator[str]:
     own = and_(units.c.stream_id == _T.id, units.c.kind == _T.kind, units.c.user_id == _T.user_id)
     for (text,) in rows(select(_T.id).where(~select(units.c.seq).where(own).exists()), _T.user_id):
         yield f"search cannot find derived text {text}: it has no unit"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.core.database.dialects import Integer, Text
+from nscma_torch.core.database.dialects import Integer, Text, Time
 from nscma_torch.core.database.schema import metadata
 from nscma_torch.semantic.store.fact_schema import fact_namespaces
 
@@ -26,9 +26,9 @@ derived_texts = Table(
     Column("number", Integer, nullable=False),  # its place among those of its part, from 0
     Column("text", Text, nullable=False),
     Column("confidence", Float, nullable=False),
-    Column("since", BigInteger, nullable=False),  # when the first and the last of its messages were said
-    Column("until", BigInteger, nullable=False),
-    Column("made_at", BigInteger, nullable=False),
+    Column("since", Time, nullable=False),  # when the first and the last of its messages were said
+    Column("until", Time, nullable=False),
+    Column("made_at", Time, nullable=False),
     Index("derived_texts_id", "id", unique=True),
     Index("derived_texts_part", "namespace", "kind", "part"),
 )
@@ -65,7 +65,7 @@ derivations = Table(
     Column("part", Text, primary_key=True),
     Column("user_id", Text, nullable=False, index=True),
     Column("basis", Text, nullable=False),  # hash of what it was derived from
-    Column("made_at", BigInteger, nullable=False),
+    Column("made_at", Time, nullable=False),
     sqlite_with_rowid=False,
 )
 

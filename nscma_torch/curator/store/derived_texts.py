@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
+from nscma_torch.core.capabilities import capabilities
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seq, next_seqs, pages
 from nscma_torch.core.database.schema import episodes
@@ -30,7 +31,6 @@ from nscma_torch.episodic.index.unit_schema import units
 from nscma_torch.episodic.index.units import NewUnit
 from nscma_torch.episodic.log.streams import derive_id
 from nscma_torch.semantic.store import namespaces
-from nscma_torch.semantic.store.fact_schema import skills
 
 _T, _S, _L, _D, _O = derived_texts.c, derived_sources.c, derived_links.c, derivations.c, derived_omissions.c
 
@@ -291,10 +291,21 @@ def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> 
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:
-    """The texts that a message was in view of, with the steps of skills."""
-    query = select(_T.text, skills.c.steps).join(derived_sources, _S.derived_seq == _T.seq)
-    query = query.outerjoin(skills, skills.c.id == _T.id).where(_S.episode_seq == episode_seq)
-    return [text for row in connection.execute(query) for text in row if text is not None]
+    """The texts that a message was in view of."""
+    query = select(_T.text).join(derived_sources, _S.derived_seq == _T.seq).where(_S.episode_seq == episode_seq)
+    return list(connection.execute(query).scalars())
+
+
+def message_ids(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, list[str]]:
+    """Ids of the messages that the texts of these units (row numbers) cite, in the order they came."""
+    query = select(units.c.seq, episodes.c.id).join(derived_texts, _T.id == units.c.stream_id)
+    query = query.join(derived_sources, _S.derived_seq == _T.seq).join(episodes, episodes.c.seq == _S.episode_seq)
+    query = query.where(units.c.user_id == user_id, _S.cited).order_by(units.c.seq, episodes.c.seq)
+    found: dict[int, list[str]] = {}
+    for some in pages(seqs):
+        for seq, episode_id in connection.execute(query.where(units.c.seq.in_(some))):
+            found.setdefault(seq, []).append(episode_id)
+    return found
 
 
 def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
@@ -302,12 +313,6 @@ def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
     query = select(episodes.c.id, episodes.c.seq).join(derived_sources, _S.episode_seq == episodes.c.seq)
     query = query.join(derived_texts, _T.seq == _S.derived_seq).distinct().order_by(episodes.c.seq)
     return list(connection.execute(query.where(_T.id.in_(ids))).scalars())
-
-
-def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete a user's rows, but for units; returns the deleted rows by table."""
-    tables = (derived_omissions, derived_links, derived_sources, derived_texts, derivations)
-    return {t.name: connection.execute(delete(t).where(t.c.user_id == user_id)).rowcount for t in tables}
 
 
 def _of(part: Part) -> ColumnElement[bool]:
@@ -390,7 +395,10 @@ def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
         own = [seq for page in pages([row.id for row in rows]) for seq in connection.execute(_units_of(page)).scalars()]
         counts.update(unit_rows.remove(connection, own) if own else {})
         learned = [row.id for row in rows if row.kind == "skill"]
-        counts[skills.name] += connection.execute(delete(skills).where(skills.c.id.in_(learned))).rowcount
+        for capability in capabilities() if learned else ():
+            if capability.erase_conclusions is not None:
+                for namespace in sorted({row.namespace for row in rows}):
+                    counts.update(capability.erase_conclusions(connection, namespace, learned, None).rows)
         omitting = select(_O.namespace, _O.kind, _O.part).where(_O.source_seq.in_(some))
         own_parts = (Part(row.namespace, row.kind, row.part) for row in rows)
         for part in {*own_parts, *map(Part._make, connection.execute(omitting))}:

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, delete, select
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import DerivedKind, ProfileLine, Scope
+from nscma_torch.curator.store.profile_schema import profile
 from nscma_torch.semantic.store import namespaces
-from nscma_torch.semantic.store.fact_schema import profile
 
 DERIVED: tuple[DerivedKind, ...] = ("portrait", "insight")  # kinds of derived texts that follow the facts
 _P = profile.c

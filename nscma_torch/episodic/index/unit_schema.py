@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.core.database.dialects import Integer, Text, Vector
+from nscma_torch.core.database.dialects import Integer, Text, Time, Vector
 from nscma_torch.core.database.schema import metadata
 
 units = Table(
@@ -25,8 +25,8 @@ units = Table(
     Column("start", Integer, nullable=False),
     Column("end", Integer, nullable=False),
     Column("length", Integer, nullable=False),  # lexical terms
-    Column("occurred_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger),
+    Column("occurred_at", Time, nullable=False),
+    Column("expires_at", Time),
     Column("importance", Float, nullable=False),
     Column("status", Text, nullable=False),
     Index("units_user", "user_id", "seq"),

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
 
+from nscma_torch.core.capabilities import capabilities, tables_with
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seqs, pages
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.database.schema import episodes, streams
 from nscma_torch.core.records import OF_ONE_MESSAGE, Episode, Scope, Unit
-from nscma_torch.curator.store.derived_schema import derived_sources, derived_texts
 from nscma_torch.episodic.index import unit_changes
 from nscma_torch.episodic.index.unit_schema import postings, unit_sources, units, vectors
 from nscma_torch.episodic.log.streams import derive_id
-from nscma_torch.hierarchy.store.hierarchy_schema import node_units, personas
-from nscma_torch.semantic.store.fact_schema import unit_statements
 
 MADE_OF_MESSAGES = ("atomic_fact", "triple", "summary")  # kinds of units that are made when a message is read
 
@@ -155,17 +153,10 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
         sources.setdefault(row.unit_seq, []).append(row.id)
         metadata.setdefault(row.unit_seq, row.metadata)
         offsets.setdefault(row.unit_seq, row.utc_offset)
-    derived = (
-        select(units.c.seq, episodes.c.id)
-        .join(derived_texts, derived_texts.c.id == units.c.stream_id)
-        .join(derived_sources, derived_sources.c.derived_seq == derived_texts.c.seq)
-        .join(episodes, episodes.c.seq == derived_sources.c.episode_seq)
-        .where(units.c.seq.in_(seqs), units.c.user_id == user_id, derived_sources.c.cited)
-        .order_by(units.c.seq, episodes.c.seq)
-    )
-    for found_in in connection.execute(derived):
-        sources.setdefault(found_in.seq, []).append(found_in.id)
-    sources.update(leaves(connection, user_id, [seq for seq in seqs if seq not in sources]))
+    for capability in capabilities():
+        missing = [seq for seq in seqs if seq not in sources]
+        if missing and capability.message_ids is not None:
+            sources.update(capability.message_ids(connection, user_id, missing))
     found = (
         select(units, streams.c.source)
         .outerjoin(streams, streams.c.id == units.c.stream_id)
@@ -189,56 +180,6 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
         )
         for row in connection.execute(found).mappings()
     }
-
-
-def leaves(connection: Connection, user_id: str, summaries: Sequence[int]) -> dict[int, list[str]]:
-    """Ids of the episodes below each of these summaries (row numbers), in the order they came."""
-    places: dict[int, tuple[str, int, int]] = {}
-    query = select(node_units.c.unit_seq, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number)
-    for some in pages(summaries):
-        own = query.where(node_units.c.unit_seq.in_(some), node_units.c.user_id == user_id)
-        places |= {row.unit_seq: (row.hierarchy_id, row.level, row.number) for row in connection.execute(own)}
-    known: dict[int, str] = {}
-    below: dict[tuple[str, int, int], set[int]] = {}
-    for hierarchy in dict.fromkeys(hierarchy for hierarchy, _, _ in places.values()):
-        asked = {(level, number) for own, level, number in places.values() if own == hierarchy}
-        below |= {(hierarchy, *node): own for node, own in _episodes_below(connection, hierarchy, asked, known).items()}
-    return {seq: [known[i] for i in sorted(below[place])] for seq, place in places.items() if below[place]}
-
-
-def _episodes_below(
-    connection: Connection, hierarchy: str, asked: Set[tuple[int, int]], known: dict[int, str]
-) -> dict[tuple[int, int], set[int]]:
-    """The episodes (row numbers) below each of these nodes (level, number); their ids are added to `known`.
-
-    Each level is read once for all nodes: what lies below one summary mostly lies below another too.
-    """
-    members: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    reached = set(asked)
-    for level in range(max((level for level, _ in asked), default=0), 0, -1):
-        inside = select(personas.c.label, personas.c.node).where(
-            personas.c.hierarchy_id == hierarchy, personas.c.level == level - 1
-        )
-        for some in pages(sorted(number for at, number in reached if at == level)):
-            for label, node in connection.execute(inside.where(personas.c.label.in_(some))):
-                members.setdefault((level, label), []).append((level - 1, node))
-                reached.add((level - 1, node))
-    below: dict[tuple[int, int], set[int]] = {}
-    said = (
-        select(node_units.c.number, episodes.c.seq, episodes.c.id)
-        .join(unit_sources, unit_sources.c.unit_seq == node_units.c.unit_seq)
-        .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
-        .where(node_units.c.hierarchy_id == hierarchy, node_units.c.level == 0)
-    )
-    for some in pages(sorted(number for at, number in reached if at == 0)):
-        for number, seq, episode_id in connection.execute(said.where(node_units.c.number.in_(some))):
-            below.setdefault((0, number), set()).add(seq)
-            known[seq] = episode_id
-    for level, number in sorted(reached):
-        if level:
-            own = [below.get(member, set()) for member in members.get((level, number), ())]
-            below[level, number] = set().union(*own)
-    return {node: below.get(node, set()) for node in asked}
 
 
 def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None = None) -> list[int]:
@@ -301,7 +242,7 @@ def set_importance(connection: Connection, seqs: Sequence[int], importance: floa
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
     """Delete units with everything derived from them; returns the deleted rows by table. Call `touch_user` as well."""
     unit_changes.note(connection, seqs)
-    derived = (postings, vectors, unit_sources, unit_statements)
+    derived = [table for table in tables_with("unit_seq") if table.c.unit_seq.foreign_keys]
     counts = dict.fromkeys((*(table.name for table in derived), units.name), 0)
     for some in pages(seqs):
         for table in derived:

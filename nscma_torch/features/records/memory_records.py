@@ -105,24 +105,6 @@ def units_fitting(connection: Connection, scope: Scope, wanted: RecordFilter, no
     return list(connection.execute(query.distinct().order_by(unit_sources.c.unit_seq)).scalars())
 
 
-def names(connection: Connection, *, user_id: str | None = None, episode_seq: int | None = None) -> list[str]:
-    """Every text that records keep, of all users, of one, or of one message: names of entities and their keys."""
-    query = select(_N.name, _N.key)
-    if user_id is not None:
-        query = query.where(_N.user_id == user_id)
-    if episode_seq is not None:
-        query = query.where(_N.episode_seq == episode_seq)
-    return [text for row in connection.execute(query) for text in row]
-
-
-def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete a user's rows; returns the deleted rows by table."""
-    return {
-        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
-        for table in RECORD_TABLES
-    }
-
-
 def _delete(connection: Connection, episode_seqs: Collection[int], *, settled_by_others: bool) -> dict[str, int]:
     counts = dict.fromkeys((table.name for table in RECORD_TABLES), 0)
     for some in pages(sorted(episode_seqs)):

@@ -26,8 +26,8 @@ from nscma_torch.episodic.index import units as unit_rows
 from nscma_torch.episodic.index.unit_schema import units
 from nscma_torch.episodic.index.units import NewUnit
 from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.features.skills.skill_schema import skills
 from nscma_torch.semantic.store import namespaces
-from nscma_torch.semantic.store.fact_schema import skills
 from nscma_torch.text.names import name_key
 
 
@@ -119,8 +119,9 @@ def find(connection: Connection, user_id: str, key: str) -> Skill | None:
     return None if row is None else _from_row(row, namespaces.owner(connection, row["namespace"]))
 
 
-def texts(connection: Connection, key: str) -> list[str]:
-    """Every text kept of a skill: its row's, and its units'."""
+def texts(connection: Connection, user_id: str, key: str) -> list[str]:
+    """Every text kept of a skill: its row's, and its units'. Raises `NotFoundError` for an unknown id."""
+    require(connection, user_id, key)
     of_row = connection.execute(select(_K.name, _K.trigger, _K.steps).where(_K.id == key)).one()
     return [*of_row, *unit_rows.texts(connection, _units(connection, key)).values()]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import func, or_, select
 
+from nscma_torch.core.capabilities import Rows
 from nscma_torch.episodic.index.unit_schema import unit_sources, units
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.hierarchy.store.hierarchies import LevelRows
@@ -14,36 +15,45 @@ from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies as hierarch
 from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, nodes, personas
 
 
-def problems(connection: Connection, users: Collection[str] | None = None) -> list[str]:
-    """The problems in the hierarchies of all users, or of some, a sentence each."""
-    found = list(_said(connection, users))
-    query = select(hierarchies_table).order_by(hierarchies_table.c.id)
-    for row in connection.execute(query if users is None else query.where(hierarchies_table.c.user_id.in_(users))):
+def problems(rows: Rows) -> Iterator[str]:
+    """The problems in the hierarchies, a sentence each."""
+    yield from _scopes(rows)
+    yield from _said(rows)
+    for row in rows(select(hierarchies_table).order_by(hierarchies_table.c.id), hierarchies_table.c.user_id):
         name = f"hierarchy {row.id}"
         if row.id != hierarchies.hierarchy_id(row.user_id, row.agent_id):
-            found.append(f"{name} has not the id of its user and agent")
+            yield f"{name} has not the id of its user and agent"
             continue
         try:
             next_ids = json.loads(row.next_ids)
         except ValueError:
             next_ids = None
         if not isinstance(next_ids, list) or not all(isinstance(next_id, int) for next_id in next_ids):
-            found.append(f"{name} does not know its levels")
+            yield f"{name} does not know its levels"
             continue
         for table in (nodes, node_units, personas, links):
             strange = or_(table.c.level >= len(next_ids), table.c.user_id != row.user_id)
             query = select(func.count()).select_from(table).where(table.c.hierarchy_id == row.id, strange)
-            n = connection.execute(query).scalar_one()
+            n = rows.connection.execute(query).scalar_one()
             if n:
-                found.append(f"{name} has {n} {table.name} of another user or of a level that is not there")
-        stored = hierarchies.load(connection, row.user_id, row.agent_id)
-        for level, rows in enumerate(stored.levels):
-            found += [f"level {level} of {name}: {problem}" for problem in _network(rows)]
+                yield f"{name} has {n} {table.name} of another user or of a level that is not there"
+        stored = hierarchies.load(rows.connection, row.user_id, row.agent_id)
+        for level, stored_level in enumerate(stored.levels):
+            yield from (f"level {level} of {name}: {problem}" for problem in _network(stored_level))
             if level:
                 labels = {label for _, _, label in stored.levels[level - 1].personas}
-                empty = rows.nodes - labels
-                found += [f"level {level} of {name}: node {number} has no members" for number in sorted(empty)]
-    return found
+                empty = stored_level.nodes - labels
+                yield from (f"level {level} of {name}: node {number} has no members" for number in sorted(empty))
+
+
+def _scopes(rows: Rows) -> Iterator[str]:
+    """Summaries have their hierarchy's id and agent."""
+    of_node = select(units.c.id).join(node_units, node_units.c.unit_seq == units.c.seq)
+    of_node = of_node.join(hierarchies_table, hierarchies_table.c.id == node_units.c.hierarchy_id)
+    other_agent = units.c.agent_id.is_distinct_from(hierarchies_table.c.agent_id)
+    strange = or_(units.c.stream_id != hierarchies_table.c.id, other_agent)
+    for (unit,) in rows(of_node.where(units.c.kind == "summary", strange), units.c.user_id):
+        yield f"summary {unit} belongs to another hierarchy than its node"
 
 
 def _network(rows: LevelRows) -> Iterator[str]:
@@ -63,7 +73,7 @@ def _network(rows: LevelRows) -> Iterator[str]:
             yield f"the link {a}-{b} does not join personas of its nodes"
 
 
-def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str]:
+def _said(rows: Rows) -> Iterator[str]:
     """Nodes have one active chunk on level 0, a summary above; no summary is without its node."""
     query = (
         select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
@@ -76,9 +86,7 @@ def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str
             & (nodes.c.user_id == units.c.user_id),
         )
     )
-    if users is not None:
-        query = query.where(units.c.user_id.in_(users))
-    for level, number, unit_id, kind, status, user_id in connection.execute(query):
+    for level, number, unit_id, kind, status, user_id in rows(query, units.c.user_id):
         if user_id is None:
             yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
         if kind != ("summary" if level else "chunk") or status not in ("active", "archived"):
@@ -88,7 +96,5 @@ def _said(connection: Connection, users: Collection[str] | None) -> Iterator[str
         units.c.seq.not_in(select(node_units.c.unit_seq)),
         units.c.seq.not_in(select(unit_sources.c.unit_seq)),  # of one message by itself
     )
-    if users is not None:
-        loose = loose.where(units.c.user_id.in_(users))
-    for unit_id in connection.execute(loose).scalars():
+    for unit_id in rows(loose, units.c.user_id).scalars():
         yield f"summary {unit_id} belongs to no node and no message"

@@ -17,7 +17,7 @@ from nscma_torch.episodic.index import units as unit_rows
 from nscma_torch.episodic.index.unit_schema import units
 from nscma_torch.episodic.log import streams
 from nscma_torch.episodic.log.streams import derive_id
-from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies, links, node_units, nodes, personas
+from nscma_torch.hierarchy.store.hierarchy_schema import VERSIONS, hierarchies, links, node_units, nodes, personas
 
 NodeKey = tuple[int, int]  # level, number
 INTEGRATE = "integrate"  # the job that extracted episodes wait for; its lane is their hierarchy
@@ -127,7 +127,7 @@ def _save_version(connection: Connection, before: Stored, next_ids: Sequence[int
 
 def new_version(connection: Connection) -> int:
     """A number that no state of any hierarchy has had, so that one built anew is not taken for the old."""
-    return next_seq(connection, "hierarchy_versions")
+    return next_seq(connection, VERSIONS)
 
 
 def _replace(

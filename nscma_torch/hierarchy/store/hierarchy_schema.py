@@ -6,8 +6,10 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.core.database.dialects import Integer, Text
+from nscma_torch.core.database.dialects import Integer, Json, Text
 from nscma_torch.core.database.schema import metadata
+
+VERSIONS = "hierarchy_versions"  # counter of versions: none is given out twice
 
 hierarchies = Table(
     "hierarchies",
@@ -15,8 +17,8 @@ hierarchies = Table(
     Column("id", Text, primary_key=True),
     Column("user_id", Text, ForeignKey("users.user_id"), nullable=False, index=True),
     Column("agent_id", Text),
-    Column("version", BigInteger, nullable=False),  # compare-and-set
-    Column("next_ids", Text, nullable=False),  # JSON: for each level, the smallest id never given to a persona
+    Column("version", BigInteger, nullable=False, info={"counter": VERSIONS}),  # compare-and-set
+    Column("next_ids", Json, nullable=False),  # JSON: for each level, the smallest id never given to a persona
 )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
-from datetime import date
+from collections.abc import Iterator
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
+from sqlalchemy import and_, case, func, or_, select
 
+from nscma_torch.core.capabilities import Rows, strange_values, tables_with
+from nscma_torch.core.database.json_columns import is_texts
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.database.schema import jobs as jobs_table
 from nscma_torch.core.records import Action, FactStatus
@@ -16,49 +17,40 @@ from nscma_torch.episodic.index.unit_schema import unit_sources, units
 from nscma_torch.semantic.store import fact_units, namespaces
 from nscma_torch.semantic.store.decisions import LEFT_OPEN, NAMED_FACTS, OVERRULED, UPHELD, cited
 from nscma_torch.semantic.store.fact_schema import (
-    TABLES,
     decisions,
     entities,
     fact_namespaces,
     fact_sources,
     facts,
-    profile,
-    skills,
     statements,
     unit_statements,
     unresolved,
 )
 from nscma_torch.semantic.store.statement_groups import CURATE
+from nscma_torch.semantic.store.statements import id_of_columns
 
 _F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decisions.c
 
 
-def problems(
-    connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
-) -> list[str]:
-    """The problems in the facts of all users, or of some, a sentence each.
-
-    `single` names the relations that hold one object at a time.
-    """
-
-    def rows(query: Select[Any], owner: Any) -> Any:
-        return connection.execute(query if users is None else query.where(owner.in_(users)))
-
-    return [
-        *(*_owners(rows), *_statements(rows), *_entities(rows), *_facts(rows), *_overlaps(rows, single)),
-        *(*_waiting(rows), *_columns(rows), *_verdicts(rows), *_skills(rows), *_units(connection, rows)),
-    ]
+def problems(rows: Rows) -> Iterator[str]:
+    """The problems in the facts, a sentence each."""
+    yield from _owners(rows)
+    yield from _statements(rows)
+    yield from _entities(rows)
+    yield from _facts(rows)
+    yield from _overlaps(rows)
+    yield from _waiting(rows)
+    yield from _columns(rows)
+    yield from _verdicts(rows)
+    yield from _units(rows)
 
 
-_Rows = Callable[[Select[Any], Any], Any]
-
-
-def _owners(rows: _Rows) -> Iterator[str]:
+def _owners(rows: Rows) -> Iterator[str]:
     for row in rows(select(fact_namespaces), _L.user_id):
         if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
             yield f"namespace {row.id} has not the id of its user and agent"
-    for table in TABLES:
-        if "namespace" in table.c:
+    for table in tables_with("namespace"):
+        if "user_id" in table.c:
             strange = (
                 select(func.count())
                 .join(fact_namespaces, table.c.namespace == _L.id)
@@ -90,16 +82,20 @@ def _owners(rows: _Rows) -> Iterator[str]:
         yield f"fact {fact_id} rests on a statement of another namespace"
 
 
-def _statements(rows: _Rows) -> Iterator[str]:
+def _statements(rows: Rows) -> Iterator[str]:
     query = select(_S.id, _S.start, _S.end, episodes.c.text).join(episodes, episodes.c.seq == _S.episode_seq)
     for row in rows(query.where(~_S.superseded), _S.user_id):
         if not 0 <= row.start <= row.end <= len(row.text):
             yield f"statement {row.id} stands at {row.start}:{row.end}, outside of its message"
     for statement_id in rows(select(_S.id).where(or_(_S.confidence <= 0, _S.confidence > 1)), _S.user_id).scalars():
         yield f"statement {statement_id} has a confidence outside of (0, 1]"
+    query = select(statements, episodes.c.id.label("message")).join(episodes, episodes.c.seq == _S.episode_seq)
+    for row in rows(query, _S.user_id).mappings():
+        if row["id"] != id_of_columns(row["message"], row):
+            yield f"statement {row['id']} has not the id of its message and words"
 
 
-def _entities(rows: _Rows) -> Iterator[str]:
+def _entities(rows: Rows) -> Iterator[str]:
     for column in (_S.subject, _S.object_key):
         query = select(column).outerjoin(entities, and_(_E.namespace == _S.namespace, _E.key == column)).distinct()
         for key in rows(query.where(column != "", _E.key.is_(None)), _S.user_id).scalars():
@@ -118,7 +114,7 @@ def _entities(rows: _Rows) -> Iterator[str]:
             yield f"entity {key!r} was merged into itself"
 
 
-def _facts(rows: _Rows) -> Iterator[str]:
+def _facts(rows: Rows) -> Iterator[str]:
     """A believed fact has a source that counts, unless its group waits to be resolved."""
     counts = case((and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), 1), else_=0)
     waiting = and_(
@@ -144,7 +140,7 @@ def _facts(rows: _Rows) -> Iterator[str]:
         yield f"fact {fact_id} is believed twice"
 
 
-def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
+def _overlaps(rows: Rows) -> Iterator[str]:
     """Active facts of one group and object, or of a relation with one object at a time, do not overlap in time."""
     held: dict[tuple[str, ...], tuple[float, str]] = {}
     order = (
@@ -158,7 +154,13 @@ def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
     )
     query = select(facts).where(_F.retired_at.is_(None), _F.status == "active").order_by(*order)
     for row in rows(query, _F.user_id):
-        group = (row.namespace, row.subject, row.relation, row.topic, "" if row.relation in single else row.object_key)
+        group = (
+            row.namespace,
+            row.subject,
+            row.relation,
+            row.topic,
+            "" if row.relation in rows.single else row.object_key,
+        )
         begins = float("-inf") if row.valid_from is None else row.valid_from
         ends = float("inf") if row.valid_to is None else row.valid_to
         until, other = held.get(group, (float("-inf"), ""))
@@ -168,35 +170,22 @@ def _overlaps(rows: _Rows, single: Collection[str]) -> Iterator[str]:
             held[group] = (ends, row.id)
 
 
-def _waiting(rows: _Rows) -> Iterator[str]:
+def _waiting(rows: Rows) -> Iterator[str]:
     job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.namespace)
     query = select(unresolved.c.namespace).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
     for namespace in rows(query, unresolved.c.user_id).scalars():
         yield f"namespace {namespace} has groups to resolve and no job for it"
 
 
-def _columns(rows: _Rows) -> Iterator[str]:
+def _columns(rows: Rows) -> Iterator[str]:
     """Columns hold one of the values that they are declared to take."""
-    for table, name, known in (
-        (facts, "status", get_args(FactStatus)),
-        (decisions, "action", get_args(Action)),
-        (skills, "status", ("active", "archived")),
-    ):
-        strange: ColumnElement[bool] = table.c[name].not_in(known)
-        for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
-            yield f"{table.name}.{name} is {value!r}, not one of {', '.join(known)}"
-    for table, name in ((decisions, "fact_ids"), (skills, "steps"), (profile, "sources")):
-        for text in rows(select(table.c[name]), table.c.user_id).scalars():
-            if not _texts(text):
-                yield f"{table.name}.{name} is no list of texts: {text[:40]}"
-    for text in rows(select(_D.before), _D.user_id).scalars():
-        if not isinstance(_json(text), dict):
-            yield f"decisions.before is no object: {text[:40]}"
-    for day in rows(select(profile.c.day), profile.c.user_id).scalars():
-        try:
-            date.fromisoformat(day)
-        except ValueError:
-            yield f"profile.day is no day: {day[:40]!r}"
+    yield from strange_values(rows, facts, "status", get_args(FactStatus))
+    yield from strange_values(rows, decisions, "action", get_args(Action))
+    for row in rows(select(_D.fact_ids, _D.before), _D.user_id):
+        if not is_texts(row.fact_ids):
+            yield f"decisions.fact_ids is no list of texts: {row.fact_ids[:40]}"
+        if not isinstance(_json(row.before), dict):
+            yield f"decisions.before is no object: {row.before[:40]}"
 
 
 def _json(text: str) -> Any:
@@ -206,12 +195,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def _texts(text: str) -> bool:
-    value = _json(text)
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _verdicts(rows: _Rows) -> Iterator[str]:
+def _verdicts(rows: Rows) -> Iterator[str]:
     """Every statement that a decision on a dispute, or by a model, names is there."""
     kinds = (OVERRULED, LEFT_OPEN, NAMED_FACTS)
     named = [_D.before.contains(f'"{name}"', autoescape=True) for name in kinds]
@@ -221,27 +205,13 @@ def _verdicts(rows: _Rows) -> Iterator[str]:
     for key, before in found:
         if isinstance(before, dict) and not before.keys().isdisjoint(kinds):
             sides = before.get(LEFT_OPEN, before.get(NAMED_FACTS, [before.get(OVERRULED), before.get(UPHELD)]))
-            if not isinstance(sides, list) or not all(_texts(json.dumps(side)) for side in sides):
+            if not isinstance(sides, list) or not all(is_texts(json.dumps(side)) for side in sides):
                 yield f"decision {key} names no statements for what it decided on"
             elif gone := cited(before) - known:
                 yield f"decision {key} names {len(gone)} statements that are not there"
 
 
-def _skills(rows: _Rows) -> Iterator[str]:
-    """Every skill has its units, and every unit of that kind its skill."""
-    own = and_(units.c.stream_id == skills.c.id, units.c.kind == "skill", units.c.user_id == skills.c.user_id)
-    bare = select(skills.c.id).outerjoin(units, own).where(units.c.seq.is_(None))
-    for key in rows(bare, skills.c.user_id).scalars():
-        yield f"skill {key} has no unit: search cannot find it"
-    loose = select(units.c.id).outerjoin(skills, own).where(units.c.kind == "skill", skills.c.id.is_(None))
-    for key in rows(loose, units.c.user_id).scalars():
-        yield f"unit {key} belongs to no skill"
-    query = select(skills.c.id, units.c.status).join(units, own).where(units.c.status != skills.c.status)
-    for key, status in rows(query, skills.c.user_id):
-        yield f"skill {key} has a unit that is {status}"
-
-
-def _units(connection: Connection, rows: _Rows) -> Iterator[str]:
+def _units(rows: Rows) -> Iterator[str]:
     """Units say statements of their own message, and their status follows from the facts, once all are resolved."""
     said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
     said = said.join(statements, _S.seq == unit_statements.c.statement_seq)
@@ -251,6 +221,6 @@ def _units(connection: Connection, rows: _Rows) -> Iterator[str]:
         yield f"unit {key} says a statement of another message"
     waiting = select(unresolved.c.user_id)
     settled = fact_units.STANDING.where(units.c.user_id.not_in(waiting))
-    for unit in fact_units.standings(connection, rows(settled, units.c.user_id).all()):
+    for unit in fact_units.standings(rows.connection, rows(settled, units.c.user_id).all()):
         if unit.status != unit.wanted:
             yield f"unit {unit.id} is {unit.status}, by its message and its facts it should be {unit.wanted}"

@@ -1,4 +1,4 @@
-"""Tables of what messages say and what follows from it: statements, facts, decisions; skills and profiles.
+"""Tables of what messages say and what follows from it: statements, facts, decisions.
 
 Statements are the evidence, facts a function of them. A namespace is the memory of one user and agent: all that these
 tables hold belongs to one. Subjects and objects are known by their `text.names.name_key`.
@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Index, Table
 
-from nscma_torch.core.database.dialects import Integer, Text
+from nscma_torch.core.database.dialects import Integer, Json, Text, Time
 from nscma_torch.core.database.schema import metadata
 
 fact_namespaces = Table(
@@ -22,21 +22,23 @@ fact_namespaces = Table(
 )
 
 
-def _of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
+def of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
+    """Columns of the namespace and the user that a row belongs to."""
     return [
         Column("namespace", Text, ForeignKey("fact_namespaces.id"), primary_key=primary_key, nullable=False),
         Column("user_id", Text, nullable=False, index=True),
     ]
 
 
-def _numbered() -> list[Column[Any]]:
+def numbered() -> list[Column[Any]]:
+    """Columns of the row number and the id of a row."""
     return [Column("seq", BigInteger, primary_key=True, autoincrement=False), Column("id", Text, nullable=False)]
 
 
 entities = Table(
     "entities",
     metadata,
-    *_of_namespace(primary_key=True),
+    *of_namespace(primary_key=True),
     Column("key", Text, primary_key=True),
     Column("name", Text, nullable=False),  # as it was first written
     Column("canonical", Text),  # key of the entity that it was merged into
@@ -45,8 +47,8 @@ entities = Table(
 statements = Table(
     "statements",
     metadata,
-    *_numbered(),
-    *_of_namespace(),
+    *numbered(),
+    *of_namespace(),
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), nullable=False, index=True),
     Column("start", Integer, nullable=False),  # offsets in the episode's text
     Column("end", Integer, nullable=False),
@@ -61,14 +63,14 @@ statements = Table(
     Column("negated", Boolean, nullable=False),
     Column("correction", Boolean, nullable=False),
     Column("past", Boolean, nullable=False),
-    Column("valid_from", BigInteger),
-    Column("valid_to", BigInteger),
-    Column("said_at", BigInteger, nullable=False),
+    Column("valid_from", Time),
+    Column("valid_to", Time),
+    Column("said_at", Time, nullable=False),
     Column("speaker", Text, nullable=False),
     Column("confidence", Float, nullable=False),
     Column("withdrawn", Boolean, nullable=False),  # the decision that took it in was undone
     Column("superseded", Boolean, nullable=False),  # the message was edited, and does not say it any more
-    Column("begun_by", BigInteger),  # the latest time at which it began; null: it holds when it is said
+    Column("begun_by", Time),  # the latest time at which it began; null: it holds when it is said
     Index("statements_id", "id", unique=True),
     Index("statements_group", "namespace", "subject", "relation"),
     Index("statements_subject", "namespace", "subject", "said_at", "episode_seq", "start"),
@@ -88,7 +90,7 @@ unit_statements = Table(
 unresolved = Table(
     "unresolved",
     metadata,
-    *_of_namespace(primary_key=True),
+    *of_namespace(primary_key=True),
     Column("subject", Text, primary_key=True),
     Column("relation", Text, primary_key=True),
     Column("topic", Text, primary_key=True),
@@ -98,23 +100,23 @@ unresolved = Table(
 facts = Table(
     "facts",
     metadata,
-    *_numbered(),
-    *_of_namespace(),
+    *numbered(),
+    *of_namespace(),
     Column("subject", Text, nullable=False),  # key
     Column("relation", Text, nullable=False),
     Column("topic", Text, nullable=False),
     Column("object", Text, nullable=False),
     Column("object_key", Text, nullable=False),
-    Column("valid_from", BigInteger),  # null: unknown
-    Column("valid_to", BigInteger),  # null: still
+    Column("valid_from", Time),  # null: unknown
+    Column("valid_to", Time),  # null: still
     Column("status", Text, nullable=False),
     Column("archived_by", Text, nullable=False),  # what put it in the archive, but for the statements: "forgetting"
     Column("confidence", Float, nullable=False),
     Column("strength", Integer, nullable=False),
     Column("sequence", Integer, nullable=False),
     Column("reason", Text, nullable=False),
-    Column("recorded_at", BigInteger, nullable=False),
-    Column("retired_at", BigInteger),  # null: believed now
+    Column("recorded_at", Time, nullable=False),
+    Column("retired_at", Time),  # null: believed now
     Column("ended", Integer),  # like `sequence`, of what ended it; null: still, or not known
     Index("facts_group", "namespace", "subject", "relation", "topic"),
     Index("facts_object", "namespace", "object_key"),
@@ -133,9 +135,9 @@ fact_sources = Table(
 decisions = Table(
     "decisions",
     metadata,
-    *_numbered(),
-    *_of_namespace(),
-    Column("at", BigInteger, nullable=False),
+    *numbered(),
+    *of_namespace(),
+    Column("at", Time, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("relation", Text, nullable=False),
@@ -143,49 +145,9 @@ decisions = Table(
     Column("object", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("statement_seq", BigInteger, ForeignKey("statements.seq"), index=True),
-    Column("fact_ids", Text, nullable=False),  # JSON
-    Column("before", Text, nullable=False),  # JSON: what undo needs; ids and keys, no row numbers
+    Column("fact_ids", Json, nullable=False),
+    Column("before", Json, nullable=False),  # what undo needs; ids and keys, no row numbers
     Column("undone", Boolean, nullable=False),
     Index("decisions_id", "id", unique=True),
     Index("decisions_group", "namespace", "subject", "relation", "topic"),
-)
-
-skills = Table(
-    "skills",
-    metadata,
-    *_numbered(),
-    *_of_namespace(),
-    Column("name", Text, nullable=False),
-    Column("trigger", Text, nullable=False),
-    Column("steps", Text, nullable=False),  # JSON
-    Column("successes", Integer, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("recorded_at", BigInteger, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
-    Column("status", Text, nullable=False),
-    Index("skills_id", "id", unique=True),
-)
-
-profile = Table(
-    "profile",
-    metadata,
-    *_of_namespace(primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("text", Text, nullable=False),
-    Column("day", Text, nullable=False),  # ISO 8601
-    Column("sources", Text, nullable=False),  # JSON: ids of facts
-)
-
-# In the order that references need.
-TABLES = (
-    fact_namespaces,
-    entities,
-    statements,
-    unit_statements,
-    unresolved,
-    facts,
-    fact_sources,
-    decisions,
-    skills,
-    profile,
 )

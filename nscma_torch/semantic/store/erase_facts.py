@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or_, select
 
+from nscma_torch.core.capabilities import Erased, capabilities, tables_with
 from nscma_torch.core.database.database import pages
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import ROLES
-from nscma_torch.curator.store.derived_schema import derivations, derived_omissions, derived_texts
 from nscma_torch.semantic.store import decisions as decision_rows
 from nscma_torch.semantic.store import entities as entity_rows
 from nscma_torch.semantic.store import statement_groups
 from nscma_torch.semantic.store import statements as statement_rows
 from nscma_torch.semantic.store.fact_schema import (
-    TABLES,
     decisions,
     entities,
     fact_namespaces,
     fact_sources,
     facts,
-    profile,
-    skills,
     statements,
     unit_statements,
     unresolved,
@@ -34,61 +29,32 @@ from nscma_torch.semantic.store.fact_schema import (
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.text.names import name_key
 
-_S, _F, _D, _P, _U = statements.c, facts.c, decisions.c, profile.c, unresolved.c
-_TEXTS: dict[Table, tuple[str, ...]] = {
+_S, _F, _D, _U = statements.c, facts.c, decisions.c, unresolved.c
+TEXTS: dict[Table, tuple[str, ...]] = {
     entities: ("key", "name"),
     statements: ("subject", "subject_name", "topic", "object", "object_key", "replaces", "replaces_key", "speaker"),
     unresolved: ("subject", "topic"),
     facts: ("subject", "topic", "object", "object_key", "reason"),
     decisions: ("subject", "topic", "object", "reason", "before"),
-    skills: ("name", "trigger", "steps"),
-    profile: ("text",),
 }
 
 
-def texts(connection: Connection, user_id: str | None = None) -> Iterator[str]:
-    """Every text that the tables of facts keep, of a user or of all, and the ids that a decision's `before` names."""
-    for table, names in {**_TEXTS, statements: (*_TEXTS[statements], "id")}.items():
-        query = select(*(table.c[name] for name in names))
-        for row in connection.execute(query if user_id is None else query.where(table.c.user_id == user_id)):
-            yield from row
-
-
-def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete every row of a user; returns the deleted rows by table."""
-    return {
-        table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
-        for table in reversed(TABLES)
-    }
-
-
 def delete_namespace(connection: Connection, namespace: str) -> bool:
-    """Delete a namespace that no statement, skill or derived text is in; says whether it did."""
-    for table in (statements, skills, derived_texts):
+    """Delete a namespace that nothing which keeps it is in; says whether it did."""
+    for table in (root for capability in capabilities() for root in capability.roots):
         if connection.execute(select(table.c.seq).where(table.c.namespace == namespace).limit(1)).first():
             return False
     of_facts = fact_sources.c.fact_seq.in_(select(_F.seq).where(_F.namespace == namespace))
     connection.execute(delete(fact_sources).where(of_facts))
-    for table in (derived_omissions, derivations, *reversed(TABLES)):
-        if "namespace" in table.c:
-            connection.execute(delete(table).where(table.c.namespace == namespace))
+    for table in tables_with("namespace"):
+        connection.execute(delete(table).where(table.c.namespace == namespace))
     connection.execute(delete(fact_namespaces).where(fact_namespaces.c.id == namespace))
     return True
 
 
-@dataclass(slots=True)
-class ErasedFacts:
-    """What was deleted with an episode: rows by table, texts, ids of statements; and the groups to resolve again."""
-
-    rows: Counter[str] = field(default_factory=Counter)
-    texts: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    rebuilt: list[Key] = field(default_factory=list)
-
-
-def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
+def delete_episode(connection: Connection, episode_seq: int) -> Erased:
     """Delete what an episode said, every fact and decision that rests on it, and each trace of names it alone wrote."""
-    erased = ErasedFacts()
+    erased = Erased()
     owner, episode_id = connection.execute(
         select(episodes.c.user_id, episodes.c.id).where(episodes.c.seq == episode_seq)
     ).one()
@@ -96,7 +62,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
     own = statement_rows.of_episodes(connection, [episode_seq]).get(episode_seq, [])
     for namespace, (keys, mentioned) in statement_rows.concerned(connection, own).items():
         said = and_(_S.namespace == namespace, _S.episode_seq == episode_seq)
-        columns = [_S[name] for name in _TEXTS[statements]]
+        columns = [_S[name] for name in TEXTS[statements]]
         written = {text for row in connection.execute(select(*columns).where(said)) for text in row if text}
         resting = select(fact_sources.c.fact_seq).join(statements, _S.seq == fact_sources.c.statement_seq)
         touched = _delete_facts(connection, erased, namespace, _F.seq.in_(resting.where(said)))
@@ -113,7 +79,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
         erased.rows[unit_statements.name] += connection.execute(of_unit).rowcount
         _delete(connection, erased, statements, said)
         erased.ids += ids
-        left = _still_written(connection, namespace, *_TEXTS[statements]) | set(ROLES)
+        left = _still_written(connection, namespace, *TEXTS[statements]) | set(ROLES)
         names = {text for text in written if name_key(text) not in left}
         gone = {name_key(text) for text in names}
         bare = mentioned - _still_written(connection, namespace, "subject", "object_key")
@@ -132,7 +98,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> ErasedFacts:
             or_(_any_in(gone, _U.subject), _any_in(names, _U.topic)),
         )
         statement_groups.mark(connection, namespace, again)
-        erased.rebuilt += sorted(again)
+        erased.rebuilt += [" ".join(("facts:", *filter(None, key))) for key in sorted(again)]
     return erased
 
 
@@ -166,14 +132,14 @@ def _any_in(values: Collection[str], *columns: ColumnElement[str]) -> ColumnElem
     return or_(false(), *(column.in_(sorted(values)) for column in columns))
 
 
-def _delete(connection: Connection, erased: ErasedFacts, table: Table, *clauses: ColumnElement[bool]) -> None:
+def _delete(connection: Connection, erased: Erased, table: Table, *clauses: ColumnElement[bool]) -> None:
     """Delete rows, and keep count of them and their texts."""
-    for row in connection.execute(select(*(table.c[name] for name in _TEXTS[table])).where(*clauses)):
+    for row in connection.execute(select(*(table.c[name] for name in TEXTS[table])).where(*clauses)):
         erased.texts += [text for text in row if text]
     erased.rows[table.name] += connection.execute(delete(table).where(*clauses)).rowcount
 
 
-def _delete_facts(connection: Connection, erased: ErasedFacts, namespace: str, which: ColumnElement[bool]) -> set[str]:
+def _delete_facts(connection: Connection, erased: Erased, namespace: str, which: ColumnElement[bool]) -> set[str]:
     """Delete rows of facts, retired ones too; returns their ids."""
     rows = connection.execute(select(_F.seq, _F.id).where(_F.namespace == namespace, which)).all()
     for some in pages([row.seq for row in rows]):
@@ -184,9 +150,9 @@ def _delete_facts(connection: Connection, erased: ErasedFacts, namespace: str, w
 
 
 def _delete_conclusions(
-    connection: Connection, erased: ErasedFacts, namespace: str, touched: set[str], names: set[str]
+    connection: Connection, erased: Erased, namespace: str, touched: set[str], names: set[str]
 ) -> None:
-    """Delete decisions on facts that are gone and profile lines that cite one, and reasons that mention a gone name."""
+    """Delete decisions and all else that rests on facts that are gone, and reasons that mention a gone name."""
     mention = re.compile("|".join(map(_whole, sorted(names))) or "(?!)", re.I)
     gone = {name_key(name) for name in names}
     remaining: set[str] = set()
@@ -202,9 +168,9 @@ def _delete_conclusions(
     for row in connection.execute(select(_F.seq, _F.reason).where(_F.namespace == namespace, _F.reason != "")).all():
         if mention.search(row.reason):
             connection.execute(facts.update().where(_F.seq == row.seq).values(reason=""))
-    for row in connection.execute(select(profile).where(_P.namespace == namespace)).all():
-        if touched & set(decoded(row.sources, list)) or mention.search(row.text):
-            _delete(connection, erased, profile, _P.namespace == namespace, _P.number == row.number)
+    for capability in capabilities():
+        if capability.erase_conclusions is not None:
+            erased.add(capability.erase_conclusions(connection, namespace, touched, mention))
 
 
 def _whole(name: str) -> str:

@@ -1,0 +1,139 @@
+"""The capabilities of a store: each declares its tables, and what the whole-store operations do with them.
+
+A capability is a module `capability` with a `CAPABILITY`, named in `MODULES`. Digest, check, erasure, export and import
+loop over `capabilities()`: without its line here, and its folder, a capability is gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, MetaData, Select, Table, select
+
+from nscma_torch.core.database.schema import metadata
+
+#: In the order that references between tables need. The digest hashes in this order, too.
+MODULES = (
+    "nscma_torch.episodic.capability",
+    "nscma_torch.hierarchy.capability",
+    "nscma_torch.semantic.capability",
+    "nscma_torch.features.skills.capability",
+    "nscma_torch.curator.capability",
+    "nscma_torch.features.records.capability",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Runs queries on the rows of some users, or of all (None).
+
+    `single` names the relations that hold one object at a time.
+    """
+
+    connection: Connection
+    users: Collection[str] | None = None
+    single: Collection[str] = ()
+
+    def __call__(self, query: Select[Any], owner: ColumnElement[str]) -> Any:
+        """Run a query; `owner` is the column with the user."""
+        return self.connection.execute(query if self.users is None else query.where(owner.in_(self.users)))
+
+
+def strange_values(rows: Rows, table: Table, name: str, known: Sequence[str]) -> Iterator[str]:
+    """Problems of a column that holds another value than those it may take."""
+    strange = table.c[name].not_in(known)
+    for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
+        yield f"{table.name}.{name} is {value!r}, not one of {', '.join(known)}"
+
+
+@dataclass(slots=True)
+class Erased:
+    """Deleted rows by table, their texts and ids, and what is derived again."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    texts: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    rebuilt: list[str] = field(default_factory=list)
+
+    def add(self, other: Erased) -> None:
+        """Count in what else was deleted."""
+        self.rows.update(other.rows)
+        self.texts += other.texts
+        self.ids += other.ids
+        self.rebuilt += other.rebuilt
+
+
+@dataclass(frozen=True, slots=True)
+class PerAgent:
+    """State that a capability keeps for each user and agent: one row of `table`, with `id`, `user_id`, `agent_id`.
+
+    The id is also the lane of its jobs. `delete` drops one id, unless something that doesn't depend on the agent's
+    messages is left in it; returns whether it did.
+    """
+
+    table: Table
+    id_of: Callable[[str, str | None], str]
+    delete: Callable[[Connection, str], bool]
+
+
+def _nothing(*_: Any) -> Iterator[Any]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """What a capability keeps in a store.
+
+    Args:
+        tables: in the order that references need; they are exported.
+        local: tables that are not exported.
+        texts: columns that hold what users said, or names of it; an erasure searches the files for them.
+        digest_columns: columns to hash, by table.
+        digest_units: joins of units with what they belong to, by name; each is ordered.
+        digest: further lines to hash, in order.
+        problems: sentences about rows that contradict each other.
+        message_ids: for units (row numbers) of a user that this capability owns, the ids of the messages behind them.
+        erase_episode: delete what came of a message (row number), which has these units; the log's and the units' own
+            rows follow. Capabilities are asked in their order.
+        erase_conclusions: delete what rests on the facts, or derived texts, with these ids in a namespace, or mentions
+            a pattern.
+        roots: tables whose rows keep a namespace of facts alive.
+        per_agent: state of each user and agent.
+    """
+
+    tables: tuple[Table, ...]
+    local: tuple[Table, ...] = ()
+    texts: Mapping[Table, Sequence[str]] = field(default_factory=dict)
+    digest_columns: Mapping[Table, Sequence[str]] = field(default_factory=dict)
+    digest_units: Mapping[str, Select[Any]] = field(default_factory=dict)
+    digest: Callable[[Rows], Iterable[tuple[Any, ...]]] = _nothing
+    problems: Callable[[Rows], Iterable[str]] = _nothing
+    message_ids: Callable[[Connection, str, Sequence[int]], Mapping[int, list[str]]] | None = None
+    erase_episode: Callable[[Connection, int, Sequence[int]], Erased] | None = None
+    erase_conclusions: Callable[[Connection, str, Collection[str], re.Pattern[str] | None], Erased] | None = None
+    roots: tuple[Table, ...] = ()
+    per_agent: PerAgent | None = None
+
+
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """All capabilities, in the order of `MODULES`."""
+    return tuple(import_module(module).CAPABILITY for module in MODULES)
+
+
+def all_tables() -> MetaData:
+    """The tables of every capability."""
+    capabilities()
+    return metadata
+
+
+def tables_with(column: str) -> list[Table]:
+    """All tables with a column of this name, in the order in which their rows can be deleted."""
+    found = [table for capability in capabilities() for table in (*capability.tables, *capability.local)]
+    return [table for table in reversed(found) if column in table.c]

@@ -1,0 +1,104 @@
+"""Integrity checks of units: each agrees with its message, and vectors and postings agree with the units."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from sqlalchemy import func, or_, select
+
+from nscma_torch.core.capabilities import Rows, strange_values
+from nscma_torch.core.database.dialects import vector_bytes
+from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.records import OF_ONE_MESSAGE, Status, UnitKind
+from nscma_torch.episodic.index.unit_schema import postings, unit_sources, units, vectors
+from nscma_torch.episodic.index.units import node_key, unit_id
+from nscma_torch.text.terms import terms
+
+_E, _U = episodes.c, units.c
+
+
+def problems(rows: Rows) -> Iterator[str]:
+    """The problems in the units and their indexes, a sentence each."""
+    yield from _scopes(rows)
+    yield from strange_values(rows, units, "status", get_args(Status))
+    yield from strange_values(rows, units, "kind", get_args(UnitKind))
+    yield from _chunks(rows)
+    yield from _vectors(rows)
+    yield from _postings(rows)
+    yield from _ids(rows)
+
+
+def _scopes(rows: Rows) -> Iterator[str]:
+    """Units of one message have that message's scope."""
+    names = ("user_id", "agent_id", "run_id", "stream_id")
+    strange = or_(*(_U[name].is_distinct_from(_E[name]) for name in names))
+    made = select(_U.id).join(unit_sources, unit_sources.c.unit_seq == _U.seq)
+    made = made.join(episodes, _E.seq == unit_sources.c.episode_seq)
+    for (unit,) in rows(made.where(_U.kind.in_([*sorted(OF_ONE_MESSAGE), "summary"]), strange), _U.user_id):
+        yield f"unit {unit} has another scope or stream than its message"
+
+
+def _chunks(rows: Rows) -> Iterator[str]:
+    """Chunks must be their episode's text at their offsets, and every message must have at least one."""
+    of_unit, of_message = unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == episodes.c.seq
+    query = (
+        select(units.c.id, units.c.text, units.c.start, units.c.end, episodes.c.text, units.c.status, episodes.c.status)
+        .join(unit_sources, of_unit)
+        .join(episodes, of_message)
+        .where(units.c.kind == "chunk")
+    )
+    for key, text, start, end, whole, status, of_episode in rows(query, units.c.user_id):
+        if whole[start:end] != text:
+            yield f"chunk {key} is not its message's text at {start}:{end}"
+        if status != of_episode and (status, of_episode) != ("archived", "active"):  # forgotten: out of search alone
+            yield f"chunk {key} is {status}, its message {of_episode}"
+    chunked = select(unit_sources.c.unit_seq).join(units, of_unit).where(of_message, units.c.kind == "chunk")
+    for episode_id in rows(select(episodes.c.id).where(~chunked.exists()), episodes.c.user_id).scalars():
+        yield f"message {episode_id} has no chunk: search cannot find it"
+    orphans = select(units.c.id).where(
+        units.c.kind.in_(sorted(OF_ONE_MESSAGE)), ~select(unit_sources.c.unit_seq).where(of_unit).exists()
+    )
+    for key in rows(orphans, units.c.user_id).scalars():
+        yield f"unit {key} comes from no message"
+
+
+def _vectors(rows: Rows) -> Iterator[str]:
+    """All vectors come from one embedder: they are float32 and as long as most, or for some users as the first one."""
+    size = vector_bytes(rows.connection, vectors.c.vector)
+    query: Any = select(size, func.count()).group_by(size).order_by(func.count().desc(), size)
+    sizes = rows(query, vectors.c.user_id).all()
+    first = rows.connection.execute(select(size).order_by(vectors.c.unit_seq).limit(1)).scalar()
+    usual = first if rows.users is not None or not sizes else sizes[0][0]
+    for size, n in sizes:
+        if size % 4 or size != usual:
+            yield f"{n} vectors have {size} bytes"
+
+
+def _postings(rows: Rows) -> Iterator[str]:
+    stored: dict[int, Counter[str]] = defaultdict(Counter)
+    for term, seq, tf in rows(select(postings.c.term, postings.c.unit_seq, postings.c.tf), postings.c.user_id):
+        stored[seq][term] = tf
+    query = select(units.c.seq, units.c.id, units.c.text, units.c.length)
+    for seq, key, text, length in rows(query, units.c.user_id):
+        expected = Counter(terms(text))
+        if stored.pop(seq, Counter()) != expected or length != expected.total():
+            yield f"the lexical index of unit {key} differs from its text"
+    for seq in stored:
+        yield f"postings of a missing unit {seq}"
+
+
+def _ids(rows: Rows) -> Iterator[str]:
+    """A unit is made of a message that it rests on; others are made of the node, skill or text of their stream."""
+    query = select(_U.id, _U.kind, _U.text, _U.start, _U.end, _U.stream_id, _U.session, _E.id.label("message"))
+    query = query.outerjoin(unit_sources, unit_sources.c.unit_seq == _U.seq)
+    query = query.outerjoin(episodes, _E.seq == unit_sources.c.episode_seq)
+    strange: dict[str, bool] = {}
+    for row in rows(query, _U.user_id):
+        origins = {row.message}
+        if row.kind not in OF_ONE_MESSAGE:
+            origins |= {row.stream_id, node_key(row.stream_id, *(row.session or "").split("."))}
+        fits = any(row.id == unit_id(one, row.kind, row.start, row.end, row.text) for one in origins if one)
+        strange[row.id] = strange.get(row.id, True) and not fits
+    yield from (f"unit {key} has not the id of its origin and text" for key, is_so in strange.items() if is_so)

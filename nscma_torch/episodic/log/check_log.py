@@ -1,0 +1,79 @@
+"""Integrity checks of the log: streams and messages have the ids and scopes that their content gives, and known values.
+
+No row takes an id that a later row, perhaps of another user, will get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from sqlalchemy import Connection, func, or_, select
+
+from nscma_torch.core.capabilities import Rows, strange_values
+from nscma_torch.core.database.json_columns import decoded
+from nscma_torch.core.database.schema import episodes, history, jobs, streams
+from nscma_torch.core.errors import StoreFormatError
+from nscma_torch.core.records import ROLES, Scope, Status
+from nscma_torch.episodic.log.episodes import id_of, set_columns
+from nscma_torch.episodic.log.streams import stream_id_of
+
+JSON_COLUMNS = ("metadata", "decision", "observation")
+_SCOPE = ("user_id", "agent_id", "run_id")
+_E, _H, _S = episodes.c, history.c, streams.c
+
+
+def problems(rows: Rows) -> Iterator[str]:
+    """The problems in the log, a sentence each."""
+    yield from _streams(rows)
+    yield from _scopes(rows)
+    yield from strange_values(rows, episodes, "role", ROLES)
+    yield from strange_values(rows, episodes, "status", get_args(Status))
+    yield from strange_values(rows, jobs, "state", ("queued", "failed"))
+    for row in rows(select(_E.id, *(_E[name] for name in JSON_COLUMNS)), _E.user_id).mappings():
+        yield from (f"{column} of message {row['id']} is not a JSON object" for column in damaged_json(row))
+    yield from (f"message {row.id} has not the id of its place and first text" for row, _ in _other_ids(rows))
+
+
+def damaged_json(row: Mapping[Any, Any]) -> list[str]:
+    """The JSON columns of a message that cannot be read."""
+    found = []
+    for column in JSON_COLUMNS:
+        try:
+            if row[column] is not None:
+                decoded(row[column])
+        except StoreFormatError:
+            found.append(column)
+    return found
+
+
+def mend_messages(connection: Connection, user_id: str) -> None:
+    """Give the messages of a user whose text or history was lost the ids that follow from what is left."""
+    for row, wanted in _other_ids(Rows(connection, (user_id,))):
+        set_columns(connection, row.seq, id=wanted)
+
+
+def _streams(rows: Rows) -> Iterator[str]:
+    for row in rows(select(_S.id, *(_S[name] for name in _SCOPE), _S.source), _S.user_id):
+        if row.id != stream_id_of(Scope(row.user_id, row.agent_id, row.run_id), row.source):
+            yield f"stream {row.id} has not the id of its scope and source"
+    last = select(func.max(_E.position)).where(_E.stream_id == _S.id).scalar_subquery()
+    for stream_id in rows(select(_S.id).where(last >= _S.next_position), _S.user_id).scalars():
+        yield f"stream {stream_id} holds a message beyond its next position"
+
+
+def _scopes(rows: Rows) -> Iterator[str]:
+    strange = or_(*(_E[name].is_distinct_from(_S[name]) for name in _SCOPE))
+    for (message,) in rows(select(_E.id).join(streams, _S.id == _E.stream_id).where(strange), _E.user_id):
+        yield f"message {message} has another scope than its stream"
+
+
+def _other_ids(rows: Rows) -> list[tuple[Any, str]]:
+    """The messages that have another id than they should, and that id. It stays when the text is updated."""
+    updates = select(_H.episode_seq, _H.old_text).where(_H.event == "UPDATE", _H.old_text.is_not(None))
+    first = {row.episode_seq: row.old_text for row in rows(updates.order_by(_H.seq.desc()), _H.user_id)}
+    said = rows(select(_E.seq, _E.id, _E.stream_id, _E.position, _E.role, _E.name, _E.text), _E.user_id)
+    found = (
+        (row, id_of(row.stream_id, row.position, row.role, row.name, first.get(row.seq, row.text))) for row in said
+    )
+    return [(row, wanted) for row, wanted in found if row.id != wanted]
