@@ -307,15 +307,15 @@ def _insert(
             shift[table.name, row["seq"]] = seq
             row["seq"] = seq
     for key in table.foreign_keys:
-        column, target = key.parent.name, key.column.table.name
+        name, target = key.parent.name, key.column.table.name
         if key.column.name != "seq":
             continue
         for number, row in numbered:
-            if row[column] is None:
+            if row[name] is None:
                 continue
-            if (target, row[column]) not in shift:
-                raise MalformedInputError(f"refers to row {row[column]} of {target}, which is not there", line=number)
-            row[column] = shift[target, row[column]]
+            if (target, row[name]) not in shift:
+                raise MalformedInputError(f"refers to row {row[name]} of {target}, which is not there", line=number)
+            row[name] = shift[target, row[name]]
     try:
         connection.execute(table.insert(), rows)
     except exc.IntegrityError as error:
