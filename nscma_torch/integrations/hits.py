@@ -16,4 +16,4 @@ def metadata_of(hit: Hit) -> dict[str, Any]:
     """
     fields = hit.to_dict()
     own = {name: fields[name] for name in _KEPT if fields[name] is not None}
-    return {**hit.unit.metadata, "memory_id": hit.id, **own, "occurred_at": hit.occurred_at.isoformat()}
+    return {**hit.unit.metadata, "memory_id": hit.id, "occurred_at": hit.occurred_at.isoformat(), **own}

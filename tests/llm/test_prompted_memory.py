@@ -268,8 +268,8 @@ def test_tasks_that_are_given_come_first(tmp_path: Path, light_surprise: Any) ->
 @pytest.mark.parametrize(
     ("section", "problem"),
     [
-        ({"model": "x"}, "engine 'embedded' makes no use of model"),
-        ({"engine": "http", "quantization": "nf4"}, "engine 'http' makes no use of quantization"),
+        ({"model": "x"}, "engine 'embedded' does not use model"),
+        ({"engine": "http", "quantization": "nf4"}, "engine 'http' does not use quantization"),
         ({"engine": "magic"}, "'embedded', 'http'"),
         ({"engine": "http", "temprature": 1}, "did you mean 'llm.temperature'"),
     ],

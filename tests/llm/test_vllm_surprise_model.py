@@ -247,7 +247,7 @@ def test_bad_messages_states_and_settings_are_refused(
     PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="?")), bos_token="<s>"
     ).save_pretrained(tmp_path)
-    with pytest.raises(ConfigError, match="another tokenizer"):
+    with pytest.raises(ConfigError, match="a different tokenizer"):
         VllmSurpriseModel(engine, MessageTokenizer.load(tmp_path), window=WINDOW)
 
 

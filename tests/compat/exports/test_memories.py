@@ -225,7 +225,7 @@ def test_what_is_no_store_of_theirs(tmp_path):
         ("mem0", "notes.txt", MalformedInputError, "not a database"),
         ("mem0", "other.db", MalformedInputError, "no table history"),
         ("mem0", ".", InvalidInputError, "neither a local Qdrant store"),
-        ("mempalace", ".", InvalidInputError, "no palace"),
+        ("mempalace", ".", InvalidInputError, "not a palace"),
         ("mempalace", "other.db", MalformedInputError, "no such table"),
         ("mempalace", "empty", EmptyTextError, "no message"),
     ):

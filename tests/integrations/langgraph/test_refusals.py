@@ -16,7 +16,7 @@ from nscma_torch.integrations.langgraph.items import text_of
 HOME = ("ana",)
 VALUE = {"text": "fine"}
 BAD: list[tuple[Any, str]] = [
-    (PutOp(HOME, "k", VALUE, ttl=5), "leave out ttl"),
+    (PutOp(HOME, "k", VALUE, ttl=5), "omit ttl"),
     (PutOp(HOME, "k", {"a": float("nan")}), "JSON"),
     (PutOp(HOME, "k", {"a": object()}), "JSON"),
     (PutOp(HOME, "k", {"a": {1: "x"}}), "no string"),
