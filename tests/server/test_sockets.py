@@ -138,7 +138,7 @@ def test_a_stream_that_breaks_keeps_what_was_acknowledged(listening: Listening) 
         (b"{", "not JSON"),
         (b"\xff", "UTF-8"),
         (b'{"role": "user", "content": "' + b"x" * 1_048_577 + b'"}', "limits.max_message_bytes"),
-        (b"x" * 6_500_000, "write one message a line"),
+        (b"x" * 6_500_000, "write one message per line"),
     ],
 )
 def test_a_bad_line_is_named(served: Callable[..., Served], bad: bytes, said: str) -> None:

@@ -54,7 +54,7 @@ def test_configuration_files(tmp_path: Path) -> None:
 
 
 def test_a_store_is_a_file_and_a_configuration_a_path_or_sections(tmp_path: Path) -> None:
-    with pytest.raises(StoreAccessError, match="':memory:' is none"):
+    with pytest.raises(StoreAccessError, match="not ':memory:'"):
         Memory(":memory:")
     with pytest.raises(ConfigError, match="a path or a mapping of sections, got list"):
         Memory(tmp_path / "store.db", config=[1])  # type: ignore[arg-type]

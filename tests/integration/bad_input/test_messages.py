@@ -258,7 +258,7 @@ def test_half_a_surrogate_pair(filled: Memory, untouched: Any) -> None:
 
 def test_one_message_is_not_many(filled: Memory, untouched: Any) -> None:
     for one in ("hello", Message("user", "hello"), {"role": "user", "content": "hello"}):
-        with untouched(InvalidInputError, "hand a single one to `add`"):
+        with untouched(InvalidInputError, "use `add` for a single one"):
             list(filled.add_many(one, user_id="ada"))  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ BAD: list[tuple[Any, str]] = [
     (PutOp(HOME, "k", VALUE, ttl=5), "omit ttl"),
     (PutOp(HOME, "k", {"a": float("nan")}), "JSON"),
     (PutOp(HOME, "k", {"a": object()}), "JSON"),
-    (PutOp(HOME, "k", {"a": {1: "x"}}), "no string"),
+    (PutOp(HOME, "k", {"a": {1: "x"}}), "not a string"),
     (PutOp(HOME, "k", {"a": "\ud800"}), "surrogate"),
     (PutOp(HOME, "k", ["a"]), "map names to values"),  # type: ignore[arg-type]
     (PutOp(HOME, "", VALUE), "the key of an item"),

@@ -131,13 +131,13 @@ def test_a_memory_that_is_away_breaks_nothing(what: str) -> None:
         slow = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with closing(silent):
             for options, given, wrong in (
-                (["--url", url], prompted("flute"), "is away"),
-                (["--url", slow, "--timeout", "0.1"], prompted("flute"), "is away"),
-                (["--url", "ftp://x"], prompted("flute"), "no address of a server"),
-                (["--url", url], "{", "no JSON"),
-                (["--url", url], b"\xff", "no JSON"),
-                (["--url", url], "[]", "no JSON object"),
-                (["--url", url, "--a-later-option", "x"], prompted("flute"), "is away"),
+                (["--url", url], prompted("flute"), "is unavailable"),
+                (["--url", slow, "--timeout", "0.1"], prompted("flute"), "is unavailable"),
+                (["--url", "ftp://x"], prompted("flute"), "not a server address"),
+                (["--url", url], "{", "not a hook's JSON"),
+                (["--url", url], b"\xff", "not a hook's JSON"),
+                (["--url", url], "[]", "not a hook's JSON object"),
+                (["--url", url, "--a-later-option", "x"], prompted("flute"), "is unavailable"),
             ):
                 got = CliRunner().invoke(app, ["hook", what, *options], input=given)
                 assert got.exit_code == 0 and got.stdout == "" and wrong in got.stderr, got.output

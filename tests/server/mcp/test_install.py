@@ -168,8 +168,8 @@ def test_vscode_asks_for_the_token_once(install: Install, tmp_path: Path) -> Non
     [
         (b'{"a": 1, // mine\n}', "does not parse as JSON"),
         (b'{"a": 1, "a": 2}', "a key is duplicated"),
-        (b"[]", "holds no object"),
-        (b'{"mcpServers": []}', "mcpServers is no table"),
+        (b"[]", "not a JSON object"),
+        (b'{"mcpServers": []}', "mcpServers is not a table"),
         (b'{"a": "\xff"}', "is not UTF-8"),
     ],
 )
@@ -208,8 +208,8 @@ def test_wrong_use(install: Install) -> None:
     for arguments, wrong in (
         (["emacs"], "unknown client 'emacs'; clients are claude-code"),
         (["vscode"], "name one with --project"),
-        (["windsurf", "--project", "project"], "leave --project out"),
-        (["cursor", "--hooks"], "leave --hooks out"),
+        (["windsurf", "--project", "project"], "omit --project"),
+        (["cursor", "--hooks"], "omit --hooks"),
     ):
         assert wrong in str(install(*arguments).exception)
     assert install("codex", "--can", "dance").exit_code == 2
