@@ -13,7 +13,13 @@ SOAK ?= 30
 # Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
 RANKS ?= 2
 # Tests of rows, which run a second time with their stores in PostgreSQL.
-IN_POSTGRES := tests/core tests/integration/facts/test_isolation.py \
+IN_POSTGRES := tests/core \
+	tests/curator/test_derived_texts.py \
+	$(patsubst %,tests/episodic/test_%.py,faiss_search recency_since scaled_search user_index vectors) \
+	tests/hierarchy/test_hierarchy_walks.py \
+	$(patsubst %,tests/maintenance/test_%.py,check_owners copying salvage transfer) \
+	$(patsubst %,tests/semantic/test_%.py,check_facts entities) \
+	tests/integration/facts/test_isolation.py \
 	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
 TABLES := babilong knowledge_update ablations structural sensitivity cam systems peers
 READY := $(VENV)/.ready

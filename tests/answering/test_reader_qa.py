@@ -220,7 +220,7 @@ def test_an_answer_that_is_hardly_surer_is_left(chat: Memory) -> None:
     answer, queries, _ = hopped(chat, {ILL: 0.3, NEW: 0.31}, [[ILL], [NEW], [RENT]], hops=3)
     assert len(queries) == 1, "nothing is gained, so nothing more is asked"
     assert answer.text.splitlines()[0] == "the (not sure)"
-    assert any(line.startswith("hop 2: ") and line.endswith("left") for line in answer.trace)
+    assert any(line.startswith("hop 2: ") and line.endswith("rejected") for line in answer.trace)
 
 
 @pytest.mark.parametrize(("hops", "queries"), [(1, []), (2, ["the"]), (3, ["the", "900"])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -30,15 +31,23 @@ def test_tables_come_after_the_tables_that_they_refer_to() -> None:
             known.add(table.name)
 
 
-@pytest.fixture
-def without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+@contextmanager
+def leaving_out(module: str) -> Iterator[None]:
     """Take a capability off the list."""
+    listed = capabilities.MODULES
+    assert module in listed
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(capabilities, "MODULES", tuple(name for name in listed if name != module))
+        capabilities.capabilities.cache_clear()
+        yield
+    capabilities.capabilities.cache_clear()
+
+
+@pytest.fixture
+def without(request: pytest.FixtureRequest) -> Iterator[str]:
     module = f"nscma_torch.{request.param}.capability"
-    assert module in capabilities.MODULES
-    monkeypatch.setattr(capabilities, "MODULES", tuple(name for name in capabilities.MODULES if name != module))
-    capabilities.capabilities.cache_clear()
-    yield module
-    capabilities.capabilities.cache_clear()
+    with leaving_out(module):
+        yield module
 
 
 @pytest.mark.parametrize(
@@ -63,16 +72,10 @@ def test_a_store_works_without_a_capability(without: str, table: str, open_memor
     assert memory.stats().users == 0 and memory.verify() == []
 
 
-def test_the_lines_of_a_capability_count(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_of_a_capability_count(open_memory: Open) -> None:
     memory = open_memory()
     fill(memory)
     whole = memory.digest()
-    module = "nscma_torch.features.skills.capability"
-    monkeypatch.setattr(capabilities, "MODULES", tuple(name for name in capabilities.MODULES if name != module))
-    capabilities.capabilities.cache_clear()
-    try:
+    with leaving_out("nscma_torch.features.skills.capability"):
         assert memory.digest() != whole
-    finally:
-        monkeypatch.undo()
-        capabilities.capabilities.cache_clear()
     assert memory.digest() == whole

@@ -68,7 +68,7 @@ def test_only_marked_texts_have_vectors_each_its_own() -> None:
 
 
 def test_vectors_of_another_dimension_are_refused() -> None:
-    with pytest.raises(VectorError, match=r"names dimension 7 and gave vectors \[1, 256\] for 1 texts"):
+    with pytest.raises(VectorError, match=r"declares dimension 7 but returned vectors \[1, 256\] for 1 texts"):
         indexer(Counting(7), Stages()).index(["text"], [True])
     assert indexer(Counting(7), Stages()).index([], []) == []
 

@@ -159,7 +159,7 @@ def test_the_graph_walks_from_the_person_who_is_asked_about(
 
 
 def test_strategies_and_budgets_that_there_are_not(pages: Memory) -> None:
-    with pytest.raises(InvalidInputError, match=r"no strategy 'best'.*single-step"):
+    with pytest.raises(InvalidInputError, match=r"unknown strategy 'best'.*single-step"):
         pages.search("tea", user_id="ada", strategy="best")
     with pytest.raises(InvalidInputError, match="chunks and summaries"):
         pages.search("tea", user_id="ada", strategy="traversal", kinds=("skill",))
