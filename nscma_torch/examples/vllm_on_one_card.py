@@ -12,7 +12,7 @@ yet. Prints, where there is no GPU:
     engine  0.59 GiB  CUDA of the engine, assumed, not measured
     memory  1.06 GiB  embedder, 568 M parameters
     memory  0.75 GiB  its activations, 32,768 tokens
-    memory  0.00 GiB  surprise model, bundled
+    memory  0.00 GiB  surprise, bundled
     memory  0.06 GiB  reading networks, bundled
     memory  1.01 GiB  index, 100,000 units of 1024 dimensions, twice: alone and with their neighbours
     memory  0.59 GiB  CUDA of the memory's process, assumed, not measured

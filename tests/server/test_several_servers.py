@@ -129,7 +129,7 @@ def test_processes_share_a_port_and_one_that_dies_is_replaced(serve: Any, addres
             json.loads(process.stdout.readline())["event"] for _ in range(2)
         ]  # the second of the two, and the new one
         assert all(event.endswith(" serving") for event in told)
-        assert len([one for one in memory.stats().workers if one.alive and one.owner not in first]) == 1
+        comes(lambda: sum(one.alive and one.owner not in first for one in memory.stats().workers) == 1)
         assert {one.id for one in memory.get_all(user_id="ana", limit=None)} >= set(ids)
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=120)
