@@ -127,7 +127,7 @@ def test_what_is_no_proposer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match=r"missing.*nothing"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "nothing")
     save_file({"bias": torch.zeros(3)}, tmp_path / "other", {RELATIONS: " ".join(NAMES)})
-    with pytest.raises(ModelError, match="no ProposerModel of this version"):
+    with pytest.raises(ModelError, match="not a ProposerModel of this version"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "other")
     save_file({"bias": torch.zeros(3)}, tmp_path / "bare")
     with pytest.raises(ModelError, match="does not hold a proposer"):

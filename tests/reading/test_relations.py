@@ -30,7 +30,7 @@ def test_the_bundled_file_holds_the_relations_of_everyday_life() -> None:
         ('[likes]\nmeaning = "m"\ncolour = "red"', "colour"),
         ('[kinds.k]\nlike = "thing"\nalso = ["other"]', "also"),
         ('[likes]\nmeaning = "m"\nen.states = ["S ~like O"]', "states: no such key; delete it"),
-        ("[likes", "TOML"),
+        ("[likes", "not a valid relations file"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:

@@ -59,7 +59,7 @@ def test_the_rerank_strategy_takes_its_order(
 def test_what_is_not_there_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelNotFoundError, match="hf download nobody/nothing"):
         CrossEncoder("nobody/nothing", "cpu")
-    with pytest.raises(ModelError, match="no cross-encoder"):
+    with pytest.raises(ModelError, match="not a cross-encoder"):
         CrossEncoder(str(tmp_path), "cpu")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependencyError, match=r"nscma-torch\[hf\]"):
