@@ -88,7 +88,7 @@ def _nothing(*_: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """What a capability keeps in a store.
+    """The tables of a capability, and its part in whole-store operations.
 
     Args:
         tables: in the order that references need; they are exported.

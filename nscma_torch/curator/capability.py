@@ -1,4 +1,4 @@
-"""What sleep derives: texts with their sources, and the profile."""
+"""Texts that sleep derives, with their sources, and the profile."""
 
 from __future__ import annotations
 

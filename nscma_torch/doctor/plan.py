@@ -144,7 +144,7 @@ def plan(config: Config, *, units: int) -> MemoryPlan:
 def index_bytes(units: int, dimension: int, dtype: str) -> int:
     """Bytes of the columns of a user's index once it is loaded, with the room that is left to grow.
 
-    `storage.index_rows` doubles the room where a block does not fit.
+    `episodic.index.index_rows` doubles the room where a block does not fit.
     """
     blocks = -(-units // _BLOCK)
     rows = units if blocks <= 1 else _BLOCK << (blocks - 1).bit_length()

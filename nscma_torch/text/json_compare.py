@@ -22,5 +22,5 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a JSON value is a number."""
+    """Return whether a JSON value is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,6 +1,6 @@
 """Writing systems: classes of characters for patterns, and the dominant script of a text.
 
-`script_of` of `buffer/` has its own table: that room imports nothing but torch, and stored gate states have its names.
+`script_of` of `surprise/` has its own table: it imports nothing but torch, and stored gate states have its names.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def decoded(text: str, kind: type = dict) -> Any:
 
 
 def is_texts(text: str) -> bool:
-    """Whether a column's text is a list of texts in JSON."""
+    """Return whether a column's text is a list of texts in JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Structured records of messages, as the language tasks describe them; see `storage.memory_records`."""
+"""Structured records of messages, as the language tasks describe them; see `memory_records`."""
 
 from __future__ import annotations
 
