@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from nscma_torch.search.retriever import Retriever
 
 
-class Settled(Protocol):
+class HasNotes(Protocol):
     """The outcome of reading a user's queued messages."""
 
     def notes(self) -> tuple[str, ...]: ...
 
 
-class Settling(Protocol):
+class ReadsQueued(Protocol):
     """Reads what a user said before a question of theirs is answered."""
 
-    def settle(self, user_id: str) -> Settled: ...
+    def settle(self, user_id: str) -> HasNotes: ...
 
 
 class Parts(Protocol):
@@ -41,4 +41,4 @@ class Parts(Protocol):
     @property
     def retriever(self) -> Retriever: ...
     @property
-    def settling(self) -> Settling: ...
+    def settling(self) -> ReadsQueued: ...

@@ -10,6 +10,7 @@ import http.client
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,10 +55,8 @@ def through(
     if notice is not None:
         from nscma_torch.cli.served_memory import ServedMemory
 
-        try:
+        with suppress(UnavailableError):  # then it is done here
             return work(ServedMemory(Line(notice, token)))
-        except UnavailableError:
-            pass  # done below
     with opened(store, config, must_exist=must_exist) as memory:
         return work(memory)
 

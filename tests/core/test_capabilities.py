@@ -39,8 +39,11 @@ def leaving_out(module: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(capabilities, "MODULES", tuple(name for name in listed if name != module))
         capabilities.capabilities.cache_clear()
-        yield
-    capabilities.capabilities.cache_clear()
+        try:
+            yield
+        finally:
+            patched.undo()
+            capabilities.capabilities.cache_clear()
 
 
 @pytest.fixture
