@@ -29,7 +29,15 @@ from eval.systems.files import folder_bytes
 from eval.systems.options import merged
 from eval.systems.partial_tasks import Tasks, WithoutConflicts, WithoutFacts, without_conflicts
 from nscma_torch import Memory, load_config
-from nscma_torch.core.config import Answer, Config, Controller, Llm, Retrieval, Section, override
+from nscma_torch.core.config import (
+    AnswerConfig,
+    Config,
+    ControllerConfig,
+    LlmConfig,
+    RetrievalConfig,
+    Section,
+    override,
+)
 from nscma_torch.core.errors import ConfigError, JobError
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import Hit, Message, UnitKind
@@ -69,12 +77,12 @@ class Setup:
 
     options: MemoryOptions
     config: Config
-    llm: Llm
+    llm: LlmConfig
 
     @property
     def storing(self) -> Setup:
         """What of it the store depends on: not how it is asked. Systems that store alike share a store."""
-        asking = {"retrieval": Retrieval(), "answer": Answer(), "controller": Controller()}
+        asking = {"retrieval": RetrievalConfig(), "answer": AnswerConfig(), "controller": ControllerConfig()}
         return replace(self, config=self.config.model_copy(update=asking))
 
 
@@ -93,7 +101,7 @@ def setup_of(options: MemoryOptions, shared: Shared, below: Mapping[str, Any]) -
         hierarchy = override(hierarchy, {"enabled": False, "batch_size": _AT_ONCE})
     made = [unit for unit in config.facts.units if options.notes or unit != "atomic_fact"]
     facts = override(config.facts, {"units": made})
-    engineless = config.model_copy(update={"llm": Llm(), "hierarchy": hierarchy, "facts": facts})
+    engineless = config.model_copy(update={"llm": LlmConfig(), "hierarchy": hierarchy, "facts": facts})
     in_config = ("config", "notes")
     own = MemoryOptions(**{key: getattr(options, key) for key in MemoryOptions.model_fields if key not in in_config})
     return Setup(own, engineless, config.llm)

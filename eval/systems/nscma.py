@@ -34,7 +34,7 @@ from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Rememb
 from eval.systems.options import options_of
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.records import Answer, Message
 from nscma_torch.reading.turn_forms import asks
 
@@ -50,7 +50,7 @@ class NscmaOptions(MemoryOptions):
 class NscmaSession:
     """A memory, `own`, and its controller."""
 
-    def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared, llm: Llm) -> None:
+    def __init__(self, own: Remembered, options: NscmaOptions, shared: Shared, llm: LlmConfig) -> None:
         self.own = own
         self._options = options
         self._shared = shared

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from eval.harness import contract
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.records import Message
 from nscma_torch.text.files.documents import text_messages
 
@@ -94,7 +94,7 @@ def corpus_question(id: str, question: Question) -> contract.Question:
 
 def file_messages(name: str, text: str) -> list[Message]:
     """A text as somebody adds it as a file: runs of paragraphs, a message each."""
-    parts = text_messages(text, Limits().max_message_bytes)
+    parts = text_messages(text, LimitsConfig().max_message_bytes)
     return [replace(message, timestamp=WRITTEN, source=name) for _, message in parts]
 
 

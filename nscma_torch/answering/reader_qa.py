@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.answering.subject_veto import SubjectVeto
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.records import ROLES, Answer, Evidence, Hit, Unit, Usage
@@ -89,7 +89,9 @@ class ReaderQA:
     With `veto`, a passage that is about somebody else than the question is no evidence for its answer.
     """
 
-    def __init__(self, database: Database, reader: Reader, settings: Reading, veto: SubjectVeto | None = None) -> None:
+    def __init__(
+        self, database: Database, reader: Reader, settings: ReadingConfig, veto: SubjectVeto | None = None
+    ) -> None:
         self._database = database
         self._reader = reader
         self._settings = settings

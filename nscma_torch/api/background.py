@@ -17,7 +17,7 @@ from functools import cached_property
 
 from sqlalchemy import Select
 
-from nscma_torch.core.config import Worker as WorkerSection
+from nscma_torch.core.config import WorkerConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.clock import from_micros, to_micros
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database
@@ -53,7 +53,7 @@ class BackgroundWorker:
         database: Database,
         worker: Callable[[], Worker],
         sleeper: Callable[[], Sleeper],
-        settings: WorkerSection,
+        settings: WorkerConfig,
         *,
         queue_recalls: Callable[[], None] = lambda: None,
         notify: Callable[[str], None] = lambda _: None,

@@ -185,7 +185,7 @@ class Components:
 
     def _descriptions(self) -> Descriptions:
         """Describes messages without a language model, from the bundled embedder's vectors."""
-        from nscma_torch.core.config import Embedder as EmbedderSection
+        from nscma_torch.core.config import EmbedderConfig
         from nscma_torch.reading.descriptions import Descriptions
         from nscma_torch.reading.memory_types import MemoryTypes
         from nscma_torch.reading.sentiment import analyzer
@@ -195,7 +195,7 @@ class Components:
         types = MemoryTypes.load()
         own = self.embedder
         if own.fingerprint != types.embedder:
-            own = load_embedder(EmbedderSection(dtype=self.config.embedder.dtype), self.device)
+            own = load_embedder(EmbedderConfig(dtype=self.config.embedder.dtype), self.device)
         reader = None if self.config.reading.model == "none" else self._reader
         return Descriptions(types, own, reader, self.relations)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.core.config import Config
-from nscma_torch.core.config import Surprise as SurpriseSection
+from nscma_torch.core.config import Config, SurpriseConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.llm.engines.contract import ScoringEngine
@@ -34,7 +33,7 @@ def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseM
     return VllmSurpriseModel(started, tokenizer, window=config.surprise.window)
 
 
-def load_surprise_model(section: SurpriseSection, device: torch.device) -> SurpriseModel:
+def load_surprise_model(section: SurpriseConfig, device: torch.device) -> SurpriseModel:
     """Load the surprise model of a configuration's [surprise] section, with weights of its own."""
     dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
     path = Path(section.model)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, get_args
 
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.core.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
 from nscma_torch.text.calendar.timestamps import parse_timestamp
@@ -65,7 +65,7 @@ def checked_text(value: str, name: str) -> str:
     return value
 
 
-def checked_question(value: str, name: str, limits: Limits) -> str:
+def checked_question(value: str, name: str, limits: LimitsConfig) -> str:
     """A text to be answered or searched for: as `checked_text`, and `TextTooLargeError` where it is too long."""
     if len(checked_text(value, name)) > limits.max_question_characters:
         raise TextTooLargeError(
@@ -148,7 +148,7 @@ def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
     return iter(values)
 
 
-def checked_message(message: Message, limits: Limits, now: datetime) -> Message:
+def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Message:
     """A message that can be stored. Raises `InvalidInputError` where it has no text, too much, or a time to come."""
     metadata = check_message(message)
     size = len(message.content.encode())

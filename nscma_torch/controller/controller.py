@@ -28,7 +28,7 @@ from nscma_torch.controller.streaming import ShowingEngine
 from nscma_torch.controller.tools import Tools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.errors import ConfigError, StoreBusyError
 from nscma_torch.core.records import Added, Answer, FactQuery, Hit, Message, Scope, Usage
@@ -81,7 +81,7 @@ class Controller:
         user_id: str,
         agent_id: str | None = None,
         run_id: str = "chat",
-        llm: Llm | None = None,
+        llm: LlmConfig | None = None,
         show: Callable[[str], None] | None = None,
         flush: bool = True,
     ) -> None:

@@ -11,7 +11,7 @@ from nscma_torch.controller.context_suffices import ReadStatements, context_suff
 from nscma_torch.controller.passages import clipped, sources
 from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.core.config import Controller
+from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.protocols import LanguageTasks
 from nscma_torch.core.records import Answer, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
@@ -43,7 +43,7 @@ class EmbeddedPolicy:
         self,
         tasks: LanguageTasks,
         relations: Schema,
-        settings: Controller,
+        settings: ControllerConfig,
         read: ReadHits,
         statements_of: ReadStatements,
         question_reader: QuestionReader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Controller
+from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.records import Scope
 from nscma_torch.curator.store import derived_texts
 from nscma_torch.features.skills.rows import Skill
@@ -19,7 +19,7 @@ class Experience:
     sources: tuple[str, ...] = ()
 
 
-def recalled(memory: Memory, scope: Scope, said: str, settings: Controller) -> Experience:
+def recalled(memory: Memory, scope: Scope, said: str, settings: ControllerConfig) -> Experience:
     """At most `controller.skills` skills, without those that failed more often than they worked."""
     if not settings.skills:
         return Experience()

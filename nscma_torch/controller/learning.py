@@ -13,7 +13,7 @@ from datetime import datetime
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.policy import Policy, Solved
 from nscma_torch.controller.trace import ControllerAnswer
-from nscma_torch.core.config import Controller
+from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.errors import NotFoundError
@@ -40,7 +40,7 @@ def learn(
     scope: Scope,
     policy: Policy,
     answer: ControllerAnswer,
-    settings: Controller,
+    settings: ControllerConfig,
     *,
     helpful: bool,
     now: datetime,

@@ -20,7 +20,7 @@ from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.uncertainty import uncertainty
 from nscma_torch.controller.working_memory import Exchange, Summarized
-from nscma_torch.core.config import Controller, Llm
+from nscma_torch.core.config import ControllerConfig, LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Usage
 from nscma_torch.llm.completion import Asker
@@ -62,7 +62,7 @@ class PromptedPolicy:
     Raises `ConfigError` where the engine's context is too short for that.
     """
 
-    def __init__(self, engine: LanguageEngine, settings: Controller, llm: Llm, tally: Counter[str]) -> None:
+    def __init__(self, engine: LanguageEngine, settings: ControllerConfig, llm: LlmConfig, tally: Counter[str]) -> None:
         self._engine = engine
         self._settings = settings
         self._reply = min(settings.reply_tokens, llm.max_tokens)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Episode, Fact, Scope
 from nscma_torch.episodic.index import units
@@ -34,12 +34,12 @@ def retention(age: float, strength: float) -> float:
     return math.exp(-max(age, 0.0) / strength)
 
 
-def strength(times: int, settings: CuratorSection) -> float:
+def strength(times: int, settings: CuratorConfig) -> float:
     """S in days, after so many recalls and repetitions."""
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
-def retained(episode: Episode, now: datetime, settings: CuratorSection, recalled: datetime | None = None) -> float:
+def retained(episode: Episode, now: datetime, settings: CuratorConfig, recalled: datetime | None = None) -> float:
     """Retention of a message that was last `recalled` then, where that begins its time anew."""
     since = max(episode.occurred_at, recalled or episode.occurred_at)
     return retention((now - since) / _DAY, strength(episode.accesses, settings))
@@ -49,7 +49,7 @@ def retained_fact(
     fact: Fact,
     told: Sequence[Episode],
     now: datetime,
-    settings: CuratorSection,
+    settings: CuratorConfig,
     recalled: Mapping[str, datetime] | None = None,
 ) -> float:
     """Retention of a fact that these messages told; `recalled` as in `retained`, by the id of the message."""
@@ -58,7 +58,7 @@ def retained_fact(
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
 
 
-def limit(memory_id: str, settings: CuratorSection) -> float:
+def limit(memory_id: str, settings: CuratorConfig) -> float:
     """The retention below which a fact or message is forgotten: the same for all, or drawn evenly from [0, 1)."""
     if settings.forgetting == "floor":
         return settings.floor
@@ -66,12 +66,12 @@ def limit(memory_id: str, settings: CuratorSection) -> float:
     return int.from_bytes(drawn) / 2**48
 
 
-def restarts(connection: Connection, user_id: str, settings: CuratorSection) -> dict[str, datetime]:
+def restarts(connection: Connection, user_id: str, settings: CuratorConfig) -> dict[str, datetime]:
     """Return the last recall of each message, by id, if recalls restart its time; otherwise an empty mapping."""
     return history.last_recalls(connection, user_id) if settings.restarts else {}
 
 
-def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorSection) -> tuple[int, int]:
+def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorConfig) -> tuple[int, int]:
     """Archive facts and messages whose retention is below their limit, each with a decision; returns how many of each.
 
     A message's units leave search; the message itself and its place in the hierarchy stay. What undoing such a
@@ -109,7 +109,7 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorS
     return len(faded), archived
 
 
-def _below(memory_id: str, settings: CuratorSection) -> str:
+def _below(memory_id: str, settings: CuratorConfig) -> str:
     drawn = ", drawn for it" if settings.forgetting == "chance" else ""
     return f"retention is below {limit(memory_id, settings):.3g}{drawn}"
 
@@ -119,7 +119,7 @@ def _faded_facts(
     scope: Scope,
     log: dict[str, Episode],
     now: datetime,
-    settings: CuratorSection,
+    settings: CuratorConfig,
     recalled: Mapping[str, datetime],
 ) -> list[FactRow]:
     weak = []

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
-from nscma_torch.core.config import Insights as InsightsSection
+from nscma_torch.core.config import InsightsConfig
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.protocols import InsightTasks
 from nscma_torch.curator.derivation import Due, Groups
@@ -36,7 +36,7 @@ class Insights:
         device: where messages are clustered.
     """
 
-    def __init__(self, tasks: InsightTasks, settings: InsightsSection, device: torch.device) -> None:
+    def __init__(self, tasks: InsightTasks, settings: InsightsConfig, device: torch.device) -> None:
         self._tasks = tasks
         self._settings = settings
         self._device = device

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nscma_torch.core.config import QuestionPairs
+from nscma_torch.core.config import QuestionPairsConfig
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import Embedder, ReadBack
 from nscma_torch.core.records import Evidence, QAPair, SourcedLine, Unit
@@ -47,7 +47,7 @@ class PairFilter:
         embedder: called when the first pair is compared with others.
     """
 
-    def __init__(self, read_back: ReadBack, embedder: Callable[[], Embedder], settings: QuestionPairs) -> None:
+    def __init__(self, read_back: ReadBack, embedder: Callable[[], Embedder], settings: QuestionPairsConfig) -> None:
         self._read_back = read_back
         self._embedder = embedder
         self._settings = settings

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Episode, Fact, ProfileLine, Scope, Statement
 from nscma_torch.curator.forgetting import restarts, retained_fact
@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 
 
 def write_profile(
-    connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorSection
+    connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorConfig
 ) -> int:
     """Write a namespace's profile anew; returns how many of its lines are not the ones before."""
     scope = namespaces.owner(connection, namespace)
@@ -49,7 +49,7 @@ def write_profile(
 
 
 def _known(
-    connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorSection
+    connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorConfig
 ) -> list[_Known]:
     """The facts that hold now of the speakers with the role of user in this namespace."""
     scope = namespaces.owner(connection, namespace)
@@ -67,7 +67,7 @@ def _known(
     return known
 
 
-def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorSection) -> list[ProfileLine]:
+def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorConfig) -> list[ProfileLine]:
     """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic, or a note.
 
     Open statements, whose predicate is any phrase of a message, are left to search.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.records import Scope
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, streams
@@ -20,7 +20,7 @@ def importance(before: float, recalls: int, share: float) -> float:
     return max(0.0, 1.0 - (1.0 - before) * left**recalls) if left or recalls >= 0 else before
 
 
-def promote(connection: Connection, scope: Scope, settings: CuratorSection) -> int:
+def promote(connection: Connection, scope: Scope, settings: CuratorConfig) -> int:
     """Give messages the recalls that were counted since they were last promoted; returns how many messages."""
     recalled = list(episodes.select_all(connection, scope, episodes.recalled(), episodes.live()))
     promoted = 0

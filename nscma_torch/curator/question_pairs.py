@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import QuestionPairs as QuestionPairsSection
+from nscma_torch.core.config import QuestionPairsConfig
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import JobError
@@ -36,7 +36,7 @@ class QuestionPairs:
     """Derives pairs."""
 
     def __init__(
-        self, database: Database, tasks: QuestionTasks, filter_: PairFilter, settings: QuestionPairsSection
+        self, database: Database, tasks: QuestionTasks, filter_: PairFilter, settings: QuestionPairsConfig
     ) -> None:
         self._database = database
         self._tasks = tasks

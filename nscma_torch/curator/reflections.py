@@ -21,7 +21,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Reflection as ReflectionSection
+from nscma_torch.core.config import ReflectionConfig
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import MOST_IMPORTANT, ReflectionTasks
 from nscma_torch.core.records import Scope, Unit
@@ -51,7 +51,7 @@ class Reflections:
         self,
         tasks: ReflectionTasks,
         recall: Callable[[str, Scope, datetime], Sequence[Source]],
-        settings: ReflectionSection,
+        settings: ReflectionConfig,
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
     ) -> None:
         self._tasks = tasks

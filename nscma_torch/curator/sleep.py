@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database, user_or_all
 from nscma_torch.core.errors import EngineUnavailableError, NotFoundError, NscmaError, TimestampError
@@ -75,7 +75,7 @@ class Sleeper:
         database: Database,
         curator: Curator,
         schema: Schema,
-        settings: CuratorSection,
+        settings: CuratorConfig,
         work: Callable[..., object],
         *,
         derivations: Derivations | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError, EngineRefusedError, ReplyError
 from nscma_torch.llm.engines.choose import api_key
 from nscma_torch.llm.engines.contract import Turn
@@ -12,7 +12,7 @@ from nscma_torch.llm.engines.retry_policy import RetryPolicy
 _PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 
 
-def endpoint(section: Llm) -> str:
+def endpoint(section: LlmConfig) -> str:
     """Say what the server of an [llm] section with engine "http" serves; nothing is generated.
 
     Raises EngineError if it did not respond like an OpenAI-compatible server within five seconds, ConfigError if it has
@@ -32,7 +32,7 @@ def endpoint(section: Llm) -> str:
     return f"{section.base_url} is reachable and serves {model.id}, {told}"
 
 
-def _check_kind(section: Llm, model: str, key: str | None) -> None:
+def _check_kind(section: LlmConfig, model: str, key: str | None) -> None:
     """Count a prompt's tokens, as the engine does before every request."""
     try:
         engine = OpenAIEngine(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from nscma_torch.core.config import Config, Llm
+from nscma_torch.core.config import Config, LlmConfig
 from nscma_torch.core.errors import ConfigError, ModelError, ModelNotFoundError
 from nscma_torch.doctor.installed import Device, Installed
 from nscma_torch.doctor.plan import GIB, plan
@@ -38,7 +38,7 @@ def engine_problems(config: Config, found: Installed, *, units: int) -> list[str
     return problems
 
 
-def _packages(section: Llm) -> Iterator[str]:
+def _packages(section: LlmConfig) -> Iterator[str]:
     yield from _NEEDED.get(section.engine, ())
     if section.quantization == "nf4":
         yield "bitsandbytes"
@@ -48,7 +48,7 @@ def _packages(section: Llm) -> Iterator[str]:
         yield "peft"
 
 
-def _of_model(section: Llm) -> Iterator[str]:
+def _of_model(section: LlmConfig) -> Iterator[str]:
     """The model is not on this machine, or its weights are stored in another scheme."""
     if section.engine not in ("transformers", "vllm"):
         return

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import knn_graph
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level, Propagation
@@ -57,7 +57,7 @@ class Change:
     stream: Tensor  # [n + a] int64
 
 
-def foundation(base: Level, changes: Sequence[Change], settings: Hierarchy) -> Edit:
+def foundation(base: Level, changes: Sequence[Change], settings: HierarchyConfig) -> Edit:
     """The edit that brings new chunks into the networks G_0: each draws edges to its k best in its network (CAM eq. 2).
 
     `base` holds the G networks G_0 side by side, in the order of their changes.
@@ -93,7 +93,7 @@ def _staying_first(rows: Sequence[Tensor], staying: Tensor) -> Tensor:
     return torch.cat([part for part in parts if len(part)] or [rows[0]])
 
 
-def assimilate(changes: Sequence[Change], settings: Hierarchy) -> list[Cam]:
+def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam]:
     """The hierarchies after changes of their chunks.
 
     Above the first level of clusters, which is always there, levels are added until their number stops shrinking.
@@ -131,7 +131,7 @@ def _stored(change: Change, depth: int) -> Level:
     return levels[depth] if depth < len(levels) else Level.empty(change.vectors.device)
 
 
-def _clustered(level: Level, edit: Edit, edited: Tensor, settings: Hierarchy) -> Level:
+def _clustered(level: Level, edit: Edit, edited: Tensor, settings: HierarchyConfig) -> Level:
     """The networks after an edit, with the clusters of those that it changes, [G] bool."""
     after, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:

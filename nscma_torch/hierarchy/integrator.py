@@ -17,7 +17,7 @@ from itertools import islice
 import torch
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import NscmaError
 from nscma_torch.core.jobs import jobs
@@ -57,7 +57,7 @@ class Integrator:
         database: Database,
         units: UnitMaker,
         tasks: LanguageTasks,
-        settings: Hierarchy,
+        settings: HierarchyConfig,
         device: torch.device,
     ) -> None:
         self._database = database

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from nscma_torch.core.config import Chunker as ChunkerSection
+from nscma_torch.core.config import ChunkerConfig
 from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.surprise.measurement import nats_per_byte
 from nscma_torch.text.chunker import Chunker
@@ -14,7 +14,7 @@ from nscma_torch.text.segmentation import Segmentation
 
 
 def configured_chunker(
-    section: ChunkerSection, embedder: Embedder, surprise_model: Callable[[], SurpriseModel]
+    section: ChunkerConfig, embedder: Embedder, surprise_model: Callable[[], SurpriseModel]
 ) -> Chunker:
     """The chunker for an embedder; `surprise_model` gives the model whose surprise strategy "surprise" cuts at."""
     limit = min(section.max_tokens or embedder.max_tokens, embedder.max_tokens)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Statement, Unit
 from nscma_torch.reading.asserted_statements import ReadMessage, told_in_turn
 from nscma_torch.reading.corrections import corrects, retracts
@@ -88,7 +88,9 @@ class StatementsOfReader:
         return ReadMessage([(one, fact) for one, fact in made if one is not None], dict(told.picks))
 
 
-def configured_facts(section: Reading, schema: Schema, device: torch.device) -> Callable[[], StatementsOfReader] | None:
+def configured_facts(
+    section: ReadingConfig, schema: Schema, device: torch.device
+) -> Callable[[], StatementsOfReader] | None:
     """Return a factory for the statement reader named by `reading.facts`; None if none is named.
 
     The factory raises ModelNotFoundError or ModelError for a folder without the files that `train/reader` wrote.
@@ -97,13 +99,13 @@ def configured_facts(section: Reading, schema: Schema, device: torch.device) -> 
     return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
 
 
-def configured_reader(section: Reading, device: torch.device) -> Reader | None:
+def configured_reader(section: ReadingConfig, device: torch.device) -> Reader | None:
     """The reader that judges facts in what `reading.facts` names; None where it names none."""
     folder = _folder(section)
     return None if folder is None else shared_reader(folder / FACTS, device, precision(section.dtype, device))
 
 
-def _folder(section: Reading) -> Path | None:
+def _folder(section: ReadingConfig) -> Path | None:
     if section.facts == "none":
         return None
     return WEIGHTS.parent if section.facts == "bundled" else Path(section.facts)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
@@ -70,7 +70,7 @@ def short_answer(
     question: str,
     read: ReadResult,
     passages: Sequence[Passage],
-    settings: Reading,
+    settings: ReadingConfig,
     periods: Sequence[Period] = (),
 ) -> ShortAnswer | None:
     """The answer of passages in the order in which they were said, or None where no passage holds one.
@@ -153,7 +153,7 @@ def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
     return bool(times) and leading(sentence) < 0 and all(one.last_day.year < said.year for one in times)
 
 
-def _newest(read: ReadResult, settings: Reading) -> ReadSpan:
+def _newest(read: ReadResult, settings: ReadingConfig) -> ReadSpan:
     """The best span, or one of a later passage that is nearly as good and says something else."""
     best = newest = read.spans[0]
     for span in read.spans[1:]:
@@ -164,7 +164,7 @@ def _newest(read: ReadResult, settings: Reading) -> ReadSpan:
     return newest
 
 
-def _members(read: ReadResult, settings: Reading) -> list[ReadSpan]:
+def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
     """The members of a list: spans, each text once, in the order in which they were said."""
     best = read.spans[0].share
     kept: list[ReadSpan] = []

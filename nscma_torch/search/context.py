@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import ConfigError, EngineError
 from nscma_torch.core.protocols import LanguageTasks, RetrievalTasks
@@ -36,7 +36,7 @@ class RetrievalContext:
         tasks: Callable[[], LanguageTasks],
         bounds: Bounds,
         *,
-        settings: Retrieval | None = None,
+        settings: RetrievalConfig | None = None,
         reranker: Reranker | None = None,
         explain: bool = False,
     ) -> None:
@@ -48,7 +48,7 @@ class RetrievalContext:
         self._reranker = reranker
         self._explain = explain
         self.bounds = bounds
-        self.settings = Retrieval() if settings is None else settings
+        self.settings = RetrievalConfig() if settings is None else settings
 
     @property
     def tasks(self) -> RetrievalTasks:

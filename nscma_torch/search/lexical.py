@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.episodic.index.index_postings import Posting
 from nscma_torch.episodic.index.user_index import UserIndex
 
@@ -28,7 +28,7 @@ def bm25(
     index: UserIndex,
     postings: Mapping[str, Posting],
     query_terms: Sequence[str],
-    settings: Retrieval,
+    settings: RetrievalConfig,
     mask: Tensor,
 ) -> Tensor:
     """BM25 score [n] of each unit under `mask` [n]; 0 elsewhere and where no term matches."""
@@ -70,7 +70,7 @@ class _Neighbours:
     Tensors are [n + 1]: the last row is a zero, to which every missing neighbour leads.
     """
 
-    def __init__(self, index: UserIndex, settings: Retrieval) -> None:
+    def __init__(self, index: UserIndex, settings: RetrievalConfig) -> None:
         self._share = torch.cat([index.shares(settings.reach), index.lengths.new_zeros(1)])
         self._turns = index.turns(len(settings.hops))
         self._weights = 2 * settings.hops

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.protocols import LanguageTasks
@@ -38,7 +38,7 @@ class Retriever:
         database: Database,
         graphs: Callable[[], FactGraphs],
         tasks: Callable[[], LanguageTasks],
-        settings: Retrieval,
+        settings: RetrievalConfig,
         reranker: Callable[[], Reranker] | None,
     ) -> None:
         self._searcher = searcher

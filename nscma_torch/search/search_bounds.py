@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.core.records import RecordFilter, Scope, UnitKind
 
 
@@ -27,7 +27,7 @@ class Bounds:
     scope: Scope
     now: datetime
     skew: timedelta = timedelta(0)
-    kinds: tuple[UnitKind, ...] = Retrieval().kinds
+    kinds: tuple[UnitKind, ...] = RetrievalConfig().kinds
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without: Mapping[str, Any] = field(default_factory=dict)
     record: RecordFilter | None = None

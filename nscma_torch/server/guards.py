@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nscma_torch.core.config import Server
+from nscma_torch.core.config import ServerConfig
 from nscma_torch.core.errors import ForbiddenError
 from nscma_torch.server.access import is_loopback
 from nscma_torch.server.app_context import ServerSettings
@@ -28,7 +28,9 @@ _OWN = frozenset({"localhost", "127.0.0.1", "::1"})
 class OriginGuard:
     """ASGI middleware that refuses cross-site requests."""
 
-    def __init__(self, app: ASGIApp, *, settings: ServerSettings, limits: Server, public: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, settings: ServerSettings, limits: ServerConfig, public: Collection[str]
+    ) -> None:
         self._app = app
         self._public = frozenset(public)
         self._origins = frozenset(limits.origins)
@@ -62,7 +64,7 @@ class OriginGuard:
         return ForbiddenError(f"pages of {origin[:80]!r} may not use this server; add it to server.origins")
 
 
-def cors(app: FastAPI, limits: Server) -> None:
+def cors(app: FastAPI, limits: ServerConfig) -> None:
     """Let the pages of `server.origins` use the application, where there are any."""
     if limits.origins:
         app.add_middleware(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nscma_torch.core.config import Server
+from nscma_torch.core.config import ServerConfig
 from nscma_torch.core.errors import AccessError, TokenError
 from nscma_torch.server.access import principal_of
 from nscma_torch.server.json_bounds import exceeded
@@ -60,7 +60,9 @@ class LimitsMiddleware:
         unread: paths whose bodies are passed on and never parsed.
     """
 
-    def __init__(self, app: ASGIApp, *, limits: Server, streams: Collection[str], unread: Collection[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, *, limits: ServerConfig, streams: Collection[str], unread: Collection[str] = ()
+    ) -> None:
         self._app = app
         self._limits = limits
         self._streams = frozenset(streams)
@@ -118,7 +120,7 @@ class _Body:
 
     def __init__(
         self,
-        limits: Server,
+        limits: ServerConfig,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -194,7 +196,7 @@ class _Body:
         await self._send(message)
 
 
-def _too_large(limits: Server) -> BodyError:
+def _too_large(limits: ServerConfig) -> BodyError:
     return BodyError(
         f"the body is larger than server.max_body = {limits.max_body:,} bytes; send less at once, messages as a stream "
         "to /v1/messages/stream",

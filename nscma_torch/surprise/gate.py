@@ -21,7 +21,7 @@ from nscma_torch.surprise.rules import QUANTITIES, RULES, Verdict, quantities
 from nscma_torch.surprise.salience_head import SalienceHead
 
 if TYPE_CHECKING:  # a bare GPU machine has no pydantic
-    from nscma_torch.core.config import Gate
+    from nscma_torch.core.config import GateConfig
 
 _VERSION = 1
 _CLAUSES = {  # term of the score: what it says when it raises the score, and when it lowers it
@@ -96,7 +96,7 @@ class MessageGate:
         head: reads the vectors of messages; None leaves its term out.
     """
 
-    def __init__(self, config: Gate, head: SalienceHead | None = None) -> None:
+    def __init__(self, config: GateConfig, head: SalienceHead | None = None) -> None:
         self.config = config
         self.head = head
 

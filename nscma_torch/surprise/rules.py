@@ -19,7 +19,7 @@ from nscma_torch.surprise.observation import Observation
 from nscma_torch.surprise.paper_rule import limit, moments
 
 if TYPE_CHECKING:  # a bare GPU machine has no pydantic
-    from nscma_torch.core.config import Gate
+    from nscma_torch.core.config import GateConfig
 
 QUANTITIES = ("surprise", "information", "memory", "gradient")  # what statistics are kept of; the last where measured
 OF_THE_MODEL = ("surprise", "information")  # of these the values of two surprise models do not compare
@@ -64,7 +64,7 @@ class Verdict:
 
 
 History = Mapping[str, Sequence[float]]  # per quantity, its last values, oldest first
-Rule = Callable[[Observation, History, "Gate"], Verdict]
+Rule = Callable[[Observation, History, "GateConfig"], Verdict]
 
 
 def quantities(observation: Observation) -> dict[str, float]:
@@ -84,7 +84,7 @@ def _prior(observation: Observation, name: str) -> tuple[float, float]:
 def _above_usual(name: str) -> Rule:
     """The rule x > mu + lambda * sigma of the paper for one quantity."""
 
-    def rule(observation: Observation, history: History, config: Gate) -> Verdict:
+    def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
         value, seen = quantities(observation).get(name), history.get(name, ())
         if value is None:  # stored while another rule was set
             return Verdict(0.0, 0.0, {}, always=True)
@@ -97,7 +97,7 @@ def _above_usual(name: str) -> Rule:
     return rule
 
 
-def composition(observation: Observation, history: History, config: Gate) -> Verdict:
+def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
     """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
     The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
@@ -136,14 +136,14 @@ def composition(observation: Observation, history: History, config: Gate) -> Ver
     return Verdict(sum(parts.values()), config.threshold, parts)
 
 
-def restates(observation: Observation, config: Gate) -> bool:
+def restates(observation: Observation, config: GateConfig) -> bool:
     """Return True if the stream already said this in other words: an earlier message is near, and nothing here is
     new.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news < config.news
 
 
-def varies(observation: Observation, config: Gate) -> bool:
+def varies(observation: Observation, config: GateConfig) -> bool:
     """Return True if a message says something else in the words of an earlier one: "Alice lives in 4B", "Bob lives in
     4B".
 
@@ -152,16 +152,16 @@ def varies(observation: Observation, config: Gate) -> bool:
     return _is_near(observation, config) and observation.news is not None and observation.news >= config.news
 
 
-def _is_near(observation: Observation, config: Gate) -> bool:
+def _is_near(observation: Observation, config: GateConfig) -> bool:
     return observation.nearest is not None and observation.nearest >= config.near
 
 
-def salience(observation: Observation, _history: History, config: Gate) -> Verdict:
+def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:
     """The cue lexicon alone."""
     return Verdict(observation.salience, config.salience_threshold, {"salience": observation.salience})
 
 
-def everything(_observation: Observation, _history: History, _config: Gate) -> Verdict:
+def everything(_observation: Observation, _history: History, _config: GateConfig) -> Verdict:
     """Write every message: the gate switched off."""
     return Verdict(0.0, 0.0, {}, always=True)
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import rolling_stats
-from nscma_torch.core.config import Chunker
+from nscma_torch.core.config import ChunkerConfig
 from nscma_torch.core.errors import InvalidInputError
 
 LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviation
@@ -33,9 +33,9 @@ class Segmentation:
     """
 
     surprise: Callable[[str], Tensor]
-    gamma: float = Chunker().gamma
-    window: int = Chunker().window
-    min_tokens: int = Chunker().min_tokens
+    gamma: float = ChunkerConfig().gamma
+    window: int = ChunkerConfig().window
+    min_tokens: int = ChunkerConfig().min_tokens
 
     def starts(self, text: str, sentences: Sequence[tuple[int, int]]) -> frozenset[int]:
         """The sentences, by their first character, that begin a new segment.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.controller.controller import Controller
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
@@ -58,7 +58,9 @@ def test_temperature_and_longest_reply_are_the_configured_ones(converse: Opener,
     section = {"engine": "http", "temperature": 0.7, "max_tokens": 200}
     controller = converse(engine, config={} if own else {"llm": section})
     if own:
-        controller = Controller(controller.memory, engine, user_id="ada", llm=Llm.model_validate(section), flush=False)
+        controller = Controller(
+            controller.memory, engine, user_id="ada", llm=LlmConfig.model_validate(section), flush=False
+        )
     controller.turn("Where is my harp?")
     assert [(request.temperature, request.max_tokens) for request in engine.requests] == [(0.7, 200)] * 3
     assert controller.policy.most_tokens == 2 * (3072 + 200)

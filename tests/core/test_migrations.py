@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, make_url
 
-from nscma_torch.core.config import Store
+from nscma_torch.core.config import StoreConfig
 from nscma_torch.core.database import migrations, opening, schema
 from nscma_torch.core.errors import StoreError, StoreVersionError
 from tests.helpers.postgres import Server
@@ -28,7 +28,7 @@ class OldStore:
         self.address, self.engine = address, engine
 
     def open(self) -> None:
-        opening.open_database(self.address, Store()).close()
+        opening.open_database(self.address, StoreConfig()).close()
 
     def run(self, statement: str) -> Any:
         with self.engine.begin() as connection:

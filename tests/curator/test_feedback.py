@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError
@@ -18,7 +18,7 @@ from nscma_torch.episodic.log import episodes
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 
-SETTINGS = CuratorSection(promotion=0.25)
+SETTINGS = CuratorConfig(promotion=0.25)
 
 
 def give(memory: Memory, key: str, helpful: bool, user_id: str = "ada") -> None:

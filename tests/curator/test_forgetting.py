@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Scope, Statement
@@ -19,7 +19,7 @@ from nscma_torch.episodic.log import episodes
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 
-SETTINGS = CuratorSection(initial_strength=180.0)
+SETTINGS = CuratorConfig(initial_strength=180.0)
 AGES = st.floats(0, 3650)
 STRENGTHS = st.floats(10, 5000)
 
@@ -57,7 +57,7 @@ def test_recalls_at_once_or_one_by_one_come_to_the_same(before: float, few: int,
     assert before - 1e-9 <= once <= 1
 
 
-def faded(told: Told, at: int, settings: CuratorSection = SETTINGS) -> tuple[int, int]:
+def faded(told: Told, at: int, settings: CuratorConfig = SETTINGS) -> tuple[int, int]:
     with told.memory.components.database.write(ALL_USERS) as connection:
         return fade(connection, Scope("ada"), day(at), settings)
 
@@ -88,7 +88,7 @@ def test_a_forgotten_fact_stays_so_until_it_is_told_again(told: Told) -> None:
 
 
 def test_retention_and_strength_by_hand(told: Told) -> None:
-    section = CuratorSection(initial_strength=100.0, gain=0.5)
+    section = CuratorConfig(initial_strength=100.0, gain=0.5)
     assert [strength(times, section) for times in (0, 1, 4)] == [100.0, 150.0, 300.0]
     assert retention(-5, 100) == retention(0, 100) == 1
     key = told.tell(lives("Rome"), at=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import ProfileLine, Statement
@@ -17,7 +17,7 @@ from tests.helpers.told import Told
 
 
 def written(told: Told, at: int = 50, agent: str | None = None, **settings: int) -> tuple[int, list[ProfileLine]]:
-    section, namespace = CuratorSection(**settings), namespaces.namespace_id("ada", agent)  # type: ignore[arg-type]
+    section, namespace = CuratorConfig(**settings), namespaces.namespace_id("ada", agent)  # type: ignore[arg-type]
     with told.memory.components.database.write(ALL_USERS) as connection:
         changed = write_profile(connection, namespace, day(at), load_relations(), section)
         return changed, profiles.lines(connection, "ada", agent)

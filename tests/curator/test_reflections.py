@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Reflection as ReflectionSection
+from nscma_torch.core.config import ReflectionConfig
 from nscma_torch.core.records import Message, SourcedLine, Unit
 from nscma_torch.curator.derivation import Derivations
 from nscma_torch.curator.reflections import Reflections
@@ -202,7 +202,7 @@ def test_what_is_left_before_a_stretch_that_stays_belongs_to_the_one_that_is_cut
     def heard(number: int) -> Heard:
         return Heard(number, f"m{number}", "", "s", None, number, None, 1.0, echo=False)
 
-    settings = ReflectionSection(enabled=True, threshold=15.0)
+    settings = ReflectionConfig(enabled=True, threshold=15.0)
     cut = Reflections(Noting(), lambda *_: [], settings)._stretches
     said = [heard(number) for number in range(9)]  # each weighs 10
     assert cut(said, {}) == [(0, 2), (2, 4), (4, 6), (6, 8)]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nscma_torch.cli import app
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError, EngineRefusedError, EngineUnavailableError
 from nscma_torch.doctor.endpoint import endpoint
 from tests.helpers.misbehaving_server import MisbehavingServer
@@ -49,12 +49,14 @@ def test_a_server_that_is_away(tmp_path: Path) -> None:
 def test_a_model_that_the_server_does_not_have() -> None:
     with MisbehavingServer(silent, models=("small", "large")) as server:
         with pytest.raises(ConfigError, match=r"serves 2 models; name one of these as llm\.model: small, large"):
-            endpoint(Llm(engine="http", base_url=server.url))
-        assert "serves large, 99 tokens" in endpoint(Llm(engine="http", base_url=server.url, model="large", context=99))
+            endpoint(LlmConfig(engine="http", base_url=server.url))
+        assert "serves large, 99 tokens" in endpoint(
+            LlmConfig(engine="http", base_url=server.url, model="large", context=99)
+        )
         with pytest.raises(EngineRefusedError, match="OpenAI-compatible"):
-            endpoint(Llm(engine="http", base_url=f"{server.url}/elsewhere"))
+            endpoint(LlmConfig(engine="http", base_url=f"{server.url}/elsewhere"))
     with pytest.raises(EngineUnavailableError):
-        endpoint(Llm(engine="http", base_url=server.url))
+        endpoint(LlmConfig(engine="http", base_url=server.url))
 
 
 def test_a_key_that_is_not_set_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

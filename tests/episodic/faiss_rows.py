@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.episodic.index.faiss_search import FaissSearch
 from nscma_torch.episodic.index.faiss_store import FaissStore
 from nscma_torch.episodic.index.vectors import TensorSearch
@@ -19,11 +19,11 @@ from nscma_torch.episodic.index.vectors import TensorSearch
 DAY = 86_400_000_000
 FACTORIES = ("Flat", "IVF4", "HNSW8")
 WEIGHTS = {
-    "similarity": Score(),
-    "recency": Score(beta=0.7, half_life=30),
-    "importance": Score(gamma=0.5, half_life=30),
-    "all": Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
-    "time alone": Score(alpha=0.0, beta=1.0, half_life=3),
+    "similarity": ScoreConfig(),
+    "recency": ScoreConfig(beta=0.7, half_life=30),
+    "importance": ScoreConfig(gamma=0.5, half_life=30),
+    "all": ScoreConfig(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
+    "time alone": ScoreConfig(alpha=0.0, beta=1.0, half_life=3),
 }
 
 
@@ -124,12 +124,12 @@ def fill(rows: Rows, n: int, seed: int = 0) -> None:
     rows.add(torch.randn(n, d, generator=generator), days, importance, torch.ones(n, dtype=torch.bool))
 
 
-def faiss_search(rows: Any, weights: Score, factory: str, **options: int) -> FaissSearch:
+def faiss_search(rows: Any, weights: ScoreConfig, factory: str, **options: int) -> FaissSearch:
     """What searches rows of this width."""
     return FaissSearch(rows.vectors.shape[1], rows.device, weights, factory, **options)
 
 
-def searches(rows: Any, weights: Score, **options: int) -> dict[str, FaissSearch]:
+def searches(rows: Any, weights: ScoreConfig, **options: int) -> dict[str, FaissSearch]:
     return {factory: faiss_search(rows, weights, factory, **options) for factory in FACTORIES}
 
 
@@ -177,7 +177,7 @@ STEPS = st.lists(
 )
 
 
-def run_writes(rows: Any, steps: list[tuple[str, int]], weights: Score) -> None:
+def run_writes(rows: Any, steps: list[tuple[str, int]], weights: ScoreConfig) -> None:
     """Writes, and searches after most of them."""
     d = rows.vectors.shape[1]
     tensors, found = TensorSearch(weights), searches(rows, weights, nprobe=1, ef_search=8)

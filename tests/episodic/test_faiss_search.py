@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Message
 from nscma_torch.episodic.index import faiss_search as module
@@ -158,7 +158,7 @@ def test_where_an_approximate_index_would_find_little_tensors_search(factory: st
 
 def test_what_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
-    tensors, found = TensorSearch(Score()), searches(rows, Score(), nprobe=4)
+    tensors, found = TensorSearch(ScoreConfig()), searches(rows, ScoreConfig(), nprobe=4)
     fill(rows, 300)
     for search in found.values():
         ask(search, rows)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.core.config import Score, load_config
+from nscma_torch.core.config import ScoreConfig, load_config
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.episodic.index.faiss_store import FaissStore
 from nscma_torch.episodic.index.vectors import TensorSearch
@@ -33,7 +33,7 @@ from tests.episodic.faiss_rows import (
 def test_flat_and_ivf_are_built_once(factory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
     builds = Builds(monkeypatch)
-    search = faiss_search(rows, Score(gamma=0.5), factory)
+    search = faiss_search(rows, ScoreConfig(gamma=0.5), factory)
     fill(rows, 200)
     ask(search, rows)
     for step in range(60):
@@ -53,7 +53,7 @@ def test_flat_and_ivf_are_built_once(factory: str, monkeypatch: pytest.MonkeyPat
 def test_hnsw_is_built_again_when_half_is_stale_and_only_then(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = Rows(8)
     builds = Builds(monkeypatch)
-    search = faiss_search(rows, Score(), "HNSW8")
+    search = faiss_search(rows, ScoreConfig(), "HNSW8")
     fill(rows, 100)
     ask(search, rows)
     built = []
@@ -98,7 +98,7 @@ def test_ivf_learns_its_lists_once_from_39_vectors_each(monkeypatch: pytest.Monk
     train = FaissStore.train
     monkeypatch.setattr(FaissStore, "train", lambda store, x: (trained.append(len(x)), train(store, x))[1])
     rows: Any = Rows(8)
-    search = faiss_search(rows, Score(), "IVF4,Flat")
+    search = faiss_search(rows, ScoreConfig(), "IVF4,Flat")
     for n in (1, 100, 54, 1, 500, 5000):
         fill(rows, n, seed=n)
         with counting_tensors(search) as counts:
@@ -109,7 +109,7 @@ def test_ivf_learns_its_lists_once_from_39_vectors_each(monkeypatch: pytest.Monk
         assert counts == ([5] if enough else [len(rows)])
     big: Any = Rows(8)
     fill(big, 3000)
-    ask(faiss_search(big, Score(), "IVF4"), big)
+    ask(faiss_search(big, ScoreConfig(), "IVF4"), big)
     assert trained[1:] == [4 * 256], "as many as help"
 
 
@@ -213,6 +213,6 @@ def test_more_than_a_gpu_returns() -> None:
 def test_a_factory_that_is_none(factory: str) -> None:
     rows: Any = Rows(8)
     with pytest.raises(ConfigError, match=r"faiss_factory.*'IVF256'"):
-        faiss_search(rows, Score(), factory)
+        faiss_search(rows, ScoreConfig(), factory)
     with pytest.raises(ConfigError, match=r"index\.faiss_factory"):
         load_config({"index": {"faiss_factory": factory}})

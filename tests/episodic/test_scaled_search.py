@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.episodic.index.scaled_search import scaled
 from nscma_torch.text.embedders.query_vector import query_vector
@@ -47,7 +47,7 @@ def test_scaled_over_what_may_be_found(open_memory: Open, light_surprise: Any) -
 def test_parts_without_weight_do_not_count(open_memory: Open, light_surprise: Any) -> None:
     memory = kettles(open_memory, light_surprise)
     hits = memory.search("Where is the kettle?", user_id="ada", now=NOW)
-    assert (hits[0].score, hits[-1].score) == (1.0, 0.0) and Score().beta == Score().gamma == 0.0
+    assert (hits[0].score, hits[-1].score) == (1.0, 0.0) and ScoreConfig().beta == ScoreConfig().gamma == 0.0
 
 
 def test_a_module_needs_linear_scores(open_memory: Open, light_surprise: Any) -> None:

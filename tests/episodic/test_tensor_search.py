@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Message
 from nscma_torch.episodic.index.user_index import UserIndex
@@ -19,12 +19,12 @@ from nscma_torch.episodic.index.vectors import TensorSearch
 START = datetime(2023, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 WEIGHTS = [
-    Score(),
-    Score(gamma=0.5),
-    Score(alpha=0.8, beta=0.7, half_life=30),
-    Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=2),
-    Score(beta=1.0, gamma=1.0, half_life=math.log(2) / 3.0),
-    Score(similarity="cosine", alpha=0.8, beta=0.7, gamma=0.25, half_life=30),
+    ScoreConfig(),
+    ScoreConfig(gamma=0.5),
+    ScoreConfig(alpha=0.8, beta=0.7, half_life=30),
+    ScoreConfig(alpha=0.5, beta=1.5, gamma=0.25, half_life=2),
+    ScoreConfig(beta=1.0, gamma=1.0, half_life=math.log(2) / 3.0),
+    ScoreConfig(similarity="cosine", alpha=0.8, beta=0.7, gamma=0.25, half_life=30),
 ]
 
 
@@ -46,7 +46,7 @@ def caught_up(memory: Memory, index: UserIndex) -> UserIndex:
     return index
 
 
-def literal(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: torch.Tensor) -> torch.Tensor:
+def literal(index: UserIndex, query: torch.Tensor, w: ScoreConfig, now: int, mask: torch.Tensor) -> torch.Tensor:
     """The formula in float64, -inf where the mask leaves a unit out. [n]"""
     age = (now - index.occurred_at).double() / DAY
     vectors = index.vectors if w.similarity == "cosine" else index.contextual
@@ -56,7 +56,7 @@ def literal(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: tor
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_the_score_is_literal_at_any_time(weights: Score, memory: Memory, embedder: Any) -> None:
+def test_the_score_is_literal_at_any_time(weights: ScoreConfig, memory: Memory, embedder: Any) -> None:
     """Asked long before the newest unit, long after, back and forth, and between writes, over many half-lives."""
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
     search = TensorSearch(weights)
@@ -78,7 +78,7 @@ def test_the_score_is_literal_at_any_time(weights: Score, memory: Memory, embedd
 def test_the_same_question_has_the_same_answer_whatever_was_asked_before(memory: Memory, embedder: Any) -> None:
     add(memory, 30, 0)
     index = caught_up(memory, UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu")))
-    weights, query = Score(beta=0.3, gamma=0.1, half_life=10), embedder.embed_query("note")
+    weights, query = ScoreConfig(beta=0.3, gamma=0.1, half_life=10), embedder.embed_query("note")
     fresh, used = TensorSearch(weights), TensorSearch(weights)
     for days in (29, 100, 41):
         used.search(index, query, now=micros(days), mask=torch.ones(30, dtype=torch.bool), k=3)

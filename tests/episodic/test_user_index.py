@@ -13,7 +13,7 @@ import torch
 from sqlalchemy import select
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Retrieval, Score
+from nscma_torch.core.config import RetrievalConfig, ScoreConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Message
@@ -102,8 +102,8 @@ def assert_found_alike(memory: Memory, steady: UserIndex, rng: random.Random) ->
         with memory.components.database.read(ALL_USERS) as connection:
             postings = index.postings(connection, words)
         mask = index.where(kinds=["chunk", "summary"], agent_id=None, run_id=None, at=2**62)
-        found = bm25(index, postings, words, Retrieval(), mask)
-        values, rows = TensorSearch(Score(beta=0.3, gamma=0.2)).search(index, query, now=2**51, mask=mask, k=20)
+        found = bm25(index, postings, words, RetrievalConfig(), mask)
+        values, rows = TensorSearch(ScoreConfig(beta=0.3, gamma=0.2)).search(index, query, now=2**51, mask=mask, k=20)
         found[rows] += values
         scores.append(dict(zip(index.seqs[mask].tolist(), found[mask].tolist(), strict=True)))
     assert scores[0] == pytest.approx(scores[1], rel=1e-5, abs=1e-6)

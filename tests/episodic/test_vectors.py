@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Message
 from nscma_torch.episodic.index.faiss_search import FaissSearch
@@ -22,10 +22,10 @@ Open = Callable[..., Memory]
 START = datetime(2023, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 WEIGHTS = {
-    "similarity": Score(),
-    "recency": Score(beta=0.7, half_life=30),
-    "importance": Score(gamma=0.5, half_life=30),
-    "all": Score(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
+    "similarity": ScoreConfig(),
+    "recency": ScoreConfig(beta=0.7, half_life=30),
+    "importance": ScoreConfig(gamma=0.5, half_life=30),
+    "all": ScoreConfig(alpha=0.5, beta=1.5, gamma=0.25, half_life=3),
 }
 
 
@@ -50,13 +50,13 @@ def caught_up(memory: Memory, index: UserIndex | None = None) -> UserIndex:
     return index
 
 
-def searching(index: UserIndex, weights: Score, backend: str) -> VectorSearch:
+def searching(index: UserIndex, weights: ScoreConfig, backend: str) -> VectorSearch:
     if backend == "torch":
         return TensorSearch(weights)
     return FaissSearch(index.vectors.shape[1], index.device, weights, "Flat")
 
 
-def by_definition(index: UserIndex, query: torch.Tensor, w: Score, now: int, mask: torch.Tensor) -> Any:
+def by_definition(index: UserIndex, query: torch.Tensor, w: ScoreConfig, now: int, mask: torch.Tensor) -> Any:
     """alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance, row by row in Python floats."""
     scored = []
     for row in range(len(index)):

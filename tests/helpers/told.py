@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.jobs import jobs
 from nscma_torch.core.records import CuratorDecision, Fact, Message, Scope, Statement
@@ -79,5 +79,5 @@ class Told:
 @pytest.fixture
 def told(open_memory: Callable[..., Memory], light_surprise: Any) -> Told:
     memory = open_memory("curated.db", surprise_model=light_surprise)
-    settings = CuratorSection(initial_strength=180.0)
+    settings = CuratorConfig(initial_strength=180.0)
     return Told(memory, Curator(memory.components.database, load_relations(), settings, clock=lambda: day(1000)))

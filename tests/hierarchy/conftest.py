@@ -12,7 +12,7 @@ import torch
 from sqlalchemy import select
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.database.schema import drafts
 from nscma_torch.hierarchy.cam import Cam
@@ -28,7 +28,7 @@ def level_problems() -> Callable[..., list[str]]:
 
 
 @pytest.fixture(scope="session")
-def hierarchy_problems() -> Callable[[Cam, Hierarchy], list[str]]:
+def hierarchy_problems() -> Callable[[Cam, HierarchyConfig], list[str]]:
     return cam_problems
 
 
@@ -62,7 +62,7 @@ def edit_of() -> Callable[..., Edit]:
 class Twin:
     """A level, and the graph that it must hold, in a dictionary."""
 
-    def __init__(self, seed: int, settings: Hierarchy, edit_of: Callable[..., Edit]) -> None:
+    def __init__(self, seed: int, settings: HierarchyConfig, edit_of: Callable[..., Edit]) -> None:
         self.rng = random.Random(seed)
         self.settings = settings
         self.level = Level.empty()
@@ -98,7 +98,7 @@ class Twin:
 
 
 @pytest.fixture(scope="session")
-def twin(edit_of: Callable[..., Edit]) -> Callable[[int, Hierarchy], Twin]:
+def twin(edit_of: Callable[..., Edit]) -> Callable[[int, HierarchyConfig], Twin]:
     return lambda seed, settings: Twin(seed, settings, edit_of)
 
 

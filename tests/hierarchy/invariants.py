@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Level
 
@@ -60,7 +60,7 @@ def expected_parts(
     }
 
 
-def problems(level: Level, settings: Hierarchy, *, clustered: bool = True) -> list[str]:
+def problems(level: Level, settings: HierarchyConfig, *, clustered: bool = True) -> list[str]:
     """What is wrong with a level, a sentence each."""
     split, found = level.split, []
     n, slots = len(level.nodes), split.edge_index.T.tolist()
@@ -84,7 +84,7 @@ def problems(level: Level, settings: Hierarchy, *, clustered: bool = True) -> li
     return found + (_cluster_problems(level, settings) if clustered else [])
 
 
-def _cluster_problems(level: Level, settings: Hierarchy) -> list[str]:
+def _cluster_problems(level: Level, settings: HierarchyConfig) -> list[str]:
     """Clusters are connected by uncut edges, bounded, and every persona sees no label that weighs more than its own."""
     found = []
     near: dict[int, dict[int, int]] = {place: {} for place in range(len(level.labels))}
@@ -110,7 +110,7 @@ def _cluster_problems(level: Level, settings: Hierarchy) -> list[str]:
     return found
 
 
-def cam_problems(cam: Cam, settings: Hierarchy) -> list[str]:
+def cam_problems(cam: Cam, settings: HierarchyConfig) -> list[str]:
     """What is wrong with a hierarchy: with each level, and between them."""
     found = []
     sizes = [len(level.nodes) for level in cam.levels]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level import Level
@@ -39,7 +39,7 @@ def test_a_clique_is_split(n: int, most: int, clique: Any, level_problems: Any) 
     level = clique(n)
     assert sizes(level) == [n]
     split = accommodated(level, most)
-    assert level_problems(split, Hierarchy(max_members=most)) == []
+    assert level_problems(split, HierarchyConfig(max_members=most)) == []
     assert sum(sizes(split)) == n, "in a clique every node has one persona"
     assert bool(split.cut.any()) == (n > most)
     assert torch.equal(split.weight, level.weight) and torch.equal(split.split.edge_index, level.split.edge_index)
@@ -52,7 +52,7 @@ def test_a_small_connected_cluster_is_left_alone(clique: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_labels_become_connected_and_bounded(seed: int, twin: Any, level_problems: Any) -> None:
-    settings = Hierarchy(max_members=5)
+    settings = HierarchyConfig(max_members=5)
     held = twin(seed, settings)
     for _ in range(12):
         held.level = held.level.edited(held.random_edit(), overlapping=True)[0]

@@ -10,14 +10,14 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.clusters import clusters_of
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 
-LIVELY = Hierarchy(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)
+LIVELY = HierarchyConfig(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)
 SETTINGS = {
-    "default": Hierarchy(),
+    "default": HierarchyConfig(),
     "lively": LIVELY,
     "whole": LIVELY.model_copy(update={"overlapping": False}),
     "two levels": LIVELY.model_copy(update={"max_levels": 2}),
@@ -28,7 +28,7 @@ SETTINGS = {
 class Chunks:
     """A hierarchy, and the chunks that it must hold: vectors of several topics, in two streams."""
 
-    def __init__(self, seed: int, settings: Hierarchy) -> None:
+    def __init__(self, seed: int, settings: HierarchyConfig) -> None:
         self.rng = random.Random(seed)
         self.random = torch.Generator().manual_seed(seed)
         self.settings = settings

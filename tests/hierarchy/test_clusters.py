@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import Level
 
-SETTINGS = Hierarchy(max_members=8, min_members=2)
+SETTINGS = HierarchyConfig(max_members=8, min_members=2)
 
 
 @pytest.fixture

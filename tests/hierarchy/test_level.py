@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from nscma_kernels import ego_split
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.level import Level
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 from tests.helpers.partitions import smallest_neighbours
 
-SETTINGS = Hierarchy(max_members=6)
-WHOLE = Hierarchy(max_members=6, overlapping=False)
+SETTINGS = HierarchyConfig(max_members=6)
+WHOLE = HierarchyConfig(max_members=6, overlapping=False)
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(3, 40))]
 
 
@@ -38,7 +38,7 @@ def edited(level: Level, edit: Any) -> Level:
 
 @pytest.mark.parametrize("settings", [SETTINGS, WHOLE], ids=["overlapping", "whole"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_edits(seed: int, settings: Hierarchy, twin: Any, level_problems: Any, edges: Any) -> None:
+def test_random_edits(seed: int, settings: HierarchyConfig, twin: Any, level_problems: Any, edges: Any) -> None:
     held = twin(seed, settings)
     for _ in range(25):
         before, edit = held.level, held.random_edit()

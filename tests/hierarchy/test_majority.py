@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.cam import _clustered
 from nscma_torch.hierarchy.level import Edit, Level, Propagation
 
@@ -72,7 +72,7 @@ def test_rounds_are_limited() -> None:
     ],
 )
 def test_the_configuration_names_the_rule(keys: dict[str, Any], clusters: set[frozenset[int]] | None) -> None:
-    settings = Hierarchy(overlapping=False, max_levels=1, **keys)
+    settings = HierarchyConfig(overlapping=False, max_levels=1, **keys)
     change = edit(range(7), BETWEEN)
     level = _clustered(Level.empty(), change, change.networks(1), settings)
     if clusters is None:

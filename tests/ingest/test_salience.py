@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Embedder as EmbedderSection
-from nscma_torch.core.config import Gate, GateWeights
+from nscma_torch.core.config import EmbedderConfig, GateConfig, GateWeightsConfig
 from nscma_torch.ingest.gating import Past, gate_messages
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.surprise.gate import MessageGate
@@ -24,7 +23,7 @@ TEXTS = ["My brother Emil moved to Tampere in May.", "That's great, thanks!", "I
 def test_the_head_is_asked_where_there_are_vectors(light_surprise: Any, embedder: Any) -> None:
     head = SalienceHead(embedder.dimension, embedder.fingerprint)
     vectors = embedder.embed(TEXTS)
-    with_head, without = MessageGate(Gate(), head), MessageGate(Gate())
+    with_head, without = MessageGate(GateConfig(), head), MessageGate(GateConfig())
     weighed = gate_messages(TEXTS, Past(), light_surprise, with_head, Stages(), lambda: vectors)
     assert [own.learned for own in weighed.observations] == head.log_odds(vectors)
     for gate, given in ((with_head, None), (without, lambda: vectors)):
@@ -35,12 +34,12 @@ def test_the_head_is_asked_where_there_are_vectors(light_surprise: Any, embedder
 @pytest.mark.parametrize("deferred", [True, False])
 def test_the_store_knows_what_the_head_said(deferred: bool, open_memory: Open, light_surprise: Any) -> None:
     """With deferred messages not embedded the gate decides before there are vectors, so without the head."""
-    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
+    embedder = load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="float32"))
     memory = open_memory(embedder=embedder, surprise_model=light_surprise, config={"embedder": {"deferred": deferred}})
     memory.add(TEXTS, user_id="ada")
     decisions = [episode.decision for episode in memory.log(user_id="ada")]
     odds = SalienceHead.load().log_odds(embedder.embed(TEXTS))
-    weight = GateWeights().learned
+    weight = GateWeightsConfig().learned
     said = [made.parts.get("learned") for made in decisions if made is not None]
     assert said == ([pytest.approx(weight * value) for value in odds] if deferred else [None] * 3)
     assert memory.replay(user_id="ada") == (3, []), "what the head said is kept with the message"
@@ -57,7 +56,7 @@ def test_the_head_does_not_read_vectors_of_another_embedder(
 
 
 def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, light_surprise: Any) -> None:
-    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
+    embedder = load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="float32"))
     texts = [f"{text} {'And so on. ' * (i % 5)}" for i, text in enumerate(TEXTS * 6)]
     stores = [
         open_memory(f"{n}.db", {"limits": {"max_batch": n}}, surprise_model=light_surprise, embedder=embedder)
@@ -72,7 +71,7 @@ def test_the_head_says_the_same_however_messages_are_cut(open_memory: Open, ligh
 
 
 def test_erasing_another_message_leaves_what_the_head_said(open_memory: Open, light_surprise: Any) -> None:
-    embedder = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
+    embedder = load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="float32"))
     memory = open_memory(surprise_model=light_surprise, embedder=embedder)
     first, *_ = memory.add(["Where do you live?", *TEXTS], user_id="ada")
     asked = [e.decision.parts for e in memory.log(user_id="ada") if e.decision][1]

@@ -31,7 +31,7 @@ import torch
 from sqlalchemy import select
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Store
+from nscma_torch.core.config import StoreConfig
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, get_meta
 from nscma_torch.core.database.opening import open_database
 from nscma_torch.core.database.schema import episodes
@@ -165,7 +165,7 @@ class Threads:
         if not child:
             signal.alarm(60)
             try:
-                own = open_database(self.store, Store(busy_timeout=60))
+                own = open_database(self.store, StoreConfig(busy_timeout=60))
                 with own.read(NO_USER) as connection:
                     get_meta(connection, "embedder")
                 own.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.core.protocols import (
     CuratorTasks,
@@ -245,7 +245,7 @@ def test_a_batch_is_one_call_and_nothing_at_all_is_none() -> None:
 
 def test_what_the_reader_is_sure_of_is_not_asked() -> None:
     engine = ScriptedEngine(cities)
-    read = EmbeddedTasks(read_facts=configured_facts(Reading(), load_relations(), torch.device("cpu")))
+    read = EmbeddedTasks(read_facts=configured_facts(ReadingConfig(), load_relations(), torch.device("cpu")))
     tasks = PromptedTasks(engine, extract_surely=partial(read.extract_surely, least=0.9))
     texts = ["Thanks, see you on Friday!", "Kim1 lives in Oslo.", "Kim2 lives in Oslo 明天见。", "小明住在北京。"]
     found = tasks.extract([unit(text) for text in texts], listeners=[""] * 4)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import torch
 
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.asserted_statements import asserted
 from nscma_torch.reading.read_statements import StatementsOfReader, configured_facts
@@ -63,7 +63,7 @@ MISSED = 0.1  # share of plain sentences that may be read otherwise
 
 @pytest.fixture(scope="module")
 def reader() -> StatementsOfReader:
-    made = configured_facts(Reading(dtype="float32"), SCHEMA, torch.device("cpu"))
+    made = configured_facts(ReadingConfig(dtype="float32"), SCHEMA, torch.device("cpu"))
     assert made is not None
     return made()
 

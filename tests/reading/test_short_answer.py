@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import Passage
 from nscma_torch.reading.reader_model import KINDS
@@ -18,7 +18,7 @@ from nscma_torch.reading.short_answer import confidence, said_by_others, short_a
 OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
 ASKED = "What is the rent?"
-SETTINGS = Reading(member=0.3, as_good=0.2)
+SETTINGS = ReadingConfig(member=0.3, as_good=0.2)
 
 
 def span(passages: list[Passage], passage: int, text: str, share: float) -> ReadSpan:

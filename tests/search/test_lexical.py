@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.search.lexical import bm25, idf
@@ -19,7 +19,9 @@ from nscma_torch.text.terms import terms
 Open = Callable[..., Memory]
 
 
-def by_formula(texts: list[str], sessions: list[str], query: list[str], s: Retrieval, kept: list[bool]) -> list[float]:
+def by_formula(
+    texts: list[str], sessions: list[str], query: list[str], s: RetrievalConfig, kept: list[bool]
+) -> list[float]:
     """The docstring of `retrieval.lexical`, one unit and one term at a time."""
     bags = [terms(text) for text in texts]
     n = len(texts)
@@ -57,13 +59,13 @@ def by_formula(texts: list[str], sessions: list[str], query: list[str], s: Retri
 @pytest.mark.parametrize(
     "settings",
     [
-        Retrieval(),
-        Retrieval(hops=()),
-        Retrieval(k1=1.5, b=0.3, hops=(0.4,), reach=3.0),
-        Retrieval(k1=0.9, b=1.0, hops=(0.5, 0.25), reach=5),
+        RetrievalConfig(),
+        RetrievalConfig(hops=()),
+        RetrievalConfig(k1=1.5, b=0.3, hops=(0.4,), reach=3.0),
+        RetrievalConfig(k1=0.9, b=1.0, hops=(0.5, 0.25), reach=5),
     ],
 )
-def test_it_is_the_formula(settings: Retrieval, memory: Memory, conversation: Any) -> None:
+def test_it_is_the_formula(settings: RetrievalConfig, memory: Memory, conversation: Any) -> None:
     messages = conversation(30, seed=9, long=False)
     list(memory.add_many(messages, user_id="ada"))
     index = UserIndex("ada", memory.components.embedder.dimension, torch.device("cpu"))
@@ -83,7 +85,7 @@ def test_nothing_under_the_mask(memory: Memory) -> None:
     with memory.components.database.read(ALL_USERS) as connection:
         index.catch_up(connection)
         postings = index.postings(connection, ["kyoto"])
-    assert bm25(index, postings, ["kyoto"], Retrieval(), torch.tensor([False])).tolist() == [0.0]
+    assert bm25(index, postings, ["kyoto"], RetrievalConfig(), torch.tensor([False])).tolist() == [0.0]
 
 
 def test_idf_falls_with_the_holders() -> None:

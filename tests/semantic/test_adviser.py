@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.core.records import FactOperation, Scope, Statement, ToldFact
@@ -21,8 +21,8 @@ from tests.helpers import telling
 from tests.helpers.telling import day, micros
 from tests.helpers.told import Told
 
-MODEL = CuratorSection(rule="model", initial_strength=180.0)
-OPPOSITES = CuratorSection(opposites="model", initial_strength=180.0)
+MODEL = CuratorConfig(rule="model", initial_strength=180.0)
+OPPOSITES = CuratorConfig(opposites="model", initial_strength=180.0)
 
 
 @dataclass
@@ -50,7 +50,7 @@ Advised = Callable[..., tuple[Told, Chooser]]
 
 @pytest.fixture
 def advised(open_memory: Callable[..., Memory], light_surprise: Any) -> Advised:
-    def make(section: CuratorSection = MODEL, name: str = "advised.db") -> tuple[Told, Chooser]:
+    def make(section: CuratorConfig = MODEL, name: str = "advised.db") -> tuple[Told, Chooser]:
         memory = open_memory(
             name, config={"curator": section.model_dump(exclude_defaults=True)}, surprise_model=light_surprise
         )
@@ -278,7 +278,7 @@ def test_erasing_a_named_fact_erases_what_was_chosen_on_it_and_asks_again(advise
 
 
 def test_what_is_asked_again_is_not_compared_with_its_own_fact(advised: Advised) -> None:
-    told, chooser = advised(CuratorSection(rule="model", similar=1))
+    told, chooser = advised(CuratorConfig(rule="model", similar=1))
     chooser.plan = {"Ben likes fried tofu": ("UPDATE", ["Ben likes tofu"])}
     told.tell(lives("Rome"), at=1)
     tofu = told.tell(likes("tofu"), at=2)
@@ -324,7 +324,7 @@ def test_opposites_a_refusal_leaves_the_default_rule_to_decide(advised: Advised)
 
 
 def test_the_most_similar_facts_are_shown_and_no_more(advised: Advised) -> None:
-    told, chooser = advised(CuratorSection(rule="model", similar=2))
+    told, chooser = advised(CuratorConfig(rule="model", similar=2))
     for i, thing in enumerate(("grilled steak", "stamps", "chess", "raw steak")):
         told.tell(likes(thing), at=i)
     told.tell(likes("steak"), at=9)
@@ -339,7 +339,7 @@ def test_without_language_tasks_a_model_cannot_decide(open_memory: Callable[...,
 
 def test_a_store_of_the_default_rule_is_asked_about_where_something_new_is_said(advised: Advised) -> None:
     told, chooser = advised()
-    by_model, settings = told.curator, CuratorSection(initial_strength=180.0)
+    by_model, settings = told.curator, CuratorConfig(initial_strength=180.0)
     told.curator = Curator(told.memory.components.database, load_relations(), settings, clock=lambda: day(1000))
     for place, at in (("Rome", 1), ("Oslo", 2)):
         told.tell(lives(place), at=at)
@@ -354,7 +354,7 @@ def test_a_store_of_the_default_rule_is_asked_about_where_something_new_is_said(
 
 def test_a_fact_of_the_default_rule_that_the_model_names_is_asked_about_too(advised: Advised) -> None:
     told, chooser = advised()
-    by_model, settings = told.curator, CuratorSection(initial_strength=180.0)
+    by_model, settings = told.curator, CuratorConfig(initial_strength=180.0)
     told.curator = Curator(told.memory.components.database, load_relations(), settings, clock=lambda: day(1000))
     told.tell(likes("tea"), at=3)
     told.curator = by_model

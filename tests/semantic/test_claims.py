@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.core.config import Curator
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.semantic.timeline.claims import Claim, Rules, prepare
 
 RULES = Rules(half_life=100, decision_ratio=1.5, correction_window=10)
@@ -28,7 +28,7 @@ def prepared(*claims: Claim) -> tuple[list[tuple[int, int]], list[tuple[int, int
 
 def test_rules_of_a_configuration_are_microseconds() -> None:
     day = 86_400_000_000
-    section = Curator(half_life=2.5, decision_ratio=1.5, correction_window=0.25)
+    section = CuratorConfig(half_life=2.5, decision_ratio=1.5, correction_window=0.25)
     assert Rules.of(section) == Rules(half_life=5 * day // 2, decision_ratio=1.5, correction_window=day // 4)
 
 

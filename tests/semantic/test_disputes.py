@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.core.records import Statement, Unit
@@ -19,7 +19,7 @@ from nscma_torch.semantic.store import decisions, namespaces
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 
-SETTINGS = CuratorSection(initial_strength=180.0)
+SETTINGS = CuratorConfig(initial_strength=180.0)
 
 
 class Judge:

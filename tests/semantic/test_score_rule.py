@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Statement
 from nscma_torch.reading.relations import load_relations
@@ -23,7 +23,7 @@ from tests.helpers.telling import day
 from tests.helpers.told import Told
 
 DAY = 86_400_000_000
-PAPER = CuratorSection(rule="score", conflict_set="relation", decision_ratio=1.0, half_life=30.0)
+PAPER = CuratorConfig(rule="score", conflict_set="relation", decision_ratio=1.0, half_life=30.0)
 RULES = Rules.of(PAPER)
 
 
@@ -73,20 +73,20 @@ def test_a_denial_and_a_correction_are_weighed_too() -> None:
 
 def test_with_the_default_rule_the_speakers_newest_word_ends_what_he_said_before() -> None:
     old, new = claim(1, "rome", 10, 1.0), claim(2, "oslo", 11, 0.3)
-    assert active([old, new], Rules.of(CuratorSection())) == ["oslo"]
+    assert active([old, new], Rules.of(CuratorConfig())) == ["oslo"]
     assert active([old, new], RULES) == ["rome"]
 
 
 @pytest.fixture
-def weigh(open_memory: Callable[..., Memory], light_surprise: Any) -> Callable[[CuratorSection], Told]:
-    def told(section: CuratorSection) -> Told:
+def weigh(open_memory: Callable[..., Memory], light_surprise: Any) -> Callable[[CuratorConfig], Told]:
+    def told(section: CuratorConfig) -> Told:
         memory = open_memory(f"{section.conflict_set}.db", surprise_model=light_surprise)
         return Told(memory, Curator(memory.components.database, load_relations(), section, clock=lambda: day(1000)))
 
     return told
 
 
-def test_figure_1_of_the_paper_likes_blue_takes_the_place_of_likes_red(weigh: Callable[[CuratorSection], Told]) -> None:
+def test_figure_1_of_the_paper_likes_blue_takes_the_place_of_likes_red(weigh: Callable[[CuratorConfig], Told]) -> None:
     told = weigh(PAPER)
     told.tell(Statement("Ben", "likes", "red"), at=1)
     told.tell(Statement("Ben", "likes", "blue"), at=60)
@@ -99,15 +99,15 @@ def test_figure_1_of_the_paper_likes_blue_takes_the_place_of_likes_red(weigh: Ca
     assert told.held() == ["red"]
 
 
-def test_by_cardinality_both_likes_stand(weigh: Callable[[CuratorSection], Told]) -> None:
-    told = weigh(CuratorSection(rule="score", decision_ratio=1.0))
+def test_by_cardinality_both_likes_stand(weigh: Callable[[CuratorConfig], Told]) -> None:
+    told = weigh(CuratorConfig(rule="score", decision_ratio=1.0))
     told.tell(Statement("Ben", "likes", "red"), at=1)
     told.tell(Statement("Ben", "likes", "blue"), at=60)
     assert sorted(told.held()) == ["blue", "red"]
 
 
-def test_near_scores_are_a_dispute_that_the_tasks_may_judge(weigh: Callable[[CuratorSection], Told]) -> None:
-    told = weigh(CuratorSection(rule="score", conflict_set="relation"))
+def test_near_scores_are_a_dispute_that_the_tasks_may_judge(weigh: Callable[[CuratorConfig], Told]) -> None:
+    told = weigh(CuratorConfig(rule="score", conflict_set="relation"))
     told.tell(Statement("Ben", "likes", "red"), at=1)
     told.tell(Statement("Ben", "likes", "blue"), at=2)
     assert {fact.status for fact in told.facts()} == {"disputed"}

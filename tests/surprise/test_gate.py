@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.core.config import Gate, GateWeights, load_config
+from nscma_torch.core.config import GateConfig, GateWeightsConfig, load_config
 from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.core.records import Decision
 from nscma_torch.reading.cues import salience
@@ -59,7 +59,9 @@ def surprise_model() -> ByteSurpriseModel:
     return ByteSurpriseModel.load()
 
 
-def decide(surprise_model: ByteSurpriseModel, text: str, before: list[str], config: Gate = Gate()) -> Decision:
+def decide(
+    surprise_model: ByteSurpriseModel, text: str, before: list[str], config: GateConfig = GateConfig()
+) -> Decision:
     gate = MessageGate(config)
     (score,) = surprise_model.score([[*before, text]], [None])
     seen = [
@@ -86,7 +88,7 @@ def surprises(means: list[float], script: str = "latin") -> list[Observation]:
 def test_paper_rule_is_its_formula(lam: float) -> None:
     draw = random.Random(3)
     means = [draw.uniform(0.5, 3.0) for _ in range(60)]
-    gate = MessageGate(Gate(rule="paper", lam=lam, window=20, warmup=5))
+    gate = MessageGate(GateConfig(rule="paper", lam=lam, window=20, warmup=5))
     decisions = decisions_of(gate, surprises(means))
     assert all(decision.write for decision in decisions[:5])
     for i in range(5, 60):
@@ -108,7 +110,7 @@ def test_statistics_are_those_of_the_inputs_and_a_prior_that_counts_as_some() ->
 
 
 def test_scripts_keep_their_own_threshold() -> None:
-    gate = MessageGate(Gate(rule="paper", warmup=2))
+    gate = MessageGate(GateConfig(rule="paper", warmup=2))
     english = surprises([1.0, 1.1, 0.9, 1.05])
     chinese = surprises([6.0, 6.5, 7.0], "cjk")
     order = [english[0], chinese[0], english[1], chinese[1], english[2], chinese[2], english[3]]
@@ -176,7 +178,7 @@ def test_a_fact_beside_a_code_is_still_written(surprise_model: ByteSurpriseModel
 @given(st.lists(observations, max_size=30), st.sampled_from(sorted(RULES)), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rule: str, window: int) -> None:
-    gate = MessageGate(Gate(rule=rule, window=window, warmup=2))
+    gate = MessageGate(GateConfig(rule=rule, window=window, warmup=2))
     state, decisions = GateState(), []
     for observation in seen:
         stored = state.to_bytes()
@@ -192,7 +194,7 @@ def test_state_is_bounded_pure_and_survives_storage(seen: list[Observation], rul
 
 
 def test_a_state_without_some_quantities_keeps_the_others() -> None:
-    gate, state = MessageGate(Gate(rule="memory", warmup=1)), GateState()
+    gate, state = MessageGate(GateConfig(rule="memory", warmup=1)), GateState()
     for observation in [*surprises([1.0, 2.0]), *surprises([3.0], "cjk")]:
         _, state = gate.decide(observation, state)
     less = GateState.from_bytes(state.without("surprise", "information").to_bytes())
@@ -201,26 +203,28 @@ def test_a_state_without_some_quantities_keeps_the_others() -> None:
         script: series["memory"] for script, series in state.series.items()
     }
     for rule in RULES:
-        MessageGate(Gate(rule=rule)).decide(surprises([1.0])[0], less)
+        MessageGate(GateConfig(rule=rule)).decide(surprises([1.0])[0], less)
 
 
 def test_composition_score_is_the_sum_of_its_parts() -> None:
-    decision, _ = MessageGate(Gate()).decide(replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState())
+    decision, _ = MessageGate(GateConfig()).decide(
+        replace(PLAIN, salience=0.8, code_share=0.2, repeat=True), GateState()
+    )
     assert decision.score == pytest.approx(sum(decision.parts.values()))
     assert set(decision.parts) == {"surprise", "information", "memory", "salience", "code", "repeat"}
 
 
 def test_the_learned_head_and_an_answer_have_their_terms() -> None:
-    plain, _ = MessageGate(Gate()).decide(PLAIN, GateState())
+    plain, _ = MessageGate(GateConfig()).decide(PLAIN, GateState())
     assert not {"learned", "answer"} & set(plain.parts), "a term that nothing is known for is not there"
-    told, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=2.0, answers=True), GateState())
-    weights = GateWeights()
+    told, _ = MessageGate(GateConfig()).decide(replace(PLAIN, learned=2.0, answers=True), GateState())
+    weights = GateWeightsConfig()
     assert told.parts == {**plain.parts, "answer": weights.answer, "learned": 2.0 * weights.learned}
     assert told.write and "may be asked about" in told.reason
-    idle, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=-2.0), GateState())
+    idle, _ = MessageGate(GateConfig()).decide(replace(PLAIN, learned=-2.0), GateState())
     assert idle.parts["learned"] == -told.parts["learned"]
     assert not idle.write and "nothing to ask about" in idle.reason
-    code, _ = MessageGate(Gate()).decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
+    code, _ = MessageGate(GateConfig()).decide(replace(PLAIN, learned=2.0, code_share=1.0), GateState())
     assert code.parts["learned"] == 0.0, "a vector does not speak for an id"
 
 
@@ -244,7 +248,9 @@ def test_small_talk_that_answers_is_deferred_all_the_same(surprise_model: ByteSu
     ],
 )
 def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | None, restated: bool) -> None:
-    decision, _ = MessageGate(Gate()).decide(replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState())
+    decision, _ = MessageGate(GateConfig()).decide(
+        replace(PLAIN, salience=0.8, nearest=nearest, news=news), GateState()
+    )
     assert ("restatement" in decision.parts) == restated != decision.write
     assert ("in other words" in decision.reason) == restated
 
@@ -252,7 +258,7 @@ def test_a_restatement_is_near_and_no_news(nearest: float | None, news: float | 
 def test_the_words_of_an_earlier_message_do_not_speak_against_the_news_in_them() -> None:
     plain = replace(PLAIN, mean=0.0, memory_nats=1.0)
     copied, alone, told = (
-        MessageGate(Gate()).decide(replace(plain, nearest=near, news=news), GateState())[0].parts
+        MessageGate(GateConfig()).decide(replace(plain, nearest=near, news=news), GateState())[0].parts
         for near, news in ((0.9, 1.0), (0.5, 1.0), (0.9, 0.0))
     )
     assert copied["surprise"] == copied["memory"] == 0.0
@@ -261,13 +267,13 @@ def test_the_words_of_an_earlier_message_do_not_speak_against_the_news_in_them()
 
 def test_a_verbatim_repeat_is_not_counted_twice() -> None:
     seen = replace(PLAIN, repeat=True, nearest=1.0, news=0.0)
-    assert "restatement" not in MessageGate(Gate()).decide(seen, GateState())[0].parts
+    assert "restatement" not in MessageGate(GateConfig()).decide(seen, GateState())[0].parts
 
 
 def test_replay_under_another_rule_decides_again() -> None:
     seen = surprises([1.0] * 10 + [3.0])
-    assert [d.write for d in decisions_of(MessageGate(Gate(rule="everything")), seen)] == [True] * 11
-    paper = [d.write for d in decisions_of(MessageGate(Gate(rule="paper", warmup=2)), seen)]
+    assert [d.write for d in decisions_of(MessageGate(GateConfig(rule="everything")), seen)] == [True] * 11
+    paper = [d.write for d in decisions_of(MessageGate(GateConfig(rule="paper", warmup=2)), seen)]
     assert paper == [True, True] + [False] * 8 + [True]
 
 
@@ -282,7 +288,7 @@ def test_unusable_configuration_is_refused() -> None:
 
 
 def test_each_rule_has_a_name_in_the_configuration() -> None:
-    assert get_args(Gate.model_fields["rule"].annotation) == tuple(RULES)
+    assert get_args(GateConfig.model_fields["rule"].annotation) == tuple(RULES)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +301,7 @@ def test_unusable_state_is_refused(stored: bytes) -> None:
 
 def test_the_prior_of_bytes_says_nothing_of_longer_tokens() -> None:
     """A language model's tokens cost more nats than bytes; a stream's first messages are not surprising for that."""
-    gate = MessageGate(Gate())
+    gate = MessageGate(GateConfig())
     seen = Observation(12, 4.2, 50.0, 80.0, 0.0, 0.5, False, "latin", bytewise=False)
     decision, state = gate.decide(seen, GateState())
     assert decision.parts["surprise"] == 0.0

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from eval.metrics.retrieval_metrics import auc
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.errors import ModelError, ModelNotFoundError, VectorError
 from nscma_torch.surprise.salience_head import MOST, STEP, SalienceHead
 from nscma_torch.text.embedders.embedder import load_embedder
@@ -45,7 +45,7 @@ def unit(n: int, d: int) -> torch.Tensor:
 
 
 def test_the_bundled_head_tells_facts_from_small_talk() -> None:
-    head, embedder = SalienceHead.load(), load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
+    head, embedder = SalienceHead.load(), load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="float32"))
     assert head.embedder == embedder.fingerprint
     assert 2_000 < sum(weight.numel() for weight in head.parameters()) < 10_000
     odds = head.log_odds(embedder.embed([*FACTS, *EMPTY]))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nscma_kernels import rolling_stats
-from nscma_torch.core.config import Gate
+from nscma_torch.core.config import GateConfig
 from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.surprise import GateState, MessageGate, Observation, SurpriseGate, SurpriseGateState, surprise_gate
 from nscma_torch.surprise.paper_rule import moments
@@ -72,7 +72,7 @@ numbers = st.floats(0, 12, width=32) | st.sampled_from([0.1, 1.25, 3.0])
 @given(st.lists(numbers, min_size=1, max_size=40), st.sampled_from([-1.0, 0.0, 0.7]), st.integers(1, 9))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_paper_means_the_same_here_and_in_the_gate_of_messages(values: list[float], lam: float, window: int) -> None:
-    config = Gate(rule="paper", lam=lam, window=window, warmup=1 + window // 2)
+    config = GateConfig(rule="paper", lam=lam, window=window, warmup=1 + window // 2)
     gate = SurpriseGate(lam=lam, window=window, warmup=config.warmup)
     means = torch.tensor([values])
     write, threshold, state = streamed(gate, means)

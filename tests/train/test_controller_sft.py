@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from eval.harness.tiny_llama import build
-from nscma_torch.core.config import Controller as Settings
-from nscma_torch.core.config import load_config
+from nscma_torch.core.config import ControllerConfig, load_config
 from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
@@ -32,7 +31,7 @@ FORMS = {"Draft": Draft, "Act": Act, "Conclusion": Conclusion}
 
 
 def traced(folder: Path, split: Split = "train", dialogues: int = 5, **keys: Any) -> list[Trace]:
-    settings = Settings(active_turns=4, summary_batch=8, **keys)
+    settings = ControllerConfig(active_turns=4, summary_batch=8, **keys)
     return list(traces_of(folder / "traces.db", settings, Wording.load(WORDING), split, dialogues=dialogues, seed=5))
 
 

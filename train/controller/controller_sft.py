@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nscma_torch.core.config import Controller, load_config
+from nscma_torch.core.config import ControllerConfig, load_config
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.extras import require
 from nscma_torch.llm.loading import load_causal_lm
@@ -36,7 +36,7 @@ from train.controller.controller_traces import Trace, traces_of
 from train.run_log import log
 
 
-def settings_of(config: dict[str, Any]) -> Controller:
+def settings_of(config: dict[str, Any]) -> ControllerConfig:
     """The [controller] section, with which the traces are made and the model is served."""
     return load_config({"controller": config["controller"]}).controller
 

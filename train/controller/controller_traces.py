@@ -20,7 +20,7 @@ from typing import Any
 from eval.harness.fakes import IndifferentSurpriseModel
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.core.config import Controller as Settings
+from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.errors import EngineError, InvalidInputError
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn
@@ -181,7 +181,7 @@ def _shown(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def open_world(store: Path, settings: Settings) -> Iterator[Memory]:
+def open_world(store: Path, settings: ControllerConfig) -> Iterator[Memory]:
     """A memory of many users that keeps everything, without a model: what is learned here is to ask it, not to find."""
     sections = {
         "device": "cpu",
@@ -207,7 +207,7 @@ def begun(memory: Memory, dialogue: Dialogue, user: str, number: int) -> datetim
 
 
 def traces_of(
-    store: Path, settings: Settings, wording: Wording, split: Split, *, dialogues: int, seed: int
+    store: Path, settings: ControllerConfig, wording: Wording, split: Split, *, dialogues: int, seed: int
 ) -> Iterator[Trace]:
     """The traces of so many dialogues. Each question is also asked without a draft, as `threshold` 0 has it."""
     settings = settings.model_copy(

@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
 from eval.caches.embedding_cache import CachedEmbedder
 from eval.metrics.retrieval_metrics import auc
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.chunker import Chunker
@@ -114,7 +114,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
     begin = time.monotonic()
-    section = EmbedderSection(model=config["train"]["embedder"], dtype="float32")
+    section = EmbedderConfig(model=config["train"]["embedder"], dtype="float32")
     embedder = CachedEmbedder(load_embedder(section), arguments.cache)
     data: dict[Split, tuple[Tensor, Tensor]] = {}
     for split in SPLITS[arguments.evaluate :]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.reading.memory_types import CLASSES, SOLVED, MemoryTypes
 from nscma_torch.text.embedders.embedder import load_embedder
 
@@ -86,7 +86,7 @@ def main() -> None:
         parser.error("--out FILE is needed for training")
     torch.set_num_threads(1)
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
-    embedder = load_embedder(EmbedderSection(model=config["embedder"], dtype="float32"))
+    embedder = load_embedder(EmbedderConfig(model=config["embedder"], dtype="float32"))
     texts, classes = sentences_of(Path(config["sentences"]))
     types = MemoryTypes(embedder.dimension, embedder.fingerprint)
     features = types.features(texts, embedder.embed(texts).cpu())

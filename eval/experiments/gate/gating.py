@@ -29,7 +29,7 @@ from eval.metrics.retrieval_metrics import auc, mean
 from eval.tasks import beam, locomo
 from eval.tasks.retrieval_sets import half_of
 from nscma_torch import load_config
-from nscma_torch.core.config import Gate
+from nscma_torch.core.config import GateConfig
 from nscma_torch.core.device import torch_device
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import Decision
@@ -101,7 +101,9 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 def hear(talk: Talk, surprise_model: ByteSurpriseModel, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = vectors_of(talk.texts, embedder)
-    weighed = gate_messages(talk.texts, Past(), surprise_model, MessageGate(Gate(), head), Stages(), lambda: vectors)
+    weighed = gate_messages(
+        talk.texts, Past(), surprise_model, MessageGate(GateConfig(), head), Stages(), lambda: vectors
+    )
     norms, _ = gradient_surprise(vectors, None)
     observations = [replace(own, gradient=norm) for own, norm in zip(weighed.observations, norms, strict=True)]
     alone = surprise_model.score([[text] for text in talk.texts], [None] * len(talk.texts))
@@ -110,14 +112,14 @@ def hear(talk: Talk, surprise_model: ByteSurpriseModel, embedder: Embedder, head
     return Heard(
         talk,
         observations,
-        {"composition": weighed.decisions, "paper": decide(observations, Gate(rule="paper"))},
+        {"composition": weighed.decisions, "paper": decide(observations, GateConfig(rule="paper"))},
         [float(score.nll[0].double().mean()) for score in alone],
         vectors,
         learned,
     )
 
 
-def decide(observations: Sequence[Observation], config: Gate) -> list[Decision]:
+def decide(observations: Sequence[Observation], config: GateConfig) -> list[Decision]:
     """What a gate decides on a talk."""
     gate, state, decisions = MessageGate(config), GateState(), []
     for observation in observations:
@@ -235,12 +237,12 @@ def gates(name: str, talks: Sequence[Heard]) -> Table:
     shown = Table(name, *(f"deferred, kept, {half}" for half in HALVES))
     rows = {"composition": [heard.decisions["composition"] for heard in talks]}
     for lam in LAMBDAS:
-        config = Gate(rule="paper", lam=lam)
+        config = GateConfig(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, carried state"] = [decide(heard.observations, config) for heard in talks]
     for lam in LAMBDAS:
-        config = Gate(rule="paper", lam=lam)
+        config = GateConfig(rule="paper", lam=lam)
         rows[f"paper, lambda {lam:g}, no state"] = [decide(_alone(heard), config) for heard in talks]
-    rows["gradient, lambda 0"] = [decide(heard.observations, Gate(rule="gradient")) for heard in talks]
+    rows["gradient, lambda 0"] = [decide(heard.observations, GateConfig(rule="gradient")) for heard in talks]
     for rule, decided in rows.items():
         cells = []
         for half in HALVES:

@@ -24,7 +24,7 @@ from rich.table import Table
 from eval.experiments.gate.gating import decide
 from eval.experiments.gate.repetition_streams import KINDS, Half, Said, stream
 from nscma_torch import load_config
-from nscma_torch.core.config import Gate
+from nscma_torch.core.config import GateConfig
 from nscma_torch.core.device import torch_device
 from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.ingest.gating import Past, gate_messages
@@ -46,7 +46,7 @@ def measure(
     """Share of the messages of each kind that is deferred by each rule, and that is known as said before."""
     total: Counter[str] = Counter()
     deferred: dict[str, Counter[str]] = {column: Counter() for column in (*RULES, KNOWN)}
-    rules = {rule: Gate.model_validate({"rule": rule}) for rule in RULES}
+    rules = {rule: GateConfig.model_validate({"rule": rule}) for rule in RULES}
     shipped = rules[RULES[0]]
     for said in streams:
         texts = [message.text for message in said]

@@ -8,7 +8,7 @@ import torch
 
 from eval.experiments.gpu.clock import milliseconds
 from eval.experiments.gpu.part import Row, WrongResultError
-from nscma_torch.core.config import Hierarchy
+from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.level_rows import to_rows
 
@@ -31,14 +31,14 @@ def first_changes(count: int, device: torch.device) -> list[Change]:
     return changes
 
 
-def one_by_one(changes: Sequence[Change], settings: Hierarchy) -> list[Cam]:
+def one_by_one(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam]:
     """Cluster each hierarchy in a call of its own."""
     return [assimilate([change], settings)[0] for change in changes]
 
 
 def hierarchies(device: torch.device, quick: bool) -> Iterator[Row]:
     """All levels of the default hierarchy, without summaries; each must come out as it does alone."""
-    settings = Hierarchy()
+    settings = HierarchyConfig()
     for count in (1, 3) if quick else (1, 50):
         changes = first_changes(count, device)
         pairs = zip(one_by_one(changes, settings), assimilate(changes, settings), strict=True)

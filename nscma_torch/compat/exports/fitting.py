@@ -11,14 +11,14 @@ from typing import Any
 from nscma_torch.api.validation import checked_message
 from nscma_torch.compat.exports.foreign import Foreign
 from nscma_torch.compat.mem0.scopes import scope_of
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.text.surrogates import joined_pairs
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def fitted(one: Foreign, limits: Limits, now: datetime) -> Foreign | InvalidInputError:
+def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | InvalidInputError:
     """The message with its text cut to `limits.max_message_bytes`, and without a time in the future.
 
     Half of a surrogate pair becomes U+FFFD. Returns the error if the message cannot be stored anyway.

@@ -14,7 +14,7 @@ from nscma_torch.compat.exports import chatgpt, claude, mem0, mempalace
 from nscma_torch.compat.exports.fitting import fitted
 from nscma_torch.compat.exports.foreign import Foreign, Found
 from nscma_torch.compat.mem0.scopes import scope_of
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 from nscma_torch.core.records import Added, Scope
 
@@ -27,7 +27,7 @@ def read_export(
     kind: str,
     path: Path,
     *,
-    limits: Limits | None = None,
+    limits: LimitsConfig | None = None,
     now: datetime | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[Foreign]:
@@ -44,7 +44,7 @@ def read_export(
         raise InvalidInputError(f"there is no file or folder {path}")
     found: list[Foreign] = []
     first: InvalidInputError | None = None
-    bounds, at = Limits() if limits is None else limits, clock(now)
+    bounds, at = LimitsConfig() if limits is None else limits, clock(now)
     for number, one in enumerate(READERS[kind](path), start=1):
         fitting = one if isinstance(one, InvalidInputError) else fitted(one, bounds, at)
         if isinstance(fitting, InvalidInputError):

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from nscma_torch.core.config.section import Section
 
 
-class Llm(Section):
+class LlmConfig(Section):
     """The language model that extracts, summarizes, judges and answers; without one, rules do."""
 
     engine: Literal["embedded", "http", "transformers", "vllm"] = Field(

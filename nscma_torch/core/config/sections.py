@@ -8,26 +8,26 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from nscma_torch.core.config.language import Llm
+from nscma_torch.core.config.language import LlmConfig
 from nscma_torch.core.config.section import Section
 from nscma_torch.core.config.strategies import (
-    IterativeStrategy,
-    PruneAndGrowStrategy,
-    RerankStrategy,
-    TraversalStrategy,
+    IterativeStrategyConfig,
+    PruneAndGrowStrategyConfig,
+    RerankStrategyConfig,
+    TraversalStrategyConfig,
 )
 
 FAISS_FACTORY = r"^(Flat|IVF([1-9][0-9]*)(,Flat)?|HNSW([2-9]|[1-9][0-9]+)(,Flat)?)$"
 
 
-class Store(Section):
+class StoreConfig(Section):
     """The database file."""
 
     busy_timeout: float = Field(30.0, gt=0, description="Seconds to wait for another process's write.")
     max_pages: int = Field(0, ge=0, description="Largest size of the file in pages of 4096 bytes; 0 for no limit.")
 
 
-class Limits(Section):
+class LimitsConfig(Section):
     """Size limits of input, and of one write."""
 
     max_message_bytes: int = Field(1_048_576, gt=0, description="Largest message in bytes of UTF-8.")
@@ -40,7 +40,7 @@ class Limits(Section):
     max_batch: int = Field(64, gt=0, description="Messages that add_many writes in one transaction.")
 
 
-class Embedder(Section):
+class EmbedderConfig(Section):
     """The embedding model."""
 
     model: str = Field(
@@ -54,7 +54,7 @@ class Embedder(Section):
     deferred: bool = Field(True, description="Whether messages that the gate defers are embedded too.")
 
 
-class Chunker(Section):
+class ChunkerConfig(Section):
     """Splitting of long messages into units."""
 
     strategy: Literal["sentence", "fixed", "surprise"] = Field(
@@ -75,7 +75,7 @@ class Chunker(Section):
     min_tokens: int = Field(64, gt=0, description="Tokens before which 'surprise' ends no chunk at a peak.")
 
 
-class Surprise(Section):
+class SurpriseConfig(Section):
     """The language model whose surprise the gate weighs."""
 
     model: str = Field(
@@ -107,7 +107,7 @@ class Surprise(Section):
         return self
 
 
-class GateWeights(Section):
+class GateWeightsConfig(Section):
     """Weights of the terms of the gate's `composition` rule."""
 
     surprise: float = Field(0.2, description="Score per standard deviation of S, the mean surprise of the paper.")
@@ -121,7 +121,7 @@ class GateWeights(Section):
     restatement: float = Field(2.5, ge=0, description="Taken off what was already said in other words.")
 
 
-class Gate(Section):
+class GateConfig(Section):
     """Selection of messages worth language-model work now; deferred messages stay searchable."""
 
     rule: Literal["composition", "paper", "information", "memory", "gradient", "salience", "everything"] = Field(
@@ -140,7 +140,7 @@ class Gate(Section):
         0.65, ge=0.6, description="Least cosine of a restatement to an earlier message; needs embedder.deferred."
     )
     news: float = Field(0.5, ge=0, description="Words that no near message has, from which on it is no restatement.")
-    weights: GateWeights = GateWeights()
+    weights: GateWeightsConfig = GateWeightsConfig()
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:
@@ -149,7 +149,7 @@ class Gate(Section):
         return self
 
 
-class Index(Section):
+class IndexConfig(Section):
     """The vector index."""
 
     backend: Literal["torch", "faiss"] = Field("torch", description="Exact tensors on the device, or faiss candidates.")
@@ -179,7 +179,7 @@ class Index(Section):
     faiss_ef_search: int = Field(128, gt=0, description="Candidates that an HNSW search keeps while it walks.")
 
 
-class Score(Section):
+class ScoreConfig(Section):
     """Episodic score (NSCMA section 3.4.1): alpha*sim + beta*exp(-lambda*(now - t)) + gamma*importance."""
 
     similarity: Literal["contextual", "cosine"] = Field(
@@ -213,7 +213,7 @@ class Score(Section):
         return math.log(2) / self.half_life
 
 
-class Retrieval(Section):
+class RetrievalConfig(Section):
     """Lanes and their fusion."""
 
     lanes: tuple[Literal["lexical", "vector"], ...] = Field(
@@ -282,13 +282,13 @@ class Retrieval(Section):
         description="Score of chunks and summaries in traversal, global and prune-and-grow: that of a search, or the "
         "cosine of question and node alone, as in CAM section 4.2.",
     )
-    rerank: RerankStrategy = RerankStrategy()
-    iterative: IterativeStrategy = IterativeStrategy()
-    traversal: TraversalStrategy = TraversalStrategy()
-    prune_and_grow: PruneAndGrowStrategy = PruneAndGrowStrategy()
+    rerank: RerankStrategyConfig = RerankStrategyConfig()
+    iterative: IterativeStrategyConfig = IterativeStrategyConfig()
+    traversal: TraversalStrategyConfig = TraversalStrategyConfig()
+    prune_and_grow: PruneAndGrowStrategyConfig = PruneAndGrowStrategyConfig()
 
 
-class Answer(Section):
+class AnswerConfig(Section):
     """The embedded answerer."""
 
     min_answerability: float = Field(
@@ -301,7 +301,7 @@ class Answer(Section):
     words: int = Field(60, gt=0, description="Longest passage in words; a shorter message is shown whole.")
 
 
-class Reading(Section):
+class ReadingConfig(Section):
     """The trained reader, which gives short answers where no language model is configured."""
 
     model: str = Field(
@@ -344,7 +344,7 @@ class Reading(Section):
     )
 
 
-class Hierarchy(Section):
+class HierarchyConfig(Section):
     """CAM, the hierarchy of overlapping clusters and their summaries."""
 
     enabled: bool = Field(True, description="Whether what is extracted goes into the hierarchy; later by rebuild.")
@@ -371,7 +371,7 @@ class Hierarchy(Section):
     summary_words: int = Field(100, gt=0, description="Longest summary in words.")
 
 
-class Facts(Section):
+class FactsConfig(Section):
     """Facts that are read out of what was said."""
 
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
@@ -400,7 +400,7 @@ class Facts(Section):
     )
 
 
-class Curator(Section):
+class CuratorConfig(Section):
     """Conflicts, forgetting and sleep."""
 
     rule: Literal["timeline", "score", "model"] = Field(
@@ -469,7 +469,7 @@ class Curator(Section):
         return self.rule == "model" or self.opposites == "model"
 
 
-class Insights(Section):
+class InsightsConfig(Section):
     """Insights about a user that sleep draws from clusters of similar messages."""
 
     enabled: bool = Field(False, description="Whether sleep derives insights; it costs a call of the model a cluster.")
@@ -480,7 +480,7 @@ class Insights(Section):
     most: int = Field(24, gt=0, description="Most insights about a person; those of the largest clusters.")
 
 
-class Daily(Section):
+class DailyConfig(Section):
     """Summaries of each day and of all days, and a portrait of each person; a day is read once it is over."""
 
     summaries: bool = Field(
@@ -499,7 +499,7 @@ class Daily(Section):
     global_words: int = Field(200, gt=0, description="Longest summary of all days, and longest portrait, in words.")
 
 
-class Reflection(Section):
+class ReflectionConfig(Section):
     """Reflections: what recent memories, and reflections before them, show about questions that they raise."""
 
     enabled: bool = Field(
@@ -514,7 +514,7 @@ class Reflection(Section):
     insights: int = Field(5, gt=0, le=10, description="Most reflections on one question.")
 
 
-class QuestionPairs(Section):
+class QuestionPairsConfig(Section):
     """Question-answer pairs that sleep mines from conversations; each is read back from the memory, or dropped."""
 
     enabled: bool = Field(
@@ -535,7 +535,7 @@ class QuestionPairs(Section):
     most: int = Field(32, gt=0, description="Most pairs of one sitting, the surest.")
 
 
-class Records(Section):
+class RecordsConfig(Section):
     """A structured record of each message that is read: type, entities, sentiment and resolution."""
 
     enabled: bool = Field(
@@ -545,7 +545,7 @@ class Records(Section):
     )
 
 
-class Worker(Section):
+class WorkerConfig(Section):
     """Background jobs."""
 
     batch_size: int = Field(32, gt=0, description="Jobs worked on at once.")
@@ -571,7 +571,7 @@ class Worker(Section):
     max_backoff: float = Field(300.0, gt=0, description="Most seconds of such a rest.")
 
 
-class Server(Section):
+class ServerConfig(Section):
     """The server (`nscma serve`): what it takes on, and from where."""
 
     threads: int = Field(8, gt=0, le=12, description="Calls of the memory that run at once; a store serves 15 readers.")
@@ -596,7 +596,7 @@ class Server(Section):
     )
 
 
-class Upstream(Section):
+class UpstreamConfig(Section):
     """The memory proxy in front of a model's server (`nscma serve --upstream`)."""
 
     tokens: int = Field(
@@ -620,7 +620,7 @@ class Upstream(Section):
     silence: float = Field(600.0, gt=0, description="Seconds that it may send nothing.")
 
 
-class Controller(Section):
+class ControllerConfig(Section):
     """Layer 2: working memory, and the loop that decides when to look."""
 
     active_turns: int = Field(8, gt=0, description="K: the user's last written turns that stay in the active context.")
@@ -670,30 +670,30 @@ class Config(Section):
     """A whole configuration."""
 
     device: str = Field("auto", description="'auto' (CUDA where there is one), 'cpu', 'cuda', 'cuda:1', …")
-    store: Store = Store()
-    limits: Limits = Limits()
-    embedder: Embedder = Embedder()
-    chunker: Chunker = Chunker()
-    surprise: Surprise = Surprise()
-    gate: Gate = Gate()
-    index: Index = Index()
-    score: Score = Score()
-    retrieval: Retrieval = Retrieval()
-    answer: Answer = Answer()
-    reading: Reading = Reading()
-    llm: Llm = Llm()
-    hierarchy: Hierarchy = Hierarchy()
-    facts: Facts = Facts()
-    curator: Curator = Curator()
-    insights: Insights = Insights()
-    daily: Daily = Daily()
-    reflection: Reflection = Reflection()
-    question_pairs: QuestionPairs = QuestionPairs()
-    records: Records = Records()
-    worker: Worker = Worker()
-    server: Server = Server()
-    upstream: Upstream = Upstream()
-    controller: Controller = Controller()
+    store: StoreConfig = StoreConfig()
+    limits: LimitsConfig = LimitsConfig()
+    embedder: EmbedderConfig = EmbedderConfig()
+    chunker: ChunkerConfig = ChunkerConfig()
+    surprise: SurpriseConfig = SurpriseConfig()
+    gate: GateConfig = GateConfig()
+    index: IndexConfig = IndexConfig()
+    score: ScoreConfig = ScoreConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
+    answer: AnswerConfig = AnswerConfig()
+    reading: ReadingConfig = ReadingConfig()
+    llm: LlmConfig = LlmConfig()
+    hierarchy: HierarchyConfig = HierarchyConfig()
+    facts: FactsConfig = FactsConfig()
+    curator: CuratorConfig = CuratorConfig()
+    insights: InsightsConfig = InsightsConfig()
+    daily: DailyConfig = DailyConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
+    question_pairs: QuestionPairsConfig = QuestionPairsConfig()
+    records: RecordsConfig = RecordsConfig()
+    worker: WorkerConfig = WorkerConfig()
+    server: ServerConfig = ServerConfig()
+    upstream: UpstreamConfig = UpstreamConfig()
+    controller: ControllerConfig = ControllerConfig()
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:
         """Return the unit kinds that are never made because facts.units does not name them."""

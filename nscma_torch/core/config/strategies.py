@@ -9,7 +9,7 @@ from pydantic import Field
 from nscma_torch.core.config.section import Section
 
 
-class RerankStrategy(Section):
+class RerankStrategyConfig(Section):
     """The rerank strategy (Structural Memory section 3.2)."""
 
     looked_at: int = Field(50, gt=0, description="K: units of the search that are scored again; the paper: 100.")
@@ -18,7 +18,7 @@ class RerankStrategy(Section):
     )
 
 
-class IterativeStrategy(Section):
+class IterativeStrategyConfig(Section):
     """The iterative strategy (Structural Memory section 3.2)."""
 
     ranked_by: Literal["all-rounds", "last-question"] = Field(
@@ -32,13 +32,13 @@ class IterativeStrategy(Section):
     )
 
 
-class TraversalStrategy(Section):
+class TraversalStrategyConfig(Section):
     """The traversal strategy (CAM section 4.2, hierarchical traversal)."""
 
     width: int = Field(20, gt=0, description="Summaries that are opened on each level.")
 
 
-class PruneAndGrowStrategy(Section):
+class PruneAndGrowStrategyConfig(Section):
     """The prune-and-grow strategy (CAM section 4.2)."""
 
     candidates: int = Field(20, gt=0, description="s: nodes of all levels that are judged first.")

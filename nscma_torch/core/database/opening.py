@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nscma_torch.core.config import Store
+from nscma_torch.core.config import StoreConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.database.sqlite_database import SqliteDatabase
 from nscma_torch.core.database.store_path import is_postgres
 
 
-def open_database(store: str | Path, settings: Store) -> Database:
+def open_database(store: str | Path, settings: StoreConfig) -> Database:
     """The store at an address; made when it is not there. Raises what its kind raises.
 
     `settings`: of these, `max_pages` bounds a file alone.

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nscma_torch.core.config import Retrieval
+from nscma_torch.core.config import RetrievalConfig
 
-REACH = Retrieval().reach  # terms; longer units lend and borrow less
+REACH = RetrievalConfig().reach  # terms; longer units lend and borrow less
 WEIGHTS = (0.3, 0.15)  # how much of the vector 1 and 2 turns away a contextual vector takes in
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nscma_torch.core import extras
-from nscma_torch.core.config import Index, Score
+from nscma_torch.core.config import IndexConfig, ScoreConfig
 from nscma_torch.episodic.index.faiss_store import FaissStore
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, TensorSearch, compared
@@ -57,11 +57,11 @@ class FaissSearch:
         self,
         dimension: int,
         device: torch.device,
-        weights: Score,
+        weights: ScoreConfig,
         factory: str,
         *,
-        nprobe: int = Index().faiss_nprobe,
-        ef_search: int = Index().faiss_ef_search,
+        nprobe: int = IndexConfig().faiss_nprobe,
+        ef_search: int = IndexConfig().faiss_ef_search,
     ) -> None:
         self._faiss = extras.require("faiss", extra="faiss", purpose="index.backend = 'faiss'")
         self._dimension = dimension

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import compared, recency
 
@@ -22,7 +22,7 @@ class ScaledSearch:
 
     nbytes = 0
 
-    def __init__(self, weights: Score) -> None:
+    def __init__(self, weights: ScoreConfig) -> None:
         self._weights = weights
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:

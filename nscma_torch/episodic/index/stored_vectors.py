@@ -22,7 +22,7 @@ import torch
 from sqlalchemy import Connection, TextClause, text
 from torch import Tensor
 
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.database import postgres_vectors as vector_index
 from nscma_torch.episodic.index.contextual import REACH, around, contextual
 from nscma_torch.episodic.index.index_rows import Rows
@@ -89,7 +89,7 @@ def _placed(rows: Tensor, held: Tensor) -> Tensor:
 
 
 def candidates(
-    connection: Connection, index: UserIndex, query: Tensor, mask: Tensor, k: int, *, now: int, weights: Score
+    connection: Connection, index: UserIndex, query: Tensor, mask: Tensor, k: int, *, now: int, weights: ScoreConfig
 ) -> Tensor:
     """Rows that may be among the k of best episodic score under a mask [n]; query [d]."""
     passing = mask & index.embedded

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels import Filter, scored_topk
-from nscma_torch.core.config import Score
+from nscma_torch.core.config import ScoreConfig
 from nscma_torch.episodic.index.index_view import IndexView
 from nscma_torch.episodic.index.user_index import UserIndex
 
@@ -33,12 +33,12 @@ class VectorSearch(Protocol):
         """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
 
 
-def compared(index: IndexView, weights: Score) -> Tensor:
+def compared(index: IndexView, weights: ScoreConfig) -> Tensor:
     """The vectors [n, d] that questions are compared with: with a share of their neighbours', or the units' own."""
     return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
-def recency(index: IndexView, weights: Score, *, now: int) -> Tensor:
+def recency(index: IndexView, weights: ScoreConfig, *, now: int) -> Tensor:
     """exp(-lambda*(now - t)) of each unit, float64. [n]"""
     age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
     return torch.exp(-weights.decay * age)
@@ -55,7 +55,7 @@ class TensorSearch:
 
     nbytes = 0
 
-    def __init__(self, weights: Score) -> None:
+    def __init__(self, weights: ScoreConfig) -> None:
         self._weights = weights
 
     def search(self, index: IndexView, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nscma_torch.api.validation import checked_message
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 from nscma_torch.core.extras import require
 from nscma_torch.core.records import Message, Scope
@@ -78,7 +78,7 @@ def _matching(pattern: Path) -> Iterator[Path]:
         raise InvalidInputError(f"{pattern} is neither a file nor a pattern: {error}") from error
 
 
-def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Checked:
+def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Checked:
     """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
     rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
@@ -86,7 +86,7 @@ def check_file(path: Path, limits: Limits, now: datetime, *, user_id: str | None
     return Checked(path, rows)
 
 
-def read_rows(path: Path, limits: Limits, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
+def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
     """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"
@@ -123,7 +123,7 @@ def _row(value: object, user_id: str | None) -> Row:
     return Row(Scope(user or user_id or "", agent, run), replace(message, source=source, idempotency_key=key))
 
 
-def _line_values(path: Path, limits: Limits) -> Iterator[tuple[int, Any]]:
+def _line_values(path: Path, limits: LimitsConfig) -> Iterator[tuple[int, Any]]:
     try:
         stream = path.open("rb")
     except OSError as error:

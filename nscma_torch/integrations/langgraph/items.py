@@ -10,7 +10,7 @@ from typing import Any
 
 from langgraph.store.base import Item, SearchItem, get_text_at_path
 
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import InvalidInputError, TextTooLargeError
 from nscma_torch.core.records import Episode, Message, Scope
 from nscma_torch.episodic.log.streams import derive_id
@@ -87,7 +87,7 @@ def _fields(held: Mapping[str, Any]) -> dict[str, Any]:
     return {"namespace": tuple(held["namespace"]), "key": held["key"], "value": held["value"], **times}
 
 
-def checked_value(value: object, limits: Limits) -> dict[str, Any]:
+def checked_value(value: object, limits: LimitsConfig) -> dict[str, Any]:
     """A copy of a value as JSON has it: tuples are lists.
 
     Raises `InvalidInputError` for what JSON cannot say, `TextTooLargeError` above `limits.max_message_bytes`.

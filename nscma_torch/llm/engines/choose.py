@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.engines.lazy import LazyEngine, LazyStreamingEngine
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngine | None:
+def choose_engine(section: LlmConfig, device: Callable[[], torch.device]) -> LazyEngine | None:
     """The engine of an [llm] section, not started yet; None for the embedded language tasks.
 
     Args:
@@ -29,7 +29,7 @@ def choose_engine(section: Llm, device: Callable[[], torch.device]) -> LazyEngin
     return lazy(name, lambda: make(section, device))
 
 
-def _http(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
+def _http(section: LlmConfig, _device: Callable[[], torch.device]) -> LanguageEngine:
     from nscma_torch.llm.engines.openai_http import OpenAIEngine
     from nscma_torch.llm.engines.retry_policy import ROUNDS, RetryPolicy
 
@@ -54,7 +54,7 @@ def api_key(variable: str) -> str | None:
     return key
 
 
-def _transformers(section: Llm, device: Callable[[], torch.device]) -> LanguageEngine:
+def _transformers(section: LlmConfig, device: Callable[[], torch.device]) -> LanguageEngine:
     import torch
 
     from nscma_torch.llm.engines.local import TransformersEngine
@@ -69,7 +69,7 @@ def _transformers(section: Llm, device: Callable[[], torch.device]) -> LanguageE
     )
 
 
-def _vllm(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
+def _vllm(section: LlmConfig, _device: Callable[[], torch.device]) -> LanguageEngine:
     from nscma_torch.llm.engines.vllm_engine import VllmEngine
 
     assert section.quantization != "nf4", "the configuration was checked"
@@ -84,11 +84,11 @@ def _vllm(section: Llm, _device: Callable[[], torch.device]) -> LanguageEngine:
     )
 
 
-def _adapter(section: Llm) -> Path | None:
+def _adapter(section: LlmConfig) -> Path | None:
     return Path(section.adapter) if section.adapter else None
 
 
-_ENGINES: Mapping[str, tuple[Callable[[Llm, Callable[[], torch.device]], LanguageEngine], type[LazyEngine]]] = {
+_ENGINES: Mapping[str, tuple[Callable[[LlmConfig, Callable[[], torch.device]], LanguageEngine], type[LazyEngine]]] = {
     "http": (_http, LazyStreamingEngine),
     "transformers": (_transformers, LazyStreamingEngine),
     "vllm": (_vllm, LazyEngine),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError, EngineError, EngineRefusedError
 from nscma_torch.core.extras import require
 from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_tokens
@@ -66,7 +66,7 @@ class OpenAIEngine:
         model: str | None = None,
         api_key: str | None = None,
         context: int | None = None,
-        concurrency: int = Llm().concurrency,
+        concurrency: int = LlmConfig().concurrency,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
         if server == "other" and context is None:

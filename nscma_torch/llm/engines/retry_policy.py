@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError
 
 ROUNDS = 3  # silences of full length that all attempts together may take
@@ -25,9 +25,9 @@ class RetryPolicy:
     """
 
     connect: float = 5.0
-    read: float = Llm().timeout
-    total: float = ROUNDS * Llm().timeout
-    attempts: int = Llm().attempts
+    read: float = LlmConfig().timeout
+    total: float = ROUNDS * LlmConfig().timeout
+    attempts: int = LlmConfig().attempts
     backoff: float = 0.5
     longest_wait: float = 30.0
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import (
     ConfigError,
     EngineError,
@@ -59,8 +59,8 @@ class VllmEngine(InProcessEngine):
         dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
         quantization: VllmQuantization = "none",
         context: int | None = None,
-        memory_share: float = Llm().gpu_memory_share,
-        concurrency: int = Llm().concurrency,
+        memory_share: float = LlmConfig().gpu_memory_share,
+        concurrency: int = LlmConfig().concurrency,
         eager: bool = False,
         adapter: Path | None = None,
     ) -> None:

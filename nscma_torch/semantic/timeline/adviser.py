@@ -16,7 +16,7 @@ from typing import get_args
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.errors import EngineError, EngineUnavailableError, JobError
 from nscma_torch.core.protocols import Embedder, FactTasks
 from nscma_torch.core.records import FactOperation, Operation, Statement, ToldFact
@@ -73,7 +73,7 @@ class Adviser:
         judge: Callable[[], str],
         embedder: Callable[[], Embedder],
         schema: Schema,
-        settings: CuratorSection,
+        settings: CuratorConfig,
     ) -> None:
         self._tasks = tasks
         self._judge = judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import UNKNOWN_BEGIN
 
@@ -95,7 +95,7 @@ class Rules:
     asks_model: bool = False
 
     @classmethod
-    def of(cls, section: CuratorSection) -> Rules:
+    def of(cls, section: CuratorConfig) -> Rules:
         """The rules of a configuration's [curator] section, whose times are days."""
         return cls(
             int(section.half_life * _DAY),

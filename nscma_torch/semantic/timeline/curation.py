@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError
@@ -53,7 +53,7 @@ class Curator:
         self,
         database: Database,
         schema: Schema,
-        settings: CuratorSection,
+        settings: CuratorConfig,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         adviser: Adviser | None = None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.erasable_cache import empty_with_others
 from nscma_torch.core.errors import NscmaError
 from nscma_torch.server.proxy.block import Block
@@ -75,7 +75,7 @@ class Exchanges:
     a restart, put together from what is stored with the turn.
     """
 
-    def __init__(self, recalling: TurnRecall, work: CallPool, settings: Upstream) -> None:
+    def __init__(self, recalling: TurnRecall, work: CallPool, settings: UpstreamConfig) -> None:
         self._recalling = recalling
         self._work = work
         self._settings = settings

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import NscmaError, OverloadedError, TextTooLargeError
 from nscma_torch.core.records import Message
 from nscma_torch.episodic.log.turns import ECHO, EVIDENCE
@@ -31,7 +31,7 @@ class ExchangeWriter:
     A turn is stored once, however many requests its exchange has.
     """
 
-    def __init__(self, memory: Memory, recalling: TurnRecall, settings: Upstream) -> None:
+    def __init__(self, memory: Memory, recalling: TurnRecall, settings: UpstreamConfig) -> None:
         self._memory = memory
         self._recalling = recalling
         self._work = CallPool(_THREADS, settings.exchanges, in_order=True)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Fact, Hit, Scope
 from nscma_torch.episodic.log import episodes
@@ -70,7 +70,7 @@ class RecalledBlock:
 class TurnRecall:
     """Looks up what a turn recalls; its calls block."""
 
-    def __init__(self, memory: Memory, settings: Upstream) -> None:
+    def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
         self._memory = memory
         self._settings = settings
         self._recalls = Recalls.of(memory.components.database, memory.config)

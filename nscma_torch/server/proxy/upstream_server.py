@@ -8,7 +8,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.server.access import is_loopback
 
@@ -36,7 +36,7 @@ class UpstreamServer:
     Raises `ConfigError` for what is no address of a server, or no key.
     """
 
-    def __init__(self, url: str, key: str | None, settings: Upstream) -> None:
+    def __init__(self, url: str, key: str | None, settings: UpstreamConfig) -> None:
         self.root = _root(url)
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise ConfigError("the upstream key is empty or not valid in an HTTP header")

@@ -12,13 +12,13 @@ from __future__ import annotations
 import torch
 
 from nscma_kernels import native_dtype
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.protocols import Embedder
 
 MINILM_NAMES = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 
 
-def load_embedder(section: EmbedderSection, device: str | torch.device = "cpu") -> Embedder:
+def load_embedder(section: EmbedderConfig, device: str | torch.device = "cpu") -> Embedder:
     """The embedder of a configuration's [embedder] section.
 
     Its dtype is that of the forward pass; vectors are always float32. "auto" is bfloat16 where the device multiplies it

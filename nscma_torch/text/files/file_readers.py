@@ -62,9 +62,9 @@ def read_messages(
         raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
     kind = cast(Format | None, format)
     if max_message_bytes is None:
-        from nscma_torch.core.config import Limits
+        from nscma_torch.core.config import LimitsConfig
 
-        max_message_bytes = Limits().max_message_bytes
+        max_message_bytes = LimitsConfig().max_message_bytes
     if isinstance(source, Path):
         path = source
         return _checked(lambda: _open(path), kind or _by_suffix(path), path, max_message_bytes, max_file_bytes)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nscma_torch.compat.exports.importing import read_export
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError, MalformedInputError
 from nscma_torch.core.records import Message
 
@@ -210,7 +210,7 @@ TIMED = [node(key, None, "user", [key], when=when) for key, when in (("2", 20.0)
 def test_what_is_wrong_with_a_conversation_is_told_and_the_others_are_read(write, kind, bad, texts, told):
     good = GOOD if kind == "chatgpt" else {"uuid": "g", "chat_messages": [said("u", "human", "I grow tomatoes.")]}
     reports: list[str] = []
-    limits = Limits(max_message_bytes=200)
+    limits = LimitsConfig(max_message_bytes=200)
     path = write(json.dumps([good, bad, good | {"conversation_id": "8f3a2b1d", "uuid": "h"}]))
     first, *found, last = read_export(
         kind, path, limits=limits, now=datetime(2026, 1, 1, tzinfo=UTC), report=reports.append

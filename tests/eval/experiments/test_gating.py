@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eval.experiments.gate.gating import LAMBDAS, SIGNALS, Heard, Talk, curve, decide, hear
-from nscma_torch.core.config import Gate, GateWeights
+from nscma_torch.core.config import GateConfig, GateWeightsConfig
 from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
@@ -50,10 +50,10 @@ def test_every_signal_scores_every_message(surprise_model: ByteSurpriseModel) ->
     assert scores["gradient of a NeuralMemory"][2] < scores["gradient of a NeuralMemory"][0]
     assert scores["zlib given history"][2] < scores["zlib given history"][0]
     assert own.learned == head(own.vectors).tolist()
-    terms = [made.parts["learned"] / GateWeights().learned for made in own.decisions["composition"]]
+    terms = [made.parts["learned"] / GateWeightsConfig().learned for made in own.decisions["composition"]]
     assert terms == pytest.approx(head.log_odds(own.vectors))
     deferred = [
-        sum(not made.write for made in decide(own.observations, Gate(rule="paper", lam=lam, warmup=1)))
+        sum(not made.write for made in decide(own.observations, GateConfig(rule="paper", lam=lam, warmup=1)))
         for lam in LAMBDAS
     ]
     assert deferred == sorted(deferred), "a higher lambda defers no less"

@@ -12,7 +12,7 @@ from eval.harness.contract import Reply
 from eval.systems.catalogue import make_system
 from eval.systems.memories import USER, Remembered, remembered, setup_of
 from eval.systems.nscma import NscmaOptions, NscmaSession
-from nscma_torch.core.config import Llm
+from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Message
 from tests.eval.systems.rig import ASKED, SAID, conversation, places, reading, shared
@@ -29,7 +29,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remembered]:
 
 
 def ask(memory: Remembered, question: str, *options: str, **own: Any) -> Reply:
-    session = NscmaSession(memory, NscmaOptions(**own), shared(), Llm())
+    session = NscmaSession(memory, NscmaOptions(**own), shared(), LlmConfig())
     return session.ask(question, options=options, now=ASKED)
 
 
@@ -68,7 +68,7 @@ def facts(folder: Path, **options: Any) -> list[Any]:
 
 @pytest.mark.parametrize("answering", ["controller", "ask", "reader"])
 def test_no_question_changes_a_later_answer(memory: Remembered, answering: str) -> None:
-    session = NscmaSession(memory, NscmaOptions.model_validate({"answering": answering}), shared(), Llm())
+    session = NscmaSession(memory, NscmaOptions.model_validate({"answering": answering}), shared(), LlmConfig())
     asked = [HOME, "What is my dog called?", "Summarize what I said about the kiln.", HOME]
     size, digest = session.store_bytes(), memory.memory.digest()
     first, again = (

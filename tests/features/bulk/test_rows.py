@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.core.config import Limits
+from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import InvalidInputError, TimestampError
 from nscma_torch.core.records import Scope
 from nscma_torch.features.bulk.rows import Row, check_file, files_of, read_rows
@@ -19,8 +19,8 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def rows_in(path: Path, **given: Any) -> list[Row]:
-    checked = check_file(path, Limits(), NOW, **given)
-    rows = list(read_rows(path, Limits(), NOW, **given))
+    checked = check_file(path, LimitsConfig(), NOW, **given)
+    rows = list(read_rows(path, LimitsConfig(), NOW, **given))
     assert len(rows) == checked.rows
     return rows
 
@@ -80,7 +80,7 @@ def test_a_row_without_an_id_has_the_key_of_the_file_readers(tmp_path: Path) -> 
 def test_a_bad_row_names_its_place(value: Any, told: str, tmp_path: Path) -> None:
     path = lines(tmp_path / "rows.jsonl", {"user_id": "a", "role": "user", "content": "x"}, value)
     with pytest.raises(InvalidInputError, match=f"rows.jsonl: {told}"):
-        check_file(path, Limits(), NOW)
+        check_file(path, LimitsConfig(), NOW)
 
 
 def test_files_folders_and_patterns(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_parquet(tmp_path: Path) -> None:
     keys = [row.message.idempotency_key for row in (one, two, three)]
     assert keys[0] == "k1" and [place_in(key) for key in keys[1:]] == [place_of(path)] * 2
     with pytest.raises(InvalidInputError, match=r'rows\.parquet: row 3: no "user_id"'):
-        check_file(path, Limits(), NOW)
+        check_file(path, LimitsConfig(), NOW)
     with pytest.raises(TimestampError, match=r"rows\.parquet: row 1: "):
-        check_file(path, Limits(), datetime(2026, 4, 1, tzinfo=UTC), user_id="cleo")
+        check_file(path, LimitsConfig(), datetime(2026, 4, 1, tzinfo=UTC), user_id="cleo")
     texts = {"user_id": ["a"] * 2, "role": ["user"] * 2, "content": ["x"] * 2, "metadata": ['{"x": 3}', "{"]}
     parquet.write_table(arrow.table(texts), path)
     with pytest.raises(InvalidInputError, match="row 2: metadata is a text"):
-        check_file(path, Limits(), NOW)
+        check_file(path, LimitsConfig(), NOW)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(InvalidInputError, match="not a Parquet file that can be read"):
-        check_file(path, Limits(), NOW)
+        check_file(path, LimitsConfig(), NOW)

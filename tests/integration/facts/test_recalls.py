@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Curator as CuratorSection
+from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.records import Message
@@ -126,7 +126,7 @@ def test_a_question_that_facts_answer_recalls_their_messages(noted: Open, config
 
 def test_memory_bank_to_the_letter(noted: Open) -> None:
     """S is 1 at first, a recall adds 1 and sets t to 0: retention exp(-t / S), in days."""
-    settings = CuratorSection(initial_strength=1.0, gain=1.0, recall="restart", floor=0.0)
+    settings = CuratorConfig(initial_strength=1.0, gain=1.0, recall="restart", floor=0.0)
     memory = noted(config={"curator": settings.model_dump(exclude_defaults=True)})
     key = say(memory, "The zebra says hello.", 0).id
     memory.flush()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Reading
+from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.reading.relations import load_relations
@@ -20,7 +20,7 @@ Open = Callable[..., Memory]
 @pytest.fixture(scope="module")
 def reader() -> EmbeddedTasks:
     """The bundled networks; no notation."""
-    return EmbeddedTasks(read_facts=configured_facts(Reading(), load_relations(), torch.device("cpu")))
+    return EmbeddedTasks(read_facts=configured_facts(ReadingConfig(), load_relations(), torch.device("cpu")))
 
 
 def test_plain_sentences(noted: Open, reader: EmbeddedTasks) -> None:

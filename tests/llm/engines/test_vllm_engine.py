@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from nscma_torch.core.config import Llm, load_config
+from nscma_torch.core.config import LlmConfig, load_config
 from nscma_torch.core.config.language import QUANTIZATIONS
 from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError
 from nscma_torch.llm.engines.choose import choose_engine
@@ -59,7 +59,7 @@ def test_every_accepted_quantization_reaches_vllm(
 
 
 def test_each_engine_accepts_its_own_quantizations_alone() -> None:
-    names = get_args(Llm.model_fields["quantization"].annotation)
+    names = get_args(LlmConfig.model_fields["quantization"].annotation)
     assert set(names) == {name for own in QUANTIZATIONS.values() for name in own}
     for engine, own in QUANTIZATIONS.items():
         for name in set(names) - set(own):

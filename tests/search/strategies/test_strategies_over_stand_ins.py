@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from nscma_torch.core.config import Retrieval, override
+from nscma_torch.core.config import RetrievalConfig, override
 from nscma_torch.core.errors import TextTooLongError
 from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.reading.relations import load_relations
@@ -43,7 +43,7 @@ class Written:
     judged: list[list[int]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     bounds: Bounds = field(default_factory=lambda: Bounds(Scope("ada"), NOW))
-    settings: Retrieval = field(default_factory=Retrieval)
+    settings: RetrievalConfig = field(default_factory=RetrievalConfig)
 
     @property
     def tasks(self) -> Written:
@@ -130,7 +130,7 @@ def test_rerank_by_the_paper_keeps_r_of_k() -> None:
     """Structural Memory section 3.2: M_r = LLM(q, M_i, R, P) with M_i = Retriever(q, M_q, K)."""
     relevant = {n: 0.5 + n / 1000 for n in range(200)}
     written = Written({"q": {n: 1 - n / 300 for n in range(250)}}, relevant=relevant, bounds=OF_BOTH)
-    written.settings = override(Retrieval(), {"rerank": {"looked_at": 200, "kept": 75}})
+    written.settings = override(RetrievalConfig(), {"rerank": {"looked_at": 200, "kept": 75}})
     assert list(run("rerank", written, 200).scores) == list(range(199, 124, -1))
     assert written.judged == [list(range(200))]
     assert list(run("rerank", written, 2).scores) == [199, 198], "fewer where fewer are asked for"
@@ -152,8 +152,10 @@ def test_iterative_adds_later_rounds_for_less() -> None:
     assert found.parts[2] == {"round_1": 1.0, "round_2": 0.25}
 
 
-def by_last_question(n: int, t: int) -> Retrieval:
-    return override(Retrieval(), {"iterative": {"ranked_by": "last-question", "refinements": n, "refined_from": t}})
+def by_last_question(n: int, t: int) -> RetrievalConfig:
+    return override(
+        RetrievalConfig(), {"iterative": {"ranked_by": "last-question", "refinements": n, "refined_from": t}}
+    )
 
 
 def test_iterative_by_the_paper_ranks_by_the_last_question_alone() -> None:
@@ -239,11 +241,11 @@ def test_prune_and_grow_by_the_paper_returns_the_whole_active_set() -> None:
     helps = frozenset({SUMMARY, 30, 31, 33})
     written = Written({"q": scores}, helps=helps, below={SUMMARY: list(range(2, 40))}, bounds=OF_BOTH)
     own = {"candidates": 3, "grown": 0, "association": 0.0, "returned": "active"}
-    written.settings = override(Retrieval(), {"prune_and_grow": own})
+    written.settings = override(RetrievalConfig(), {"prune_and_grow": own})
     found = run("prune-and-grow", written, 1)
     assert written.judged == [[SUMMARY, 1, SUMMARY + 1], [SUMMARY, *range(2, 40)]], "s = 3, then all children at once"
     assert found.scores == {n: scores[n] for n in (SUMMARY, 30, 31, 33)}, "the own scores of all that is active"
-    written.settings = override(Retrieval(), {"prune_and_grow": {**own, "returned": "best"}})
+    written.settings = override(RetrievalConfig(), {"prune_and_grow": {**own, "returned": "best"}})
     assert list(run("prune-and-grow", written, 2).scores) == [SUMMARY, 30]
 
 
@@ -257,7 +259,7 @@ def test_traversal_returns_the_summaries_on_the_way_where_they_are_asked_for(
     scores = {SUMMARY: 0.7, SUMMARY + 1: 0.8, SUMMARY + 2: 0.6, 1: 0.5, 2: 0.4, 3: 0.9}
     below = {SUMMARY: [1, 2], SUMMARY + 1: [SUMMARY, SUMMARY + 2], SUMMARY + 2: [3]}
     written = Written({"q": scores}, below=below, top=[SUMMARY + 1], bounds=Bounds(Scope("ada"), NOW, kinds=kinds))
-    written.settings = override(Retrieval(), {"traversal": {"width": 1}})
+    written.settings = override(RetrievalConfig(), {"traversal": {"width": 1}})
     assert list(run("traversal", written, 10).scores) == found
 
 

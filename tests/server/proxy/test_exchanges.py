@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.chat_request import UserTurn
@@ -303,7 +303,7 @@ def test_recall_counts_as_short_and_storing_by_what_is_stored(proxied: MakeProxi
 def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
     open_memory: Callable[..., Memory], light_surprise: Any, monkeypatch: Any
 ) -> None:
-    settings = Upstream(commit=0.05)
+    settings = UpstreamConfig(commit=0.05)
     memory = open_memory(surprise_model=light_surprise)
     keeping = ExchangeWriter(memory, TurnRecall(memory, settings), settings)
     go, add = threading.Event(), Memory.add

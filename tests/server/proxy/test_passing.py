@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.config import Upstream
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import ConfigError, StoreBusyError
 from nscma_torch.server.proxy.block import CLOSE, OPEN
 from nscma_torch.server.proxy.recalling import TurnRecall
@@ -291,7 +291,7 @@ def test_stored_text_closes_no_block(attack: str, proxied: MakeProxied) -> None:
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://x", "http://", "http://u:p@host", "http://[::1"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ConfigError, match="upstream"):
-        UpstreamServer(url, None, Upstream())
+        UpstreamServer(url, None, UpstreamConfig())
 
 
 def test_addresses_and_keys(monkeypatch: Any) -> None:
@@ -301,11 +301,11 @@ def test_addresses_and_keys(monkeypatch: Any) -> None:
         "http://127.0.0.1:8000/v1",
         "http://127.0.0.1:8000/v1/",
     ):
-        assert str(UpstreamServer(url, None, Upstream()).root).rstrip("/") == "http://127.0.0.1:8000"
+        assert str(UpstreamServer(url, None, UpstreamConfig()).root).rstrip("/") == "http://127.0.0.1:8000"
     monkeypatch.setenv("MODEL_KEY", "sk")
     assert key_of("MODEL_KEY") == "sk" and key_of(None) is None
     with pytest.raises(ConfigError) as error:
         key_of("sk-not-a-variable")
     assert "sk-not" not in str(error.value)
     with pytest.raises(ConfigError, match="header"):
-        UpstreamServer("http://127.0.0.1", "a\nb", Upstream())
+        UpstreamServer("http://127.0.0.1", "a\nb", UpstreamConfig())
