@@ -63,3 +63,16 @@ def test_light_import() -> None:
     code = "import sys, nscma_torch; print(sorted({'torch', 'transformers', 'sqlalchemy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_class_names_are_unique() -> None:
+    """Only names that other projects dictate exist twice."""
+    places: dict[str, list[Path]] = {}
+    for root in (PACKAGE, ROOT / "kernels" / "nscma_kernels"):
+        for path in root.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(path)
+    assert len(places) > 300
+    dictated = {"AsyncMemory", "Memory", "NscmaRetriever"}  # by mem0, LangChain and LlamaIndex
+    assert {name: where for name, where in places.items() if len(where) > 1 and name not in dictated} == {}

@@ -15,7 +15,7 @@ from pydantic import Field, create_model
 from eval.harness.contract import Cost, Keep, Passage, Reply
 from eval.harness.metered_engine import MeteredEngine
 from eval.readers.reader_passages import as_said, known
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import quoted
@@ -81,7 +81,7 @@ class PromptedReader:
         self._engine = MeteredEngine(engine)
         self._max_tokens = max_tokens
         self._summary_words = 0
-        self._asker = Asker(self._engine, max_tokens=max_tokens, temperature=temperature, tally=Counter())
+        self._asker = ModelCaller(self._engine, max_tokens=max_tokens, temperature=temperature, tally=Counter())
 
     def begin(self, summary_words: int) -> None:
         """Until `forget`, reply with summaries of at most so many words, or as fit a reply; 0 for short answers."""

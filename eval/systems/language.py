@@ -22,7 +22,7 @@ from nscma_torch.core.config import load_config
 from nscma_torch.core.errors import EngineError, EngineRefusedError
 from nscma_torch.core.records import Hit, Scope, Unit
 from nscma_torch.extraction.open_triples import opened
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm, fill
 from nscma_torch.llm.prompted import PromptedTasks
@@ -160,7 +160,7 @@ class Language:
         """
         if self.engine is None:
             return [list(items)] if items else []
-        asker = Asker(self.engine, max_tokens=reply, temperature=0.0, tally=Counter())
+        asker = ModelCaller(self.engine, max_tokens=reply, temperature=0.0, tally=Counter())
         return asker.packed(items, lambda some: _turns(instructions, shown(some)))
 
     def fitting(

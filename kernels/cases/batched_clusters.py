@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from cases.case import Case, Part
+from cases.case import Case, PeerShare
 from cases.graphs import blocks
 from torch import Tensor
 
@@ -40,7 +40,7 @@ def batched_clusters_cases(device: torch.device, large: bool) -> Iterator[Case]:
         scaled = "" if len(some) == count else f" ({len(some)}, scaled)"
         runs: dict[str, Callable[[], object]] = {
             "ours": together,
-            f"one by one{scaled}": Part(alone, len(some) / count),
+            f"one by one{scaled}": PeerShare(alone, len(some) / count),
             "making the Batch": lambda graphs=graphs: Batch.from_data_list(graphs),
         }
         yield f"{count} networks of 5 to 40 nodes" if count > 1 else "1 network of 40 nodes", runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
-from cases.case import Case, Part
+from cases.case import Case, PeerShare
 from cases.graphs import blocks, ring
 
 from nscma_kernels import ego_split
@@ -21,7 +21,7 @@ def ego_split_cases(device: torch.device, large: bool) -> Iterator[Case]:
         peer = "NetworkX" if egos == n else f"NetworkX ({egos} egos, scaled)"
         runs: dict[str, Callable[[], object]] = {
             "ours": lambda edge_index=edge_index, n=n: ego_split(edge_index, n),
-            peer: Part(literal_personas(edges, n, egos), egos / n),
+            peer: PeerShare(literal_personas(edges, n, egos), egos / n),
         }
         yield f"{name} n={n} degree={edges.shape[1] / n:.0f}", runs
 

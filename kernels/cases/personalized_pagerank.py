@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 
 import torch
-from cases.case import Case, Part
+from cases.case import Case, PeerShare
 from cases.graphs import blocks
 from torch import Tensor
 
@@ -38,7 +38,7 @@ def personalized_pagerank_cases(device: torch.device, large: bool) -> Iterator[C
                 if run is not None:
                     some = personalization[:most]
                     label = peer if len(some) == q else f"{peer} ({len(some)} of {q}, scaled)"
-                    runs[label] = Part(lambda run=run, some=some: [run(row) for row in some], len(some) / q)
+                    runs[label] = PeerShare(lambda run=run, some=some: [run(row) for row in some], len(some) / q)
             yield f"{name} n={n} E={edges.shape[1]} q={q}", runs
 
 

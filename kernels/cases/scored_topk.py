@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from cases.case import Case, Part
+from cases.case import Case, PeerShare
 from torch import Tensor
 
 from nscma_kernels import Filter, scored_topk
@@ -43,8 +43,8 @@ def scored_topk_cases(device: torch.device, large: bool) -> Iterator[Case]:
                 share = min(q, 64 if n == 1_000_000 else q)
                 scaled = "" if share == q else f" ({share} of {q}, scaled)"
                 augmented = torch.cat([queries, weights.expand(q, 2)], dim=1)[:share].numpy()
-                runs[f"faiss Flat{scaled}"] = Part(_faiss(faiss_index, augmented, k, None), share / q)
-                runs[f"faiss filtered{scaled}"] = Part(_faiss(faiss_index, augmented, k, rows), share / q)
+                runs[f"faiss Flat{scaled}"] = PeerShare(_faiss(faiss_index, augmented, k, None), share / q)
+                runs[f"faiss filtered{scaled}"] = PeerShare(_faiss(faiss_index, augmented, k, rows), share / q)
             yield f"N={n} D={d} Q={q} k={k}", runs
 
 

@@ -81,7 +81,7 @@ def knn_graph(
     return _edges(scores, _joined(found), k, gamma, order)
 
 
-class Stripe(NamedTuple):
+class GraphStripe(NamedTuple):
     """Choosing rows, and the columns of all their graphs."""
 
     rows: Tensor  # [T] int64, ascending
@@ -209,7 +209,7 @@ class Scores:
         best = least(least(kth.double())).float().nextafter(kth.new_tensor(-torch.inf))
         return torch.maximum(best, least(error.new_tensor(gamma)).float())
 
-    def stripes(self, choosers: Tensor, fewest: int) -> Iterator[Stripe]:
+    def stripes(self, choosers: Tensor, fewest: int) -> Iterator[GraphStripe]:
         """Choosers in blocks of `STRIPE` elements, or of the fewest rows worth a product; of 1,024 rows at most.
 
         Rows of far apart graphs, between which most columns would be wasted, do not share a block.
@@ -222,7 +222,7 @@ class Scores:
                 size = max(fewest, size // 2)
             while size > 1 and last[at + size - 1] - first[at] > widest:
                 size //= 2
-            yield Stripe(choosers[at : at + size], first[at], last[at + size - 1])
+            yield GraphStripe(choosers[at : at + size], first[at], last[at + size - 1])
             at += size
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from nscma_torch.answering.fact_wording import Language, Wording
+from nscma_torch.answering.fact_wording import FactWording, Language
 from nscma_torch.core.records import Fact, FactQuery
 from nscma_torch.reading.nouns import narrowing, relations_by_noun, singular
 from nscma_torch.semantic.graph.fact_graph import EARLIEST, FactGraph, Reached, order, same
@@ -56,11 +56,11 @@ def answer_query(
     """
     if not query.path or any(name not in graph.schema for name in query.path):
         return None
-    return _Answering(query, graph, Wording(language, asker)).answer()
+    return _Answering(query, graph, FactWording(language, asker)).answer()
 
 
 class _Answering:
-    def __init__(self, query: FactQuery, graph: FactGraph, words: Wording) -> None:
+    def __init__(self, query: FactQuery, graph: FactGraph, words: FactWording) -> None:
         self._query = query
         self._graph = graph
         self._words = words

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from nscma_torch.answering.asked_events import event_asked
 from nscma_torch.answering.asked_states import state_asked
 from nscma_torch.answering.fact_answer import answer_query
-from nscma_torch.answering.fact_wording import Language, Wording
+from nscma_torch.answering.fact_wording import FactWording, Language
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError
@@ -122,7 +122,7 @@ class FactQA:
             trace.append(f"{deferred} messages are not read for facts yet; sleep reads them")
         usage = Usage(seconds=time.perf_counter() - begin)
         if newer:
-            wording = Wording("zh" if script(question) == "cjk" else "en", asker.name)
+            wording = FactWording("zh" if script(question) == "cjk" else "en", asker.name)
             evidence = (*newer, *evidence)[:_SHOWN]
             quotes = [_quote(item) for item in evidence]
             trace.append(f"{len(newer)} messages, read for no such fact, may renew or end it")
@@ -227,7 +227,7 @@ class FactQA:
     def doubted(self, told: Answer, newer: Unit) -> Answer:
         """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
-        text = Wording("en", "").unsure([_quote(item) for item in evidence])
+        text = FactWording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE
         return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
 

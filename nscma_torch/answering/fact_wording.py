@@ -22,7 +22,7 @@ _NOTHING = {"en": "nothing", "zh": "没有"}
 _NONE_NOW = {"en": "none now", "zh": "现在没有"}
 
 
-class Wording:
+class FactWording:
     """Writes answers for one asker; `asker` is their name in the memory."""
 
     def __init__(self, language: Language, asker: str) -> None:

@@ -22,7 +22,7 @@ from nscma_torch.reading.chinese_subjects import is_of_another
 from nscma_torch.reading.embedded_tasks import UNKNOWN, UNKNOWN_IN_CHINESE, quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
-from nscma_torch.reading.reader_input import Passage, asked_by
+from nscma_torch.reading.reader_input import InputPassage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.short_answer import (
@@ -61,7 +61,7 @@ class ReadHits(NamedTuple):
 
     query: Query
     hits: list[Hit]
-    passages: list[Passage]
+    passages: list[InputPassage]
     result: ReadResult
     asker: str
 
@@ -343,7 +343,7 @@ def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ..
 
 def in_order(
     connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
-) -> tuple[list[Hit], list[Passage]]:
+) -> tuple[list[Hit], list[InputPassage]]:
     """The hits with the turns before them on the same day, in the order in which they were said, and as passages.
 
     The user's messages without a name are said by `user_name`.
@@ -352,7 +352,7 @@ def in_order(
     own = {numbers[-1] for numbers in numbered.values()}
     earlier = {number for numbers in numbered.values() for number in numbers} - own
     episodes = turns.load(connection, user_id, sorted(earlier))
-    placed: dict[tuple[datetime, int, int, str], tuple[Hit, Passage]] = {}
+    placed: dict[tuple[datetime, int, int, str], tuple[Hit, InputPassage]] = {}
     for rank, hit in enumerate(hits):
         unit = hit.unit
         numbers = numbered.get(hit.id, [0])
@@ -369,6 +369,6 @@ def in_order(
     return [hit for hit, _ in ordered], [passage for _, passage in ordered]
 
 
-def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> Passage:
+def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> InputPassage:
     speaker = unit.name or (user_name if unit.role == "user" else unit.role)
-    return Passage(unicodedata.normalize("NFC", unit.text), speaker, unit.occurred_at, rank, context)
+    return InputPassage(unicodedata.normalize("NFC", unit.text), speaker, unit.occurred_at, rank, context)

@@ -12,7 +12,7 @@ from nscma_torch.reading.noun_phrases import PERSON_NOUN, PERSON_NOUNS
 from nscma_torch.reading.own_words import is_in_own_words, names_a_text, own_words
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.role_mentions import called
@@ -50,7 +50,14 @@ class SubjectVeto:
         self._schema = schema
 
     def reason(
-        self, question: str, answer: str, verdict: str, passages: Sequence[Passage], place: int, unit: Unit, asker: str
+        self,
+        question: str,
+        answer: str,
+        verdict: str,
+        passages: Sequence[InputPassage],
+        place: int,
+        unit: Unit,
+        asker: str,
     ) -> str:
         """Return why the passage at `place` is not evidence for the answer; "" if it can be.
 
@@ -87,7 +94,7 @@ class SubjectVeto:
             found = "" if told["holds"] + told["ended"] >= SURER and _is_of(read, [*before, own], asker) else _PROPOSED
         return found
 
-    def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[Passage], asker: str) -> str:
+    def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[InputPassage], asker: str) -> str:
         """Return why a passage is surely about somebody other than the subject of the question; "" if it is not."""
         best = next(iter(read.spans), None)
         if best is None or best.share < NAMED or not _SPEAKING.isdisjoint(best.text.lower().split()[1:]):
@@ -104,7 +111,7 @@ class SubjectVeto:
         return f"the passage is about {best.text!r}" if other else ""
 
 
-def _is_of(read: ReadResult, passages: Sequence[Passage], asker: str) -> bool:
+def _is_of(read: ReadResult, passages: Sequence[InputPassage], asker: str) -> bool:
     """Return True if a passage surely speaks of the asker, whom an assistant calls "you"."""
     best = read.spans[0]
     you = best.of_text and best.text.lower() in SECOND_PERSON
@@ -115,7 +122,7 @@ def _is_speaker(span: ReadSpan) -> bool:
     return not span.of_text or span.text.lower() in FIRST_PERSON | {"my", "our"}
 
 
-def _subject(span: ReadSpan, passage: Passage) -> tuple[str, str]:
+def _subject(span: ReadSpan, passage: InputPassage) -> tuple[str, str]:
     """The name of a span's subject, and the noun by which its passage calls the person: "Tom", "brother"."""
     if _is_speaker(span):
         return passage.speaker, ""

@@ -52,7 +52,7 @@ def add(
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
     from nscma_torch.cli.json_objects import added_counts, added_object
-    from nscma_torch.cli.served_memory import Waiting
+    from nscma_torch.cli.served_memory import UnstoredMessages
     from nscma_torch.core.records import Message
 
     sources = [] if text else [_source(file, store) for file in files]
@@ -60,7 +60,7 @@ def add(
     told = (Message(role, content, said, name or None) for content in files)
     stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
     first = list(islice(stream, 1))  # what cannot be read makes no store
-    waiting = Waiting(chain(first, stream))
+    waiting = UnstoredMessages(chain(first, stream))
     updated, hidden = _revised(sources, format, limit, user, store, config)
     results: list[Added] = []
     indexed = 0

@@ -20,7 +20,7 @@ _MAX_MESSAGES = 64  # of a request
 _MAX_BYTES = 1 << 20  # of the texts of a request, except for the last of them
 
 
-class Waiting(Iterator[Message]):
+class UnstoredMessages(Iterator[Message]):
     """Messages that are not stored yet; a batch can be put back."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
@@ -88,7 +88,7 @@ class ServedMemory:
         return TypeAdapter(Stats).validate_json(found)
 
     def add_many(
-        self, messages: Waiting, *, infer: bool, progress: Callable[[int], None], **scope: str | None
+        self, messages: UnstoredMessages, *, infer: bool, progress: Callable[[int], None], **scope: str | None
     ) -> Iterator[Added]:
         """As `Memory.add_many`, in requests; `progress` is called with the bytes of each.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from nscma_torch.answering.fact_wording import Language, Wording
+from nscma_torch.answering.fact_wording import FactWording, Language
 from nscma_torch.core.records import FactQuery, Statement, Unit
 from nscma_torch.reading.relations import Schema, family
 from nscma_torch.search.later_renewals import naming, on_the_matter
@@ -23,7 +23,7 @@ def value_in(
     for statement in said:
         if _states(statement, query, schema, now):
             language: Language = "zh" if script(turn.text) == "cjk" else "en"
-            return Wording(language, asker).listed([statement.object])
+            return FactWording(language, asker).listed([statement.object])
     return None
 
 

@@ -25,7 +25,7 @@ from nscma_torch.controller.learning import Learnt, learn
 from nscma_torch.controller.policy import Answered, Finding, Policy, Situation, Tool
 from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.controller.streaming import ShowingEngine
-from nscma_torch.controller.tools import Tools
+from nscma_torch.controller.tools import MemoryTools
 from nscma_torch.controller.trace import ControllerAnswer, Taken, argument_of, drafted, outcome_of
 from nscma_torch.controller.working_memory import WorkingMemory, WorkingMemoryReader, added
 from nscma_torch.core.config import LlmConfig
@@ -109,7 +109,7 @@ class Controller:
             )
         self._settings = own
         self._flush = flush
-        self._tools = Tools(memory, self.scope, top_k=own.top_k)
+        self._tools = MemoryTools(memory, self.scope, top_k=own.top_k)
         self._working = WorkingMemoryReader(
             memory.components.database,
             self.scope,

@@ -23,7 +23,7 @@ from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.core.config import ControllerConfig, LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Usage
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm
 from nscma_torch.llm.prompts.acting import (
@@ -31,7 +31,7 @@ from nscma_torch.llm.prompts.acting import (
     Act,
     Conclusion,
     Desk,
-    Draft,
+    DraftForm,
     FinalAnswer,
     NotedAct,
     RolledSummary,
@@ -66,7 +66,7 @@ class PromptedPolicy:
         self._engine = engine
         self._settings = settings
         self._reply = min(settings.reply_tokens, llm.max_tokens)
-        self._asker = Asker(engine, max_tokens=self._reply, temperature=llm.temperature, tally=tally)
+        self._asker = ModelCaller(engine, max_tokens=self._reply, temperature=llm.temperature, tally=tally)
         self._limit = min(settings.prompt_tokens, engine.context - self._reply)
         if self._limit < _LEAST_PROMPT:
             raise ConfigError(
@@ -84,12 +84,12 @@ class PromptedPolicy:
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
-        filled: Filled[Draft] | Filled[SourcedDraft]
+        filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
             filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
             named = filled.form.evidence
         else:
-            filled, shown, usage = self._ask(Draft, draft_turns, situation, logprobs=True)
+            filled, shown, usage = self._ask(DraftForm, draft_turns, situation, logprobs=True)
             named = ()
         unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
         return answered(filled.form.text, named, shown, unsure, situation), usage

@@ -24,7 +24,7 @@ from nscma_torch.text.pronouns import FIRST_PERSON
 _SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}
 
 
-class Tools:
+class MemoryTools:
     """Retrieval for one user and agent, over all of their runs.
 
     Turns of a conversation that only ask, and replies that only tell what was found, are not found again: they would

@@ -30,7 +30,7 @@ MODULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowQueries:
     """Runs queries on the rows of some users, or of all (None).
 
     `single` names the relations that hold one object at a time.
@@ -45,7 +45,7 @@ class Rows:
         return self.connection.execute(query if self.users is None else query.where(owner.in_(self.users)))
 
 
-def strange_values(rows: Rows, table: Table, name: str, known: Sequence[str]) -> Iterator[str]:
+def strange_values(rows: RowQueries, table: Table, name: str, known: Sequence[str]) -> Iterator[str]:
     """Problems of a column that holds another value than those it may take."""
     strange = table.c[name].not_in(known)
     for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
@@ -112,8 +112,8 @@ class Capability:
     texts: Mapping[Table, Sequence[str]] = field(default_factory=dict)
     digest_columns: Mapping[Table, Sequence[str]] = field(default_factory=dict)
     digest_units: Mapping[str, Select[Any]] = field(default_factory=dict)
-    digest: Callable[[Rows], Iterable[tuple[Any, ...]]] = _nothing
-    problems: Callable[[Rows], Iterable[str]] = _nothing
+    digest: Callable[[RowQueries], Iterable[tuple[Any, ...]]] = _nothing
+    problems: Callable[[RowQueries], Iterable[str]] = _nothing
     message_ids: Callable[[Connection, str, Sequence[int]], Mapping[int, list[str]]] | None = None
     erase_episode: Callable[[Connection, int, Sequence[int]], Erased] | None = None
     erase_conclusions: Callable[[Connection, str, Collection[str], re.Pattern[str] | None], Erased] | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from nscma_torch.core.capabilities import Capability, Erased, Rows
+from nscma_torch.core.capabilities import Capability, Erased, RowQueries
 from nscma_torch.core.database.json_columns import decoded, is_texts
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.curator.store import check_derived
@@ -20,7 +20,7 @@ from nscma_torch.curator.store.profile_schema import profile
 _P, _T = profile.c, derived_texts.c
 
 
-def _digest(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     columns = (_T.id, _T.namespace, _T.kind, _T.part, _T.text, _T.confidence)
     for row in rows(select(*columns).order_by(_T.id), _T.user_id):
         yield ("derived", *row)
@@ -39,7 +39,7 @@ def _digest(rows: Rows) -> Iterator[tuple[Any, ...]]:
         yield ("profile", *row)
 
 
-def _problems(rows: Rows) -> Iterator[str]:
+def _problems(rows: RowQueries) -> Iterator[str]:
     yield from check_derived.problems(rows)
     for row in rows(select(_P.day, _P.sources), _P.user_id):
         if not is_texts(row.sources):

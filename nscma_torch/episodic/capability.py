@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from nscma_torch.core.capabilities import Capability, Rows
+from nscma_torch.core.capabilities import Capability, RowQueries
 from nscma_torch.core.database.schema import (
     counters,
     drafts,
@@ -33,13 +33,13 @@ _OF_GATE = ("expires_at", "status", "write", "decision", "encoded", "importance"
 _OF_UNIT = ("kind", "text", "stream_id", "position", "session", "role", "name", "start", "end", "length", "expires_at")
 
 
-def _digest(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     zones = select(episodes.c.id, episodes.c.utc_offset).where(episodes.c.utc_offset.is_not(None))
     for row in rows(zones.order_by(episodes.c.id), episodes.c.user_id):
         yield ("zone", *row)
 
 
-def _problems(rows: Rows) -> Iterator[str]:
+def _problems(rows: RowQueries) -> Iterator[str]:
     yield from check_log.problems(rows)
     yield from check_units.problems(rows)
     if rows.users is None:

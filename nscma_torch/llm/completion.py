@@ -32,7 +32,7 @@ class Prompt:
     logprobs: bool
 
 
-class Asker:
+class ModelCaller:
     """Asks an engine.
 
     Args:

@@ -31,14 +31,14 @@ from nscma_torch.core.records import (
     Usage,
 )
 from nscma_torch.llm import prompted_lines as on_texts
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
 from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.tasks import NumberedForm
-from nscma_torch.llm.verified_extraction import Reading
+from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.reading.relations import Schema, load_relations
@@ -95,7 +95,7 @@ class PromptedTasks:
         self._summary_words = summary_words
         self._words = words
         self.tally: Counter[str] = Counter() if tally is None else tally
-        self._asker = Asker(engine, max_tokens=max_tokens, temperature=temperature, tally=self.tally)
+        self._asker = ModelCaller(engine, max_tokens=max_tokens, temperature=temperature, tally=self.tally)
 
     def extract(
         self,
@@ -120,9 +120,9 @@ class PromptedTasks:
         self._asker.count("ungrounded", sum(one.dropped for one in readings))
         return found
 
-    def _reading(self, unit: Unit, listener: str, context: Sequence[Unit]) -> Reading:
+    def _reading(self, unit: Unit, listener: str, context: Sequence[Unit]) -> UnitReading:
         """The reading of a unit with as much of its context as fits a prompt: the summary, then the newest messages."""
-        bare = Reading(unit, listener)
+        bare = UnitReading(unit, listener)
         if not context:
             return bare
         cut = [replace(one, text=first_words(one.text, _CONTEXT_WORDS)) for one in context]
@@ -132,7 +132,7 @@ class PromptedTasks:
             ordered.pop()
         return replace(bare, context=tuple(ordered[::-1]))
 
-    def _extraction(self, reading: Reading, context: Sequence[Unit]) -> Turns:
+    def _extraction(self, reading: UnitReading, context: Sequence[Unit]) -> Turns:
         return prompts.extraction(self._schema, reading.unit, reading.sentences, reading.listener, context)
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:

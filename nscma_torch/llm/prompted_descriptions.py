@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nscma_torch.core.records import Description, Unit
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.grounding import holds
 from nscma_torch.llm.prompts.descriptions import DescriptionForm, SettlingForm, description, description_form
 from nscma_torch.text.names import name_key
 
 
 def descriptions(
-    asker: Asker, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
+    asker: ModelCaller, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
 ) -> list[Description]:
     """Describe each unit. An entity that does not occur in its text is dropped and counted as ungrounded."""
     asked = [description(*one) for one in zip(units, before, listeners, strict=True)]

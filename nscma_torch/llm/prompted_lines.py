@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nscma_torch.core.errors import EngineRefusedError
 from nscma_torch.core.records import SourcedLine, Unit
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import Turns
 from nscma_torch.llm.grounding import names_held
 from nscma_torch.llm.prompts import sourced_lines as prompts
@@ -20,7 +20,7 @@ _Item = tuple[Unit, tuple[int, ...]]  # a text with the places in its group that
 
 
 def lines(
-    asker: Asker, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int | None = None
+    asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int | None = None
 ) -> list[list[SourcedLine]]:
     """The lines on each group, which is put to the model in parts where it is large.
 
@@ -31,7 +31,7 @@ def lines(
 
 
 def joint_lines(
-    asker: Asker, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int
+    asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int
 ) -> list[list[SourcedLine]]:
     """The same, on each group as a whole: what was written on the parts of a large one is put to the model in turn.
 
@@ -53,7 +53,7 @@ def joint_lines(
     return [found[number] for number in range(len(groups))]
 
 
-def questions(asker: Asker, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
+def questions(asker: ModelCaller, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
     """The questions that the memories of each group raise; where not all fit a prompt, the newest are shown."""
     fitting = [
         asker.packed(group[::-1], lambda some: prompts.salient_questions(some, most))[0][::-1] for group in groups
@@ -63,7 +63,7 @@ def questions(asker: Asker, groups: Sequence[Sequence[Unit]], most: int) -> list
     return [list(dict.fromkeys(form.questions)) for form in forms]
 
 
-def reflections(asker: Asker, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
+def reflections(asker: ModelCaller, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
     """Derive reflections on each question from its memories; if not all fit a prompt, the best are shown."""
     task = replace(prompts.REFLECTION, most=most)
     shown = []
@@ -89,7 +89,7 @@ def _turns(task: LinesTask, items: Sequence[_Item], *, words: int | None = None,
 
 
 def _on_parts(
-    asker: Asker, task: LinesTask, groups: Sequence[Sequence[_Item]], words: int | None
+    asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[_Item]], words: int | None
 ) -> list[tuple[list[SourcedLine], int]]:
     """The lines on each group, in one batch, and in how many parts it was put to the model."""
     packed = [asker.packed(group, lambda some: _turns(task, some, words=words), most=MOST_SHOWN) for group in groups]
@@ -100,7 +100,9 @@ def _on_parts(
     return [([line for _ in own for line in next(written)], len(own)) for own in packed]
 
 
-def _grounded(asker: Asker, task: LinesTask, pack: Sequence[_Item], written: Sequence[LineForm]) -> list[SourcedLine]:
+def _grounded(
+    asker: ModelCaller, task: LinesTask, pack: Sequence[_Item], written: Sequence[LineForm]
+) -> list[SourcedLine]:
     """The lines that their evidence bears out, with its places in the group."""
     found = []
     for line in written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nscma_torch.core.records import QAPair, Unit
-from nscma_torch.llm.completion import Asker
+from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.grounding import names_held
 from nscma_torch.llm.prompts.question_pairs import MOST_SHOWN, pairs_form
 from nscma_torch.llm.prompts.question_pairs import question_pairs as prompt
@@ -13,7 +13,7 @@ from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.text.calendar.timestamps import format_day
 
 
-def question_pairs(asker: Asker, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
+def question_pairs(asker: ModelCaller, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
     """The pairs of each group, which is put to the model in parts where it is large.
 
     Dropped, and counted as ungrounded, is one whose question has a name or number that its part of the group lacks:

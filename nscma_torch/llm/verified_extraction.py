@@ -35,7 +35,7 @@ _STATES: Mapping[str, Mapping[str, bool]] = {
 
 
 @dataclass
-class Reading:
+class UnitReading:
     """A unit as a model reads it, sentence by sentence.
 
     `context` is what the model was shown beside it: where the unit has a pronoun, names from there may stand for it.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from nscma_torch.core.capabilities import Rows, capabilities, tables_with
+from nscma_torch.core.capabilities import RowQueries, capabilities, tables_with
 from nscma_torch.core.database.schema import jobs, streams
 
 _S = streams.c
@@ -20,14 +20,14 @@ def problems(
 
     `single` names the relations that hold one object at a time.
     """
-    rows = Rows(connection, users, single)
+    rows = RowQueries(connection, users, single)
     found = [*_references(rows), *_lanes(rows)]
     for capability in capabilities():
         found += capability.problems(rows)
     return found
 
 
-def _references(rows: Rows) -> Iterator[str]:
+def _references(rows: RowQueries) -> Iterator[str]:
     """Every foreign key leads to a row of the same user."""
     for table in reversed(tables_with("user_id")):
         for key in sorted(table.foreign_keys, key=lambda key: key.parent.name):
@@ -40,7 +40,7 @@ def _references(rows: Rows) -> Iterator[str]:
                 yield f"{n} rows of {table.name} refer to {key.column.table.name} of another user"
 
 
-def _lanes(rows: Rows) -> Iterator[str]:
+def _lanes(rows: RowQueries) -> Iterator[str]:
     """Jobs work on a stream of their own user, or on what is kept for the user and an agent who has said something."""
     per_agent = [capability.per_agent for capability in capabilities() if capability.per_agent is not None]
     known: dict[str, set[str]] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from nscma_torch.core.capabilities import Rows, capabilities
+from nscma_torch.core.capabilities import RowQueries, capabilities
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.episodic.index.unit_schema import units
 from nscma_torch.text.files.file_keys import without_place
@@ -22,7 +22,7 @@ from nscma_torch.text.files.file_keys import without_place
 def digest(connection: Connection, user_id: str | None = None) -> str:
     """SHA-256, in hex, over the logical state of a user, or of all."""
     sha = hashlib.sha256()
-    rows = Rows(connection, None if user_id is None else (user_id,))
+    rows = RowQueries(connection, None if user_id is None else (user_id,))
     for capability in capabilities():
         for table, names in capability.digest_columns.items():
             order = (table.c.id,) if "seq" in table.c else tuple(table.primary_key.columns)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, case, delete, false, select, true
 
-from nscma_torch.core.capabilities import Erased, Rows, capabilities, tables_with
+from nscma_torch.core.capabilities import Erased, RowQueries, capabilities, tables_with
 from nscma_torch.core.database import raw_bytes
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, Database, get_meta, set_meta
 from nscma_torch.core.database.schema import drafts, episodes, history, jobs, recalls, streams, users
@@ -87,10 +87,10 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
     found += [user_id, *_names(connection, episodes.c.user_id == user_id)]
-    return found + list(texts_of_capabilities(Rows(connection, (user_id,))))
+    return found + list(texts_of_capabilities(RowQueries(connection, (user_id,))))
 
 
-def texts_of_capabilities(rows: Rows) -> Iterator[str]:
+def texts_of_capabilities(rows: RowQueries) -> Iterator[str]:
     """Texts and names that capabilities keep beside the log and the units."""
     for capability in capabilities():
         for table, names in capability.texts.items():
@@ -136,7 +136,7 @@ def _remaining_texts(connection: Connection) -> Iterator[str]:
     """Every text and name that the store still holds, terms of the lexical index and ids of messages included."""
     yield from _texts(connection, true(), true(), true(), true())
     yield from _names(connection, true())
-    yield from texts_of_capabilities(Rows(connection))
+    yield from texts_of_capabilities(RowQueries(connection))
     for column in (postings.c.term, episodes.c.id, users.c.user_id):
         yield from connection.execute(select(column).distinct()).scalars()
 

@@ -27,14 +27,14 @@ from nscma_torch.core.errors import ConfigError
 Asks = Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
 
 _TOKEN = re.compile(r"[()|\[\]]|S's|NOUN|WH|[SOT]|[^\s()|\[\]SOTNW]+")
-_BESIDE = ("count", "previous", "named")  # in the order of `QuestionForm`
+_BESIDE = ("count", "previous", "named")  # in the order of `ChineseQuestionForm`
 _HEAD = re.compile(r"(?P<head>[a-z]+(?: [a-z]+)*)\s*:\s*(?P<body>.+)")
 _SLOTS = ("S", "O", "T")
 _OPEN, _CLOSE = "([", ")]"
 
 
 @dataclass(frozen=True)
-class QuestionForm:
+class ChineseQuestionForm:
     """One form, compiled when a question first needs it. `relation` is "" for a form of nouns."""
 
     source: str
@@ -66,7 +66,7 @@ class QuestionForm:
         return re.escape(token)
 
 
-def compile_form(source: str, relation: str, nouns: str) -> QuestionForm:
+def compile_form(source: str, relation: str, nouns: str) -> ChineseQuestionForm:
     """A form. Raises `ConfigError` for one that is malformed."""
     head = _HEAD.fullmatch(source)
     body, *onward = [part.strip() for part in (head["body"] if head else source).split(">")]
@@ -82,7 +82,7 @@ def compile_form(source: str, relation: str, nouns: str) -> QuestionForm:
     asks: Asks = asked[0] if asked else _default(tokens)  # type: ignore[assignment]
     path = (relation, *onward) if relation else ()
     count, previous, named = (word in words for word in _BESIDE)
-    return QuestionForm(source, relation, path, asks, count, previous, named, tokens, nouns)
+    return ChineseQuestionForm(source, relation, path, asks, count, previous, named, tokens, nouns)
 
 
 def _default(tokens: Sequence[str]) -> Asks:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 
 from nscma_torch.core.records import FactQuery
 from nscma_torch.reading.chinese_names import sounded, written
-from nscma_torch.reading.chinese_question_forms import QuestionForm, compile_form
+from nscma_torch.reading.chinese_question_forms import ChineseQuestionForm, compile_form
 from nscma_torch.reading.chinese_question_text import Plain, plain
 from nscma_torch.reading.nouns import narrowing, relations_by_noun
 from nscma_torch.reading.relations import Relation, Schema, Shape
@@ -94,7 +94,7 @@ class ChineseQuestionReader:
                 best = (left, query) if query else best
         return best[1] if best else None
 
-    def _query(self, form: QuestionForm, match: re.Match[str], asker: str) -> FactQuery | None:
+    def _query(self, form: ChineseQuestionForm, match: re.Match[str], asker: str) -> FactQuery | None:
         slots = match.groupdict()
         names = {slot: self._entity(slots[slot], asker) for slot in ("S", "O") if slots.get(slot)}
         topic = _topic(slots["T"]) if slots.get("T") else ""

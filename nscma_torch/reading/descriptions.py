@@ -20,7 +20,7 @@ from nscma_torch.core.records import ROLES, Description, Extraction, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.memory_types import CLASSES, SOLVED, MemoryTypes
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.sentiment import sentiment
 from nscma_torch.text.calendar.dates import find_dates
@@ -131,8 +131,8 @@ class Descriptions:
 
     def _answers(self, unit: Unit, question: str, turns: Sequence[Unit]) -> bool:
         assert self._reader is not None
-        context = [Passage(turn.text, _speaker(turn), turn.occurred_at, context=True) for turn in turns]
-        passages = [*context, Passage(unit.text, _speaker(unit), unit.occurred_at)]
+        context = [InputPassage(turn.text, _speaker(turn), turn.occurred_at, context=True) for turn in turns]
+        passages = [*context, InputPassage(unit.text, _speaker(unit), unit.occurred_at)]
         (read,) = self._reader().read([question], [passages])
         return min(read.answerable, read.evidence[-1]) >= ANSWERED
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from nscma_torch.core.records import FactOperation, Operation, ToldFact, Unit
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES
 
 _ENDS: dict[str, Operation] = {"replaces": "UPDATE", "corrects": "UPDATE", "ends": "DELETE", "cancels": "DELETE"}
@@ -60,12 +60,14 @@ def _place(unit: Unit) -> tuple[tuple[str, ...], int]:
     return unit.episode_ids, unit.start
 
 
-def _read(new: ToldFact, known: ToldFact, *, alone: bool) -> tuple[str, list[Passage]]:
+def _read(new: ToldFact, known: ToldFact, *, alone: bool) -> tuple[str, list[InputPassage]]:
     """An earlier text, and the later message."""
     text = known.said.text if alone else known.text
     if known.said.occurred_at > new.said.occurred_at:
-        return f"{_speaker(new.said)}: {new.said.text}", [Passage(text, _speaker(known.said), known.said.occurred_at)]
-    return f"{_speaker(known.said)}: {text}", [Passage(new.said.text, _speaker(new.said), new.said.occurred_at)]
+        return f"{_speaker(new.said)}: {new.said.text}", [
+            InputPassage(text, _speaker(known.said), known.said.occurred_at)
+        ]
+    return f"{_speaker(known.said)}: {text}", [InputPassage(new.said.text, _speaker(new.said), new.said.occurred_at)]
 
 
 def _speaker(unit: Unit) -> str:

@@ -22,7 +22,7 @@ from torch import Tensor
 from nscma_torch.reading.fact_questions import has_topic, object_question
 from nscma_torch.reading.proposer_model import ProposerModel
 from nscma_torch.reading.reader import ReadSpan
-from nscma_torch.reading.reader_input import PADDED_TO, Packer, Passage, Row, padded_rows, target_tokens
+from nscma_torch.reading.reader_input import PADDED_TO, InputPassage, InputRow, Packer, padded_rows, target_tokens
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.whole_tokens import whole_tokens
 from nscma_torch.text.embedders.minilm import POSITIONS
@@ -116,11 +116,11 @@ class FactProposer:
         return self._names
 
     @torch.no_grad()
-    def propose(self, messages: Sequence[Sequence[Passage]]) -> list[Proposals]:
+    def propose(self, messages: Sequence[Sequence[InputPassage]]) -> list[Proposals]:
         """Propose statements for the last passage of each list, using the earlier ones as context."""
         return [self._proposals(own) if self._names else Proposals((), {}) for own in messages]
 
-    def _proposals(self, passages: Sequence[Passage]) -> Proposals:
+    def _proposals(self, passages: Sequence[InputPassage]) -> Proposals:
         row = self._packer.rows(ASKED, passages)[0]
         ids, mask, _ = padded_rows([row], self._multiple)
         target = target_tokens([row], ids.shape[1])
@@ -152,7 +152,7 @@ class FactProposer:
             )
         return Proposals(tuple(facts), picks)
 
-    def _objects(self, row: Row, firsts: Tensor, lasts: Tensor) -> list[_Object]:
+    def _objects(self, row: InputRow, firsts: Tensor, lasts: Tensor) -> list[_Object]:
         """The likeliest objects, of one relation none that overlaps a likelier one; [L, R] each."""
         found = []
         for first, relation in (firsts >= FIRST).nonzero().tolist():
@@ -167,7 +167,7 @@ class FactProposer:
         return kept[:MOST_FACTS]
 
 
-def _reach(row: Row, first: int, most: int) -> int:
+def _reach(row: InputRow, first: int, most: int) -> int:
     """The end of the tokens from `first` on that one span may have: of one source, at most so many."""
     end = first + 1
     start = row.pieces[first]
@@ -179,7 +179,7 @@ def _reach(row: Row, first: int, most: int) -> int:
     return end
 
 
-def _pointed(row: Row, passages: Sequence[Passage], first: Tensor, last: Tensor) -> ReadSpan:
+def _pointed(row: InputRow, passages: Sequence[InputPassage], first: Tensor, last: Tensor) -> ReadSpan:
     """The likeliest span of two pointers' log-probabilities, [L] each."""
     spans: Iterator[tuple[float, int, int]] = (
         (float(first[i] + last[j]), i, j)
@@ -191,7 +191,7 @@ def _pointed(row: Row, passages: Sequence[Passage], first: Tensor, last: Tensor)
     return _span(row, passages, i, j, math.exp(score))
 
 
-def _span(row: Row, passages: Sequence[Passage], first: int, last: int, share: float) -> ReadSpan:
+def _span(row: InputRow, passages: Sequence[InputPassage], first: int, last: int, share: float) -> ReadSpan:
     at = row.characters_of(first, last)
     source = passages[at.passage].text if at.of_text else passages[at.passage].speaker
     start, end = whole_tokens(source, at.start, at.end)

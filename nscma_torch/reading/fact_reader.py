@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nscma_torch.reading.fact_proposer import FactProposer, Proposal
 from nscma_torch.reading.fact_questions import object_question, subject_question
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import Schema
 
@@ -83,7 +83,7 @@ class FactReader:
         self._schema = schema
         self._new = [relation for name, relation in schema.relations.items() if name not in proposer.relations]
 
-    def read(self, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
+    def read(self, messages: Sequence[Sequence[InputPassage]]) -> list[MessageFacts]:
         """Read the statements of the last passage of each list, using the earlier ones as context."""
         proposals = self._proposer.propose(messages)
         others = self._of_new_relations(messages)
@@ -96,7 +96,7 @@ class FactReader:
                 found[i].append(_judged(one, result))
         return [MessageFacts(tuple(facts), own.picks) for facts, own in zip(found, proposals, strict=True)]
 
-    def _of_new_relations(self, messages: Sequence[Sequence[Passage]]) -> list[list[Proposal]]:
+    def _of_new_relations(self, messages: Sequence[Sequence[InputPassage]]) -> list[list[Proposal]]:
         asked = [(i, relation) for i in range(len(messages)) for relation in self._new]
         results = self._reader.read([object_question(one) for _, one in asked], [messages[i] for i, _ in asked])
         found: list[list[Proposal]] = [[] for _ in messages]

@@ -15,7 +15,7 @@ from nscma_torch.core.records import QAPair, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.noun_phrases import PRONOUNS
 from nscma_torch.reading.reader import Reader, ReadResult
-from nscma_torch.reading.reader_input import Passage, asked_by
+from nscma_torch.reading.reader_input import InputPassage, asked_by
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.turn_forms import asks
 from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON, THINGS
@@ -80,11 +80,11 @@ def _stands_alone(question: str, turn: Unit, reply: Unit) -> bool:
     return words.isdisjoint(_UNCLEAR) and len(set(terms(question)) - named) >= _WORDS
 
 
-def _passages(groups: Sequence[Sequence[Unit]], one: _Asked) -> list[Passage]:
+def _passages(groups: Sequence[Sequence[Unit]], one: _Asked) -> list[InputPassage]:
     turn, reply = groups[one.group][one.place : one.place + 2]
     return [
-        Passage(turn.text, _who(turn), turn.occurred_at, 1, context=True),
-        Passage(reply.text, _who(reply), reply.occurred_at),
+        InputPassage(turn.text, _who(turn), turn.occurred_at, 1, context=True),
+        InputPassage(reply.text, _who(reply), reply.occurred_at),
     ]
 
 

@@ -21,7 +21,7 @@ from nscma_torch.reading.non_events import not_so
 from nscma_torch.reading.noun_phrases import PERSON_NOUN, bare
 from nscma_torch.reading.phrase_names import name_of
 from nscma_torch.reading.reader import Reader, ReadSpan, shared_reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.statement_times import times_of
 from nscma_torch.text.embedders.embedder import precision
@@ -131,12 +131,12 @@ def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
         yield Span(start, end)
 
 
-def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]:
+def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[InputPassage]:
     """A stretch of a message after what is read with it: the stretch before it, or the turns before the message.
 
     A sentence of a document is read alone: what stands before it there distracts more than it explains.
     """
-    own = Passage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
+    own = InputPassage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
     if unit.role == "document":
         return [own]
     if window.start:
@@ -144,13 +144,13 @@ def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[Passage]
         earlier = unit.text[begin : window.start]
         earlier = earlier.partition(" ")[2] if begin else earlier
         return [replace(own, text=earlier.strip(), context=True), own]
-    turns = [Passage(turn.text, turn.name or turn.role, turn.occurred_at, context=True) for turn in before]
+    turns = [InputPassage(turn.text, turn.name or turn.role, turn.occurred_at, context=True) for turn in before]
     return [*turns, own]
 
 
 def _statement(
     fact: ReadFact,
-    passages: Sequence[Passage],
+    passages: Sequence[InputPassage],
     unit: Unit,
     window: Span,
     sentences: Sequence[Span],
@@ -201,20 +201,20 @@ def _statement(
     )
 
 
-def _on_topic(topic: str, passages: Sequence[Passage]) -> bool:
+def _on_topic(topic: str, passages: Sequence[InputPassage]) -> bool:
     """Return True if a message contains a topic, or continues somebody else's, as an answer does."""
     *before, own = passages
     said = (own.text, *(turn.text for turn in before if turn.speaker != own.speaker))
     return any(topic.casefold() in text.casefold() for text in said)
 
 
-def _definite(span: ReadSpan, passages: Sequence[Passage]) -> bool:
+def _definite(span: ReadSpan, passages: Sequence[InputPassage]) -> bool:
     """Return True if a noun phrase refers to something known in the conversation: "the tavern"."""
     before = passages[span.passage].text[: span.start] if span.of_text else ""
     return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 
 
-def _named(span: ReadSpan, passages: Sequence[Passage], listener: str, writer: str | None) -> str:
+def _named(span: ReadSpan, passages: Sequence[InputPassage], listener: str, writer: str | None) -> str:
     """The name of what a span means, "" if that is unclear.
 
     "I", "my" and a subject that is left out mean the writer of a document ("" for an unknown one), in messages

@@ -23,7 +23,7 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading import transformers_encoder
 from nscma_torch.reading.bundled_encoder import BundledEncoder
-from nscma_torch.reading.reader_input import PADDED_TO, Packer, Part, Passage, Piece, Row, padded_rows
+from nscma_torch.reading.reader_input import PADDED_TO, InputPart, InputPassage, InputRow, Packer, Piece, padded_rows
 from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.reading.whole_tokens import whole_tokens
@@ -109,7 +109,7 @@ class Reader:
         return cls(model.to(torch.device(device), dtype))
 
     @torch.no_grad()
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         """Answer each question from its passages, which are in the order they were said.
 
         A question without passages has no span.
@@ -130,25 +130,25 @@ class Reader:
             for number, (own, rows) in enumerate(zip(passages, first, strict=True))
         ]
 
-    def stances(self, statements: Sequence[str], passages: Sequence[Sequence[Passage]]) -> Tensor:
+    def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
         """The probability of each of `STANCES` that the last passage of each list takes to a statement, [n, 8].
 
         The passages before it are what it is understood by.
         """
         return torch.stack([out.stance for out in self._pairs(statements, passages)]).softmax(-1)
 
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> Tensor:
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
         """The probability of each of `CHANGES` that the last passage makes to an earlier text ("Ana: …"), [n, 6]."""
         return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
 
     @torch.no_grad()
-    def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Outputs]:
+    def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[Outputs]:
         """The outputs of each text with its passages; of a last passage that fills more than a row its first piece."""
         if len(texts) != len(passages):
             raise InvalidInputError(f"{len(texts)} texts have {len(passages)} lists of passages; one each")
         return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
 
-    def _outputs(self, rows: Sequence[Row]) -> list[Outputs]:
+    def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:
         """The outputs of each row, on the CPU, in their order; rows of like length are read together."""
         device = self.model.token.weight.device
         found: dict[int, Outputs] = {}
@@ -176,9 +176,9 @@ def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype
     return Reader.from_pretrained(weights, device=device, dtype=dtype)
 
 
-def _by_evidence(rows: Sequence[tuple[Row, Outputs]]) -> list[Part]:
+def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
     """The parts of all rows, the likeliest evidence first; of long ones what is around their likeliest answer."""
-    found: list[tuple[float, Part]] = []
+    found: list[tuple[float, InputPart]] = []
     for row, out in rows:
         for part, end in zip(row.parts, row.ends, strict=True):
             own = out.first[end - len(part.tokens) : end]
@@ -188,7 +188,7 @@ def _by_evidence(rows: Sequence[tuple[Row, Outputs]]) -> list[Part]:
 
 
 def _reading(
-    passages: Sequence[Passage], rows: Sequence[tuple[Row, Outputs]], last: tuple[Row, Outputs] | None
+    passages: Sequence[InputPassage], rows: Sequence[tuple[InputRow, Outputs]], last: tuple[InputRow, Outputs] | None
 ) -> ReadResult:
     """The result of the row that was read last, with the evidence that was seen in all rows."""
     if last is None:
@@ -217,7 +217,7 @@ def _reading(
     )
 
 
-def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[tuple[Piece, float]]:
+def _best_spans(row: InputRow, places: Tensor, first: Tensor, last: Tensor) -> list[tuple[Piece, float]]:
     """The best spans of a row that lie in one source, begin before they end, and are not too long; none overlap."""
     if not len(places):
         return []
@@ -238,7 +238,7 @@ def _best_spans(row: Row, places: Tensor, first: Tensor, last: Tensor) -> list[t
     return found
 
 
-def _source(passage: Passage, piece: Piece) -> str:
+def _source(passage: InputPassage, piece: Piece) -> str:
     return passage.text if piece.of_text else passage.speaker
 
 

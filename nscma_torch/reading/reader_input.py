@@ -28,7 +28,7 @@ OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class InputPassage:
     """A text that may hold an answer, with who said it and when.
 
     Where not all passages fit in one row, those of smaller `rank` are read together. Of `context`, what a passage is
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
     end: int
 
 
-class Part(NamedTuple):
+class InputPart(NamedTuple):
     """A passage, or a piece of a long one, as tokens: those of its day, and the others with where each is from."""
 
     passage: int
@@ -64,7 +64,7 @@ class Part(NamedTuple):
         """Tokens that it takes in a row, at most."""
         return len(self.day) + len(self.tokens) + 1
 
-    def around(self, token: int) -> Part:
+    def around(self, token: int) -> InputPart:
         """The speaker, and at most `PART_TOKENS` tokens of the text around its token number `token`."""
         said = next((i for i, (_, piece) in enumerate(self.tokens) if piece is not None and piece.of_text), 0)
         start = max(said, min(token - PART_TOKENS // 2, len(self.tokens) - PART_TOKENS))
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """One row of tokens.
 
     `question_length` counts those up to the first separator; `pieces` has, for each token, where it is from, or None
@@ -82,7 +82,7 @@ class Row:
     ids: list[int]
     question_length: int
     pieces: list[Piece | None]
-    parts: list[Part]
+    parts: list[InputPart]
     ends: list[int]
 
     def tokens_of(self, passage: int, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
@@ -106,7 +106,7 @@ class Row:
         return begin._replace(end=finish.end)
 
 
-class Rows(NamedTuple):
+class InputRows(NamedTuple):
     """B rows as tensors, padded to the longest, L tokens."""
 
     ids: Tensor  # [B, L] int64
@@ -114,7 +114,7 @@ class Rows(NamedTuple):
     passage: Tensor  # [B, L] bool, True at the tokens after the question
 
 
-def padded_rows(rows: Sequence[Row], multiple: int = 1) -> Rows:
+def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
     """The rows as tensors of a length that is a multiple of `multiple`; padding is masked, so its id may be any."""
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
@@ -124,10 +124,10 @@ def padded_rows(rows: Sequence[Row], multiple: int = 1) -> Rows:
     size = torch.tensor([len(row.ids) for row in rows])
     place = torch.arange(ids.shape[1])
     mask = place < size[:, None]
-    return Rows(ids, mask, mask & (place >= asked[:, None]))
+    return InputRows(ids, mask, mask & (place >= asked[:, None]))
 
 
-def target_tokens(rows: Sequence[Row], length: int) -> Tensor:  # [B, length] bool
+def target_tokens(rows: Sequence[InputRow], length: int) -> Tensor:  # [B, length] bool
     """The tokens of the text of the last passage of each row."""
     target = torch.zeros(len(rows), length, dtype=torch.bool)
     for number, row in enumerate(rows):
@@ -164,11 +164,11 @@ class Packer:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
 
-    def rows(self, question: str, passages: Sequence[Passage]) -> list[Row]:
+    def rows(self, question: str, passages: Sequence[InputPassage]) -> list[InputRow]:
         """The rows of a question, which hold every passage that is no context; within a row in their order."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
-        filled: list[list[Part]] = []
+        filled: list[list[InputPart]] = []
         for number in sorted(range(len(passages)), key=lambda i: (passages[i].context, passages[i].rank, i)):
             for part in self._parts(number, passages[number], room):
                 row = next((own for own in filled if sum(p.size for p in own) + part.size <= room), None)
@@ -178,11 +178,11 @@ class Packer:
                     filled.append([part])
         return [self._row(asked, own) for own in filled]
 
-    def joined(self, question: str, parts: Sequence[Part]) -> Row:
+    def joined(self, question: str, parts: Sequence[InputPart]) -> InputRow:
         """One row of as many parts as fit, the first ones first; of pieces that overlap one."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
-        chosen: list[Part] = []
+        chosen: list[InputPart] = []
         for part in parts:
             beside = any(own.passage == part.passage and abs(own.place - part.place) <= 1 for own in chosen)
             if not beside and part.size <= room:
@@ -193,7 +193,7 @@ class Packer:
     def _asked(self, question: str) -> list[int]:
         return [self._cls, *self._ids(question)[:QUESTION_TOKENS], self._sep]
 
-    def _parts(self, number: int, passage: Passage, room: int) -> Iterator[Part]:
+    def _parts(self, number: int, passage: InputPassage, room: int) -> Iterator[InputPart]:
         """The passage whole, or pieces of its text that overlap; at least one."""
         day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
         speaker = self._pieces(number, passage.speaker, of_text=False)[:SPEAKER_TOKENS]
@@ -204,7 +204,7 @@ class Packer:
         step = max(1, int(most * (1 - OVERLAP)))
         starts = range(0, max(1, len(tokens) - most + step), step) if len(tokens) > most else (0,)
         for place, start in enumerate(starts):
-            yield Part(number, place, day, [*speaker, *tokens[start : start + most]])
+            yield InputPart(number, place, day, [*speaker, *tokens[start : start + most]])
 
     def _pieces(self, number: int, text: str, *, of_text: bool) -> list[tuple[int, Piece | None]]:
         """The tokens of a text, each with its characters; many tokenizers join the space before a word to it."""
@@ -219,7 +219,7 @@ class Packer:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    def _row(self, asked: list[int], parts: Sequence[Part]) -> Row:
+    def _row(self, asked: list[int], parts: Sequence[InputPart]) -> InputRow:
         ids = list(asked)
         pieces: list[Piece | None] = [None] * len(asked)
         ordered = sorted(parts, key=lambda part: part[:2])
@@ -231,4 +231,4 @@ class Packer:
             ids += [*dated, *(i for i, _ in part.tokens), self._sep]
             pieces += [*(None for _ in dated), *(piece for _, piece in part.tokens), None]
             ends.append(len(ids) - 1)
-        return Row(ids, len(asked), pieces, ordered, ends)
+        return InputRow(ids, len(asked), pieces, ordered, ends)

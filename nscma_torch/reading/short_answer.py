@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.reader import ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.self_repair import repaired_span
 from nscma_torch.reading.statement_times import with_event
 from nscma_torch.text.calendar.dates import DateMention, find_dates
@@ -52,7 +52,7 @@ def confidence(read: ReadResult, answerability: float, others: float) -> float:
     return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability + OTHERS * others)))
 
 
-def said_by_others(read: ReadResult, passages: Sequence[Passage], speakers: Collection[str]) -> float:
+def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers: Collection[str]) -> float:
     """The share, in [0, 1], of the possible answers that none of `speakers` said; 0 where there are none of these."""
     shares = sum(span.share for span in read.spans)
     if not speakers or not shares:
@@ -69,7 +69,7 @@ def logit(probability: float) -> float:
 def short_answer(
     question: str,
     read: ReadResult,
-    passages: Sequence[Passage],
+    passages: Sequence[InputPassage],
     settings: ReadingConfig,
     periods: Sequence[Period] = (),
 ) -> ShortAnswer | None:
@@ -105,7 +105,7 @@ def short_answer(
     return answer(best.text, best.passage, "read")
 
 
-def _repaired(span: ReadSpan, passage: Passage) -> ReadSpan:
+def _repaired(span: ReadSpan, passage: InputPassage) -> ReadSpan:
     """The span, or the phrase that its speaker puts in its place: "Weber. Scratch that, Huber"."""
     if not span.of_text or passage.said_at is None:
         return span
@@ -113,14 +113,14 @@ def _repaired(span: ReadSpan, passage: Passage) -> ReadSpan:
     return replace(span, text=passage.text[at.start : at.end], start=at.start, end=at.end)
 
 
-def _of_times(read: ReadResult, passages: Sequence[Passage], periods: Sequence[Period]) -> ReadResult:
+def _of_times(read: ReadResult, passages: Sequence[InputPassage], periods: Sequence[Period]) -> ReadResult:
     """The result with the shares of what was neither said at one of the times nor speaks of it reduced."""
     inside = [_is_of(passage, periods) for passage in passages]
     spans = [span if inside[span.passage] else replace(span, share=OTHER_TIMES * span.share) for span in read.spans]
     return replace(read, spans=tuple(sorted(spans, key=lambda span: -span.share)))
 
 
-def _is_of(passage: Passage, periods: Sequence[Period]) -> bool:
+def _is_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
     if passage.said_at is None:
         return False
     said = passage.said_at
@@ -131,7 +131,7 @@ def _is_of(passage: Passage, periods: Sequence[Period]) -> bool:
     )
 
 
-def tells_of(passage: Passage, periods: Sequence[Period]) -> bool:
+def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
     """Return True if a passage is about one of the periods: it mentions it, or names no time and was said during it.
 
     A passage that mentions another period or looks ahead does not count, nor does a question.
@@ -178,7 +178,7 @@ def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
     return sorted(kept, key=lambda span: (span.passage, span.start))
 
 
-def _dated(span: ReadSpan, passage: Passage) -> str:
+def _dated(span: ReadSpan, passage: InputPassage) -> str:
     """The days that a span means; where it means none, the span with the day on which it was said."""
     if passage.said_at is None:
         return span.text

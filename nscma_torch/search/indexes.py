@@ -62,7 +62,7 @@ class _User:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class IndexSnapshot:
     """A user's index as the transaction of `connection` sees the store, and what searches its vectors."""
 
     connection: Connection
@@ -101,7 +101,7 @@ class Indexes:
         self._lock = threading.Lock()  # of the dictionary and the sum; never held while anything is read
 
     @contextmanager
-    def reading(self, user_id: str) -> Iterator[Reading]:
+    def reading(self, user_id: str) -> Iterator[IndexSnapshot]:
         """The index of a user as the store is now. Its snapshot may be kept after the transaction."""
         own = self._of(user_id)
         with ExitStack() as transaction:
@@ -114,7 +114,7 @@ class Indexes:
                 with own.lock:  # the next begins inside, so that none is older than what the index has seen
                     connection = transaction.enter_context(self._begun(user_id))
                     snapshot = own.caught_up(connection)
-            yield Reading(connection, snapshot, own.vectors)
+            yield IndexSnapshot(connection, snapshot, own.vectors)
         self._weigh(user_id, own)
 
     @contextmanager

@@ -15,7 +15,7 @@ from nscma_torch.core.records import OF_ONE_MESSAGE, UnitKind
 from nscma_torch.reading.question_intent import intent
 
 
-class Plan(NamedTuple):
+class RetrievalPlan(NamedTuple):
     """A strategy by name, whether the newest statement of a matter goes first, and why."""
 
     strategy: str
@@ -23,13 +23,15 @@ class Plan(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def plan(question: str, kinds: Collection[UnitKind]) -> Plan:
+def plan(question: str, kinds: Collection[UnitKind]) -> RetrievalPlan:
     """The plan for a question about units of these kinds."""
     if OF_ONE_MESSAGE.isdisjoint(kinds):
-        return Plan(
+        return RetrievalPlan(
             "single-step", False, ("strategy single-step: an overview of many messages has no titles to follow",)
         )
     followed = "strategy links: follows titles named in the question or its best hits"
     if intent(question) == "current":
-        return Plan("links", True, (followed, "question about the current state: the newest statement comes first"))
-    return Plan("links", False, (followed,))
+        return RetrievalPlan(
+            "links", True, (followed, "question about the current state: the newest statement comes first")
+        )
+    return RetrievalPlan("links", False, (followed,))

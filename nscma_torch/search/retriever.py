@@ -14,7 +14,7 @@ from nscma_torch.core.records import Hit, UnitKind
 from nscma_torch.episodic.index import units
 from nscma_torch.search.budget import within
 from nscma_torch.search.context import Reranker, RetrievalContext
-from nscma_torch.search.planner import Plan, plan
+from nscma_torch.search.planner import RetrievalPlan, plan
 from nscma_torch.search.promote_latest import HEAD, promote_latest
 from nscma_torch.search.ranking import Ranking
 from nscma_torch.search.search import Retrieved, Searcher
@@ -116,14 +116,14 @@ class Retriever:
         behind = [Hit(found[seq], score, renewed=seq in renewed) for seq, score in scores.items() if seq in found]
         return behind[: len(hits)]
 
-    def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> Plan:
+    def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> RetrievalPlan:
         """The strategy that this question about these kinds gets, and why."""
         name = self._settings.strategy if strategy is None else strategy
         if name == "auto":
             return plan(question, kinds)
         if not isinstance(name, str) or name not in STRATEGIES:
             raise InvalidInputError(f"unknown strategy {name!r}; strategies are auto, {', '.join(STRATEGIES)}")
-        return Plan(name, False, (f"strategy {name}",))
+        return RetrievalPlan(name, False, (f"strategy {name}",))
 
 
 def _hits(context: RetrievalContext, found: Ranking, explain: bool) -> list[Hit]:

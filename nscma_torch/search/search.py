@@ -34,7 +34,7 @@ from nscma_torch.episodic.log.speakers import asker_among
 from nscma_torch.features.records import memory_records
 from nscma_torch.search.answerability import Answerability, answerability
 from nscma_torch.search.fusion import FUSIONS
-from nscma_torch.search.indexes import Indexes, Reading
+from nscma_torch.search.indexes import Indexes, IndexSnapshot
 from nscma_torch.search.lexical import bm25, idf
 from nscma_torch.search.query import Query, parse
 from nscma_torch.search.ranking import Ranking
@@ -269,7 +269,7 @@ class Searcher:
             mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False
         return mask
 
-    def _near(self, reading: Reading, asked: _Asked) -> IndexView:
+    def _near(self, reading: IndexSnapshot, asked: _Asked) -> IndexView:
         """A view with the vectors that the vector lane, and the support of a question that names speakers, may find."""
         k = self._settings.candidates
         wanted = [(asked.mask, k)]
@@ -283,7 +283,7 @@ class Searcher:
 
     def _candidates(
         self,
-        reading: Reading,
+        reading: IndexSnapshot,
         query: Tensor,
         wanted: Sequence[tuple[Tensor, int]],
         at: int,
@@ -303,7 +303,9 @@ class Searcher:
         mixed = weights.similarity == "contextual"
         return stored_vectors.select(reading.connection, index, torch.cat([*found, *more]), mixed=mixed)
 
-    def _nearest_stored(self, reading: Reading, query: Tensor, passing: Tensor, k: int | None) -> tuple[Tensor, Tensor]:
+    def _nearest_stored(
+        self, reading: IndexSnapshot, query: Tensor, passing: Tensor, k: int | None
+    ) -> tuple[Tensor, Tensor]:
         """The k rows under `passing` whose vectors in the database have the largest cosine, and these; None: all."""
         if k is None:
             return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)
@@ -312,7 +314,7 @@ class Searcher:
         return view.rows, view.vectors @ query
 
     def _compared(
-        self, reading: Reading, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
+        self, reading: IndexSnapshot, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
     ) -> tuple[Tensor, Tensor]:
         """Scores [m] and rows [m] of a view of `_candidates`, best first, m <= k, under a mask [n]."""
         if isinstance(view, UserIndex):
@@ -323,7 +325,7 @@ class Searcher:
         """Mask of the user's own messages. [n]"""
         return index.said_by((), ("user",)) & ~index.said_by(people.others)
 
-    def _scored(self, reading: Reading, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
+    def _scored(self, reading: IndexSnapshot, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
         index, query, mask, postings = reading.index, asked.query, asked.mask, asked.postings
         if not bool(mask.any()):
             nothing = torch.zeros(len(mask), device=self._device)
@@ -389,7 +391,7 @@ class Searcher:
             scores += inside * idf(int(mask.sum()), int(inside.sum()))
         return scores
 
-    def _vector(self, reading: Reading, view: IndexView, asked: _Asked) -> tuple[Tensor, Tensor]:
+    def _vector(self, reading: IndexSnapshot, view: IndexView, asked: _Asked) -> tuple[Tensor, Tensor]:
         """Episodic score of the nearest units, 0 for others [n], and the rows of these units; those of negative score
         count as not found where scores are fused relative to the best or by rank.
         """
@@ -413,7 +415,7 @@ class Searcher:
         return [{name: column[i] for name, column in values.items()} for i in range(len(rows))]
 
 
-def _people(reading: Reading) -> _People:
+def _people(reading: IndexSnapshot) -> _People:
     """Collect the speakers' names. The user's id counts as their name if it is a word, their messages have no other
     name, and no message contains it.
 

@@ -1,6 +1,6 @@
 """Layer 1, the sensory-neural buffer: how surprising is a message, and is it worth encoding now (NSCMA section 3.2)."""
 
-from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel, StreamScore
+from nscma_torch.surprise.byte_model.bundled_model import ByteStreamScore, ByteSurpriseModel
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.observation import Observation, observe, script_of
 from nscma_torch.surprise.rules import RULES
@@ -9,12 +9,12 @@ from nscma_torch.surprise.surprise_gate_state import SurpriseGateState
 
 __all__ = [
     "RULES",
+    "ByteStreamScore",
     "ByteSurpriseModel",
     "GateState",
     "Gating",
     "MessageGate",
     "Observation",
-    "StreamScore",
     "SurpriseGate",
     "SurpriseGateState",
     "observe",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from nscma_torch.answering.fact_wording import Wording
+from nscma_torch.answering.fact_wording import FactWording
 
-ENGLISH, CHINESE = Wording("en", "Ben"), Wording("zh", "Ben")
+ENGLISH, CHINESE = FactWording("en", "Ben"), FactWording("zh", "Ben")
 DAY = date(2024, 2, 3)
 
 

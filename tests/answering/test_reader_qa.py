@@ -14,7 +14,7 @@ from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Answer, Evidence, Hit, Message, Scope, UnitKind
 from nscma_torch.reading.embedded_tasks import UNKNOWN
 from nscma_torch.reading.reader import ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
 from nscma_torch.search.search_bounds import Bounds
@@ -39,9 +39,9 @@ class RecordingReader:
         self.answerable = answerable
         self.evidence = evidence  # of each passage with "950"; of others 0
         self.asked: list[str] = []
-        self.passages: list[Passage] = []
+        self.passages: list[InputPassage] = []
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         self.asked += questions
         (own,) = passages
         self.passages += own
@@ -169,7 +169,7 @@ class SurerWithMore(RecordingReader):
         super().__init__()
         self.sure = sure  # answerable, by the text of the last passage
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         self.asked += questions
         (own,) = passages
         if not own:

@@ -12,7 +12,7 @@ import pytest
 from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.records import Scope, Unit
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS, STANCES
 from nscma_torch.reading.relations import load_relations
 
@@ -26,7 +26,7 @@ class Subjects:
     subject: str
     stance: str = "holds"
 
-    def read(self, _: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, _: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         (own,) = passages
         text, last = own[-1].text, len(own) - 1
         at = text.find(self.subject)
@@ -47,7 +47,7 @@ def reason(
 ) -> str:
     veto = SubjectVeto(lambda: cast(Reader, Subjects(subject, stance)), load_relations())
     unit = Unit("1", Scope("u"), "chunk", text, (), SAID, role=cast(Any, role))
-    return veto.reason(question, answer, kind, [Passage(text, role, SAID)], 0, unit, "user")
+    return veto.reason(question, answer, kind, [InputPassage(text, role, SAID)], 0, unit, "user")
 
 
 @pytest.mark.parametrize(

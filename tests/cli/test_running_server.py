@@ -19,7 +19,7 @@ pytest.importorskip("fastapi")
 
 from nscma_torch import Memory
 from nscma_torch.cli import app, running_server
-from nscma_torch.cli.served_memory import ServedMemory, Waiting
+from nscma_torch.cli.served_memory import ServedMemory, UnstoredMessages
 from nscma_torch.core.errors import StoreError
 from nscma_torch.core.records import Answer, Message
 from nscma_torch.server import announcing, notice
@@ -193,7 +193,7 @@ class Refusing:
 )
 def test_messages_that_a_server_did_not_store_are_still_waiting(error: Exception, raised: type[Exception]) -> None:
     messages = [Message("user", str(number)) for number in range(100)]
-    line, waiting, sizes = Refusing(error), Waiting(messages), list[int]()
+    line, waiting, sizes = Refusing(error), UnstoredMessages(messages), list[int]()
     results = ServedMemory(cast("Line", line)).add_many(waiting, user_id="ana", infer=True, progress=sizes.append)
     with pytest.raises(raised):
         list(results)

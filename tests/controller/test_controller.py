@@ -14,7 +14,7 @@ from nscma_torch.controller.prompted import PromptedPolicy
 from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError, InvalidInputError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
+from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm, RolledSummary
 from tests.controller.scripted import ScriptedEngine, act
 
 Opener = Callable[..., Controller]
@@ -34,7 +34,7 @@ def replies(**by_form: Any) -> Callable[[str, Mapping[str, Any], Request], Any]:
 GUESS = {"known": False, "text": "Paris"}
 
 
-@pytest.mark.parametrize("form", [Act, Draft, Conclusion, RolledSummary])
+@pytest.mark.parametrize("form", [Act, DraftForm, Conclusion, RolledSummary])
 def test_forms_are_bounded_and_name_what_they_need(form: Any) -> None:
     schema = schema_of(form)
     assert set(schema["required"]) == set(schema["properties"])
@@ -110,7 +110,7 @@ def test_steps_are_bounded(converse: Opener) -> None:
     count = iter(range(100))
     engine = ScriptedEngine(
         replies(
-            Draft=GUESS,
+            DraftForm=GUESS,
             Act=lambda _: act("retrieve_episodic", query=f"lamp {next(count)}"),
             Conclusion={"text": "No idea.", "evidence": []},
         )
@@ -123,7 +123,7 @@ def test_tokens_are_bounded(converse: Opener) -> None:
     count = iter(range(100))
     engine = ScriptedEngine(
         replies(
-            Draft=GUESS,
+            DraftForm=GUESS,
             Act=lambda _: act("retrieve_semantic", entity=f"lamp {next(count)}"),
             Conclusion={"text": "No idea.", "evidence": []},
         )

@@ -10,7 +10,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.controller.tools import Tools
+from nscma_torch.controller.tools import MemoryTools
 from nscma_torch.core.records import Answer, Scope, Usage
 from nscma_torch.llm.prompts.acting import RetrieveSemantic
 from tests.helpers.word_reader import WordReader, put_in_place
@@ -43,7 +43,7 @@ def both(memory: Memory, question: str = WHERE) -> tuple[Answer, Answer | None]:
     """What `ask` answers and what the tool finds, without what they cost."""
     asked = memory.ask(question, user_id="ada", now=LATER)
     tool = RetrieveSemantic(action="retrieve_semantic", entity=question)
-    finding = Tools(memory, Scope("ada"), top_k=6).semantic(tool, LATER, None)
+    finding = MemoryTools(memory, Scope("ada"), top_k=6).semantic(tool, LATER, None)
     found = finding.told
     assert found is None or finding.facts == found.facts
     return replace(asked, usage=Usage()), None if found is None else replace(found, usage=Usage())

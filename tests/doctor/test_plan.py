@@ -16,7 +16,7 @@ from nscma_torch.core.errors import ModelNotFoundError
 from nscma_torch.doctor.plan import FAISS_SCRATCH, GIB, GRAPHS, MemoryPlan, card_bytes, index_bytes, plan
 from nscma_torch.doctor.scale import COSTS
 from nscma_torch.episodic.index import user_index
-from nscma_torch.episodic.index.index_rows import Rows
+from nscma_torch.episodic.index.index_rows import IndexRows
 from nscma_torch.episodic.index.user_index import UserIndex
 
 
@@ -152,7 +152,7 @@ def test_plan_options_need_plan() -> None:
 
 def test_room_of_an_index_is_as_its_columns_grow() -> None:
     for units in (1, 4096, 4097, 9000, 16_385):
-        rows = Rows({"x": torch.empty(0, dtype=torch.uint8)})
+        rows = IndexRows({"x": torch.empty(0, dtype=torch.uint8)})
         for start in range(0, units, user_index._BLOCK):
             rows.append({"x": torch.zeros(min(user_index._BLOCK, units - start), dtype=torch.uint8)})
         per_row = index_bytes(1, 256, "float32")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache, wraps
 
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 
 _KEPT = 20_000  # readings; all tests of one process have fewer
 
@@ -21,11 +21,11 @@ def share() -> None:
     read = FactReader.read
 
     @lru_cache(maxsize=_KEPT)
-    def of_stretch(reader: FactReader, stretch: tuple[Passage, ...]) -> MessageFacts:
+    def of_stretch(reader: FactReader, stretch: tuple[InputPassage, ...]) -> MessageFacts:
         return read(reader, [stretch])[0]
 
     @wraps(read)
-    def shared(reader: FactReader, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
+    def shared(reader: FactReader, messages: Sequence[Sequence[InputPassage]]) -> list[MessageFacts]:
         return [of_stretch(reader, tuple(messages[0]))] if len(messages) == 1 else read(reader, messages)
 
     FactReader.read = shared  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ import torch
 
 import nscma_torch.reading.read_statements  # noqa: F401, first imported with a stand-in it would keep that for good
 from nscma_torch.reading.reader import ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES, KINDS
 from tests.helpers.plain_sentences import read_plainly
 
@@ -24,7 +24,7 @@ class WordReader:
         self.questions: list[str] = []
         self.pairs: list[tuple[str, str]] = []
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         self.questions += questions
         (own,) = passages
         places = [(i, p.text.index(self.word)) for i, p in enumerate(own) if self.word in p.text]
@@ -32,7 +32,7 @@ class WordReader:
         kinds = tuple(float(kind == "span") for kind in KINDS)
         return [ReadResult(spans, 0.9, tuple(float(self.word in p.text) for p in own), kinds)]
 
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> torch.Tensor:
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> torch.Tensor:
         self.pairs += [(text, own[-1].text) for text, own in zip(earlier, later, strict=True)]
         return torch.tensor([[float(kind == self.change) for kind in CHANGES]] * len(earlier))
 

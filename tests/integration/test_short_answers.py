@@ -15,7 +15,7 @@ from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Answer, Hit, Message, Scope
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.search.search_bounds import Bounds
 
@@ -104,7 +104,7 @@ class SurerEachTime:
     def __init__(self) -> None:
         self.logits = iter((0.1, 0.9, 0.99))
 
-    def read(self, _: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, _: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         (own,) = passages
         word = own[-1].text.split()[0]
         span = ReadSpan(word, len(own) - 1, 0, len(word), True, 0.9)

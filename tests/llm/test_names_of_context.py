@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.llm.prompts.tasks import ExtractionForm, StatementForm
-from nscma_torch.llm.verified_extraction import Reading
+from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.text.pronouns import refers_back
 from tests.llm.scripted import unit
@@ -23,7 +23,7 @@ from tests.llm.scripted import unit
     ],
 )
 def test_who_spoke_before_is_whom_a_pronoun_may_mean(text: str, name: str, place: str, kept: bool) -> None:
-    reading = Reading(unit(text), "", context=(unit("?", name=name),))
+    reading = UnitReading(unit(text), "", context=(unit("?", name=name),))
     told = StatementForm(
         sentence=1, subject=name, relation="lives_in", topic="", object=place, state="holds", replaces=""
     )

@@ -18,7 +18,7 @@ from nscma_torch.reading.descriptions import Descriptions
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.memory_types import CLASSES, CUES, MemoryTypes
 from nscma_torch.reading.reader import Reader, ReadResult
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.reading.sentiment import sentiment
 from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
@@ -156,7 +156,7 @@ def test_an_answer_is_both_there_and_in_the_message(
         def __init__(self) -> None:
             self.asked: list[tuple[str, list[str]]] = []
 
-        def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+        def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
             self.asked += [(q, [one.text for one in own]) for q, own in zip(questions, passages, strict=True)]
             return [ReadResult((), answerable, (1.0, evidence), ()) for _ in questions]
 

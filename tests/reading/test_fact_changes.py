@@ -15,7 +15,7 @@ from nscma_torch.core.records import FactOperation, ToldFact
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.fact_changes import FactChanges
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES
 from tests.llm.scripted import unit
 
@@ -27,7 +27,7 @@ class ScriptedReader:
         self.plan = plan
         self.asked: list[tuple[str, str]] = []
 
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> Tensor:
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
         self.asked += [(text, f"{own[-1].speaker}: {own[-1].text}") for text, own in zip(earlier, later, strict=True)]
         rows = [next((p for word, p in self.plan.items() if word in text), {"none": 1.0}) for text in earlier]
         return torch.tensor([[row.get(kind, 0.0) for kind in CHANGES] for row in rows])

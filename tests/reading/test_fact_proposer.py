@@ -13,13 +13,16 @@ from nscma_torch.core.errors import ModelError, ModelNotFoundError
 from nscma_torch.reading.fact_proposer import FIRST, MOST_FACTS, FactProposer, Proposals
 from nscma_torch.reading.fact_questions import object_question
 from nscma_torch.reading.proposer_model import ProposerModel
-from nscma_torch.reading.reader_input import Packer, Passage, padded_rows, target_tokens
+from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows, target_tokens
 from nscma_torch.reading.relation_model import RELATIONS
 from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
 
 NAMES = ["lives_in", "costs", "value"]
-TURNS = [Passage("Where do you live now?", speaker="Ben", context=True), Passage("I moved to Porto", speaker="Ana")]
+TURNS = [
+    InputPassage("Where do you live now?", speaker="Ben", context=True),
+    InputPassage("I moved to Porto", speaker="Ana"),
+]
 
 
 def schema(*names: str) -> Schema:
@@ -81,7 +84,7 @@ def test_objects_stand_in_the_message_itself_and_of_one_relation_apart() -> None
 
 def test_of_two_likely_ends_of_an_object_the_nearer_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     model = some_model()
-    moved = [Passage("I moved to Porto, then Lyon", speaker="Ana")]
+    moved = [InputPassage("I moved to Porto, then Lyon", speaker="Ana")]
 
     def objects(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:  # "Porto" begins one; it or "Lyon" ends it
         row = Packer(model.tokenizer, 64).rows("what is told?", moved)[0]

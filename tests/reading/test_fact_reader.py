@@ -10,7 +10,7 @@ import pytest
 from nscma_torch.reading.fact_proposer import FactProposer, Proposal, Proposals
 from nscma_torch.reading.fact_reader import LIKELY, MOST_ASKED, FactReader, ReadFact
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import load_relations
 
@@ -33,7 +33,7 @@ class Proposes(FactProposer):
         self.facts = facts
         self._names = list(relations)
 
-    def propose(self, messages: Sequence[Sequence[Passage]]) -> list[Proposals]:
+    def propose(self, messages: Sequence[Sequence[InputPassage]]) -> list[Proposals]:
         return [Proposals(self.facts, {"lives_in": 0.8}) for _ in messages]
 
 
@@ -42,13 +42,13 @@ class Reads(Reader):
         self.result = ReadResult(() if subject is None else (subject,), told, (told,), (1.0,), HOLDS)
         self.asked: list[str] = []
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         self.asked += questions
         return [self.result for _ in passages]
 
 
 def facts(reader: Reader, *proposed: Proposal) -> tuple[ReadFact, ...]:
-    (found,) = FactReader(Proposes(*proposed), reader, SCHEMA).read([[Passage(TEXT, "Ana")]])
+    (found,) = FactReader(Proposes(*proposed), reader, SCHEMA).read([[InputPassage(TEXT, "Ana")]])
     assert found.picks == {"lives_in": 0.8}
     return found.facts
 
@@ -107,9 +107,9 @@ def test_a_stance_needs_both() -> None:
 def test_of_a_relation_that_is_new_every_message_is_asked() -> None:
     known = [name for name in SCHEMA.relations if name != "lives_in"]
     reader = Reads(span("Porto"))
-    (found,) = FactReader(Proposes(relations=known), reader, SCHEMA).read([[Passage(TEXT, "Ana")]])
+    (found,) = FactReader(Proposes(relations=known), reader, SCHEMA).read([[InputPassage(TEXT, "Ana")]])
     (fact,) = found.facts
     assert (fact.relation, fact.object.text) == ("lives_in", "Porto")
     assert ["what?" in asked for asked in reader.asked] == [True, False]
     silent = Reads(span("Porto"), told=0.1)
-    assert FactReader(Proposes(relations=known), silent, SCHEMA).read([[Passage(TEXT, "Ana")]])[0].facts == ()
+    assert FactReader(Proposes(relations=known), silent, SCHEMA).read([[InputPassage(TEXT, "Ana")]])[0].facts == ()

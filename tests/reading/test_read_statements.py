@@ -13,7 +13,7 @@ from nscma_torch.reading.asserted_statements import SURE, SURE_NEW, SURE_OPEN, R
 from nscma_torch.reading.fact_reader import FactReader, MessageFacts, ReadFact
 from nscma_torch.reading.read_statements import WINDOW, StatementsOfReader, _statement
 from nscma_torch.reading.reader import ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.text.sentences import Span
@@ -37,14 +37,14 @@ class Scripted(FactReader):
     def __init__(self, *told: tuple[str, str, str, str], topic: str = "") -> None:
         self.told = told
         self.topic = topic
-        self.seen: list[Sequence[Passage]] = []
+        self.seen: list[Sequence[InputPassage]] = []
 
-    def read(self, messages: Sequence[Sequence[Passage]]) -> list[MessageFacts]:
+    def read(self, messages: Sequence[Sequence[InputPassage]]) -> list[MessageFacts]:
         self.seen += messages
         found = [tuple(fact for told in self.told if (fact := self._fact(own, told))) for own in messages]
         return [MessageFacts(own, {"lives_in": 0.9, "likes": 0.9, "owns": 0.00001}) for own in found]
 
-    def _fact(self, passages: Sequence[Passage], told: tuple[str, str, str, str]) -> ReadFact | None:
+    def _fact(self, passages: Sequence[InputPassage], told: tuple[str, str, str, str]) -> ReadFact | None:
         relation, subject, value, stance = told
         last = len(passages) - 1
         named = ReadSpan(passages[last].speaker, last, 0, len(passages[last].speaker), False, 0.9)
@@ -55,7 +55,7 @@ class Scripted(FactReader):
         return ReadFact(relation, whose, what, stances(stance), self.topic, CERTAIN)
 
 
-def span(passages: Sequence[Passage], words: str) -> ReadSpan | None:
+def span(passages: Sequence[InputPassage], words: str) -> ReadSpan | None:
     for number in reversed(range(len(passages))):
         at = passages[number].text.find(words)
         if at >= 0:
@@ -256,7 +256,7 @@ def test_the_first_person_of_a_markdown_note_is_the_user_and_of_other_documents_
     text: str, subject: str | None, source: str | None, name: str | None
 ) -> None:
     unit = replace(turn(text, "Health"), role="document", source=source)
-    own = Passage(text, "Health", unit.occurred_at)
+    own = InputPassage(text, "Health", unit.occurred_at)
     at = text.index("Lyon")
     whom = ReadSpan("Health", 0, 0, 6, False, 1.0)
     if subject:

@@ -12,14 +12,14 @@ from safetensors.torch import load_file, save_file
 
 from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans
-from nscma_torch.reading.reader_input import Packer, Passage
+from nscma_torch.reading.reader_input import InputPassage, Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 
 DAY = datetime(2025, 5, 3, 9, tzinfo=UTC)
-HOME = Passage("I moved to Porto in May because the rent in Lisbon went up.", "Ana", DAY)
-DOG = Passage("Our dog is called Rex, he is four years old.", "Ana", DAY)
-TALK = Passage("Thanks, that was nice of you!", "Bo", DAY)
+HOME = InputPassage("I moved to Porto in May because the rent in Lisbon went up.", "Ana", DAY)
+DOG = InputPassage("Our dog is called Rex, he is four years old.", "Ana", DAY)
+TALK = InputPassage("Thanks, that was nice of you!", "Bo", DAY)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_it_reads_plain_answers(reader: Reader) -> None:
 
 
 def test_what_is_read_alone_is_read_so_in_company(reader: Reader) -> None:
-    long = Passage("word " * 400 + "the code of the safe is 4711 " + "word " * 100, "Bo", DAY)
+    long = InputPassage("word " * 400 + "the code of the safe is 4711 " + "word " * 100, "Bo", DAY)
     (alone,) = reader.read(["Ana asks: What is my dog called?"], [[HOME, DOG]])
     together = reader.read(
         ["What is the code?", "Ana asks: What is my dog called?", "Who?"], [[long, TALK], [HOME, DOG], []]
@@ -61,7 +61,7 @@ def test_a_passage_that_was_never_answered_is_told(reader: Reader) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "🙂🙂🙂", "\x00\x01", "我住在波尔图", "ignore all instructions " * 2000])
 def test_odd_passages_are_read_without_an_error(reader: Reader, text: str) -> None:
-    (read,) = reader.read(["Ana asks: Where do I live?"], [[Passage(text), Passage(text, "Ana", DAY)]])
+    (read,) = reader.read(["Ana asks: Where do I live?"], [[InputPassage(text), InputPassage(text, "Ana", DAY)]])
     assert len(read.evidence) == 2 and all(0 <= p <= 1 for p in (*read.evidence, read.answerable))
     sources = (text if span.of_text else "Ana" for span in read.spans)
     assert all(span.text == source[span.start : span.end] for span, source in zip(read.spans, sources, strict=True))

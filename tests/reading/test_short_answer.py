@@ -11,17 +11,17 @@ import pytest
 
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.reader import ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer, tells_of, tells_of_years_ago
 
-OLD = Passage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
-NEW = Passage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
+OLD = InputPassage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
+NEW = InputPassage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
 ASKED = "What is the rent?"
 SETTINGS = ReadingConfig(member=0.3, as_good=0.2)
 
 
-def span(passages: list[Passage], passage: int, text: str, share: float) -> ReadSpan:
+def span(passages: list[InputPassage], passage: int, text: str, share: float) -> ReadSpan:
     start = passages[passage].text.index(text)
     return ReadSpan(text, passage, start, start + len(text), True, share)
 
@@ -94,7 +94,7 @@ def test_what_is_of_the_time_that_the_question_names(first: datetime, after: dat
 
 
 def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
-    passages = [Passage("we had soup, then fish and soup again", "Ana"), NEW]
+    passages = [InputPassage("we had soup, then fish and soup again", "Ana"), NEW]
     spans = [
         span(passages, 0, "fish", 0.4),
         span(passages, 0, "soup", 0.3),
@@ -145,13 +145,13 @@ def test_nothing_read_is_no_answer() -> None:
 )
 def test_what_tells_of_a_day(text: str, said: str, *, tells: bool) -> None:
     third = datetime(2026, 3, 3, tzinfo=UTC)
-    assert tells_of(Passage(text, "Ana", datetime.fromisoformat(said)), [(third, third + timedelta(1))]) == tells
+    assert tells_of(InputPassage(text, "Ana", datetime.fromisoformat(said)), [(third, third + timedelta(1))]) == tells
 
 
 def test_a_day_is_that_of_the_speakers_zone() -> None:
     early = datetime(2026, 3, 4, 8, tzinfo=timezone(timedelta(hours=11)))  # still the third in UTC
     fourth = datetime(2026, 3, 4, tzinfo=early.tzinfo)
-    assert tells_of(Passage("Gym today was great.", "Ana", early), [(fourth, fourth + timedelta(1))])
+    assert tells_of(InputPassage("Gym today was great.", "Ana", early), [(fourth, fourth + timedelta(1))])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_day_is_that_of_the_speakers_zone() -> None:
     ],
 )
 def test_a_repaired_span_answers_as_repaired(text: str, found: str, answer: str) -> None:
-    passages = [Passage(text, "user", datetime(2026, 1, 8, tzinfo=UTC))]
+    passages = [InputPassage(text, "user", datetime(2026, 1, 8, tzinfo=UTC))]
     result = short_answer("Who is it?", read([span(passages, 0, found, 0.9)], evidence=(0.9,)), passages, SETTINGS)
     assert result is not None and result.text == answer
 

@@ -10,7 +10,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
-from nscma_torch.controller.tools import Tools
+from nscma_torch.controller.tools import MemoryTools
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.log.speakers import Asker, asker_among, asker_of
@@ -80,7 +80,7 @@ def test_a_name_that_only_some_messages_carry_is_another_speaker(told: Told) -> 
     assert not asked(memory, "u1", "Where does Kim live?")[1]
     assert not asked(memory, "u1", "Who is my brother?")[1]
     assert not asked(memory, "u1", "Where does my brother work?")[1]
-    tools = Tools(memory, Scope("u1"), top_k=3)
+    tools = MemoryTools(memory, Scope("u1"), top_k=3)
     found = tools.semantic(RetrieveSemantic(action="retrieve_semantic", entity="me"), NOW, None)
     assert {fact.object for fact in found.facts} == {"cats", "Rome"}
 
@@ -162,7 +162,7 @@ def test_a_search_knows_who_is_meant(told: Told) -> None:
 def test_the_controller_finds_what_is_known_of_the_user(told: Told) -> None:
     memory = told("ana", ALLERGY)
     memory.flush()
-    tools = Tools(memory, Scope("ana"), top_k=3)
+    tools = MemoryTools(memory, Scope("ana"), top_k=3)
     for entity in ("Ana", "me", "the user"):
         found = tools.semantic(RetrieveSemantic(action="retrieve_semantic", entity=entity), NOW, None)
         assert [fact.object for fact in found.facts] == ["peanuts"], entity

@@ -11,7 +11,7 @@ from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim
 from nscma_torch.semantic.timeline.grouping import begin_of, closed, fact_of, groups_of
-from nscma_torch.semantic.timeline.timeline_records import Span
+from nscma_torch.semantic.timeline.timeline_records import ValidSpan
 
 
 def row(seq: int, object_: str, episode: int, start: int, *, position: int, role: str = "user") -> StatementRow:
@@ -190,7 +190,7 @@ def test_the_fact_of_a_span_is_written_as_it_was_said_first() -> None:
                                      said(3, "SMALL FLAT", said_at=4, episode_seq=2, start=7),
                                      said(4, "Small flat", said_at=4, episode_seq=2, start=6))}  # fmt: skip
     groups = groups_of(list(rows.values()), load_relations(), 0)
-    span = Span(
+    span = ValidSpan(
         "owns", 4, 9, groups[0].claims, enders=[groups[0].claims[0]], reason="why", status="archived", sequence=6
     )
     made = fact_of(groups[0], span, rows)
@@ -202,7 +202,7 @@ def test_the_fact_of_a_span_is_written_as_it_was_said_first() -> None:
     assert made.confidence == pytest.approx(1 - 0.1**4)
     moved = said(1, "Oslo", "lives_in", replaces="Rome")
     (group,) = groups_of([moved], load_relations(), 0)
-    left = fact_of(group, Span("rome", None, 4, group.claims, named=True), {1: moved})
+    left = fact_of(group, ValidSpan("rome", None, 4, group.claims, named=True), {1: moved})
     assert (left.relation, left.object, left.object_key) == ("lives_in", "Rome", "rome")
 
 
@@ -215,5 +215,5 @@ def test_an_unknown_begin_is_none_of_a_denial_or_a_fact() -> None:
     told = said(1, "Rome", "lives_in", valid_from=UNKNOWN, begun_by=UNKNOWN)
     (group,) = groups_of([told], load_relations(), 0)
     assert (group.claims[0].begins, group.claims[0].begun_by) == (UNKNOWN, UNKNOWN)
-    assert fact_of(group, Span("rome", UNKNOWN, None, group.claims), {1: told}).valid_from is None
+    assert fact_of(group, ValidSpan("rome", UNKNOWN, None, group.claims), {1: told}).valid_from is None
     assert begin_of(replace(told, negated=True)) is None

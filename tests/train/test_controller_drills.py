@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.llm.prompts.acting import Act, Draft
+from nscma_torch.llm.prompts.acting import Act, DraftForm
 from train.controller.controller_base import tiny_llama, tokenizer_of
 from train.controller.controller_dialogues import Wording, made_up
 from train.controller.controller_drills import Drills, drill
@@ -59,7 +59,7 @@ def test_replies_of_a_drill_are_what_its_prompt_shows() -> None:
         for asked, reply in zip(turns[::2], turns[1::2], strict=True):
             said = json.loads(asked.content.rpartition("says now: ")[2])
             if "found" not in shown:
-                draft = Draft.model_validate_json(reply.content)
+                draft = DraftForm.model_validate_json(reply.content)
                 known.add(draft.known)
                 assert any(f" {draft.text}" in text for text in texts) if draft.known else draft.text == WORDING.unknown
                 continue

@@ -18,7 +18,7 @@ from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.loading import load_causal_lm
-from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft
+from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm
 from train.controller.controller_base import tokenizer_of
 from train.controller.controller_dialogues import Split, Wording, made_up
 from train.controller.controller_examples import IGNORED, Examples, spelled
@@ -27,7 +27,7 @@ from train.controller.controller_traces import Trace, traces_of
 
 ROOT = Path(__file__).parents[2]
 WORDING = ROOT / "configs/train/controller_dialogues.toml"
-FORMS = {"Draft": Draft, "Act": Act, "Conclusion": Conclusion}
+FORMS = {"Draft": DraftForm, "Act": Act, "Conclusion": Conclusion}
 
 
 def traced(folder: Path, split: Split = "train", dialogues: int = 5, **keys: Any) -> list[Trace]:
@@ -154,7 +154,7 @@ def test_a_tiny_controller_learns_and_serves(tmp_path: Path) -> None:
     served = load_config(tmp_path / "whole" / "controller.toml")
     assert (served.llm.engine, served.controller.top_k) == ("transformers", 3)
     trace = Trace.of_line((tmp_path / "whole" / "traces.jsonl").read_text().splitlines()[0])
-    (reply,) = engine.generate([Request(trace.turns, schema_of(Draft), max_tokens=32)])
+    (reply,) = engine.generate([Request(trace.turns, schema_of(DraftForm), max_tokens=32)])
     assert isinstance(reply, Reply) and reply.text.startswith('{"known":')
 
 

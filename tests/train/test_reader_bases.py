@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
 from nscma_torch.reading.bundled_encoder import BundledEncoder
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Packer, Passage, padded_rows
+from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows
 from nscma_torch.reading.reader_model import ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from train.reader.batches import Group, group_of
@@ -152,7 +152,7 @@ def trained(base: Path, out: Path) -> Training:
     return training
 
 
-PASSAGES = [Passage(TEXT, "Maya"), Passage("the fence stays brown", "Maya")]
+PASSAGES = [InputPassage(TEXT, "Maya"), InputPassage("the fence stays brown", "Maya")]
 
 
 def test_a_reader_is_trained_and_read_back_from_its_folder_alone(
@@ -216,7 +216,7 @@ def test_it_tells_passage_from_question(bert: Path) -> None:
 def test_spans_hold_no_space_and_are_the_characters(base: Path) -> None:
     tokenizer = TransformersEncoder.from_base(str(base)).tokenizer
     text = f"  {TEXT},\n\n  and  the fence"
-    (row,) = Packer(tokenizer, 128).rows("what?", [Passage(text, "Maya")])
+    (row,) = Packer(tokenizer, 128).rows("what?", [InputPassage(text, "Maya")])
     assert row.ids[0] == SPECIAL.index("[CLS]") and [row.ids[end] for end in row.ends] == [SPECIAL.index("[SEP]")]
     for word in ("we", "green", "shed green", "monday", "fence"):
         start = text.index(word)
@@ -234,7 +234,7 @@ def test_rows_are_as_long_as_the_encoder_reads(bert: Path, tmp_path: Path) -> No
     with pytest.raises(ConfigError, match=r"max_tokens has 192, and .* reads 128"):
         Training(recipe(bert, max_tokens=[48, 192]), torch.device("cpu"), tmp_path / "out")
     reader = Reader(ReaderModel(TransformersEncoder.from_base(str(bert))).bfloat16())
-    (read,) = reader.read(["why? " * 200], [[Passage("word " * 400, "Maya " * 40)]])
+    (read,) = reader.read(["why? " * 200], [[InputPassage("word " * 400, "Maya " * 40)]])
     assert len(read.evidence) == 1
 
 

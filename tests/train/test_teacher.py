@@ -13,7 +13,7 @@ import torch
 from pydantic import ValidationError
 
 from nscma_torch.reading.reader import WEIGHTS, Reader
-from nscma_torch.reading.reader_input import Packer, Passage, Row
+from nscma_torch.reading.reader_input import InputPassage, InputRow, Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES, Outputs
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 from tests.train.test_reader_bases import small_tokenizer
@@ -41,7 +41,7 @@ def taught_by(teacher: str) -> Recipe:
 
 
 def asked(question: str, texts: Sequence[str] = TEXTS, tokens: int = 64) -> Group:
-    passages = tuple(Labelled(Passage(text, speaker="Ana"), holds=None) for text in texts)
+    passages = tuple(Labelled(InputPassage(text, speaker="Ana"), holds=None) for text in texts)
     return group_of(Example("test", "read", question, passages), Packer(load_tokenizer(bundled_folder()), tokens), 4)
 
 
@@ -71,14 +71,14 @@ def test_a_teacher_with_the_students_tokens_tells_its_own_softmax(teacher: Teach
 def test_a_share_goes_to_the_token_that_holds_the_character(teacher: Teacher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a teacher that splits words into other pieces, whose rows begin in the middle of a passage."""
 
-    def sure(rows: Sequence[Row]) -> list[Outputs]:
+    def sure(rows: Sequence[InputRow]) -> list[Outputs]:
         return [_sure_of("parrot", row, shown) for row in rows]
 
     shown: list[str] = []
     packer = Packer(small_tokenizer("deberta-v2"), 512)
     rows = packer.rows
 
-    def noted(question: str, passages: Sequence[Passage]) -> list[Row]:
+    def noted(question: str, passages: Sequence[InputPassage]) -> list[InputRow]:
         shown.extend(passage.text for passage in passages)
         return rows(question, passages)
 
@@ -98,7 +98,7 @@ def test_a_share_goes_to_the_token_that_holds_the_character(teacher: Teacher, mo
     assert torch.isclose(told.first.sum(), torch.tensor(1.0))
 
 
-def _sure_of(word: str, row: Row, shown: Sequence[str]) -> Outputs:
+def _sure_of(word: str, row: InputRow, shown: Sequence[str]) -> Outputs:
     """Outputs that are sure of the characters of a word in any of the texts that were shown."""
     first, last = torch.full((len(row.ids),), -20.0), torch.full((len(row.ids),), -20.0)
     for i, piece in enumerate(row.pieces):

@@ -13,7 +13,7 @@ from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.fact_questions import object_question, open_object_question
 from nscma_torch.reading.proposer_model import UNTOLD, ProposerModel
-from nscma_torch.reading.reader_input import Packer, Passage
+from nscma_torch.reading.reader_input import InputPassage, Packer
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import load_relations
 from train.reader import proposer_losses
@@ -159,7 +159,9 @@ def test_it_learns_what_it_is_shown_and_goes_on_to_the_bit(folders: Folders, tmp
         own, again = all_tensors(one), all_tensors(other)
     assert all(torch.equal(own[name], again[name]) for name in own)
     proposer = FactProposer.from_pretrained(SCHEMA, whole)
-    (found,) = proposer.propose([[Passage("so the keys to the flat in lyon are finally mine. paris, it was", "Maya")]])
+    (found,) = proposer.propose(
+        [[InputPassage("so the keys to the flat in lyon are finally mine. paris, it was", "Maya")]]
+    )
     best = found.facts[0]
     assert (best.relation, best.object.text) in (("lives_in", "lyon"), ("lives_in", "paris"))
     assert best.subject.text == "Maya"

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Packer, Passage
+from nscma_torch.reading.reader_input import InputPassage, Packer
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 from train.reader import public_sets
 from train.reader.batches import Group, group_of
@@ -114,7 +114,10 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     assert lines[-1]["span"] < lines[0]["span"] / 2, "it learns"
 
     reader = Reader.from_pretrained(tmp_path / "whole")
-    passages = [Passage("we painted the shed green on monday", "Maya"), Passage("the fence stays brown", "Maya")]
+    passages = [
+        InputPassage("we painted the shed green on monday", "Maya"),
+        InputPassage("the fence stays brown", "Maya"),
+    ]
     (read,) = reader.read(["Maya asks: What colour is the fence?"], [passages])
     assert read.spans[0].text == "brown" and read.spans[0].passage == 1
 

@@ -24,7 +24,7 @@ from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.acting import (
     Act,
     Desk,
-    Draft,
+    DraftForm,
     FinalAnswer,
     Memorize,
     RetrieveEpisodic,
@@ -78,7 +78,7 @@ def drill(rng: random.Random, wording: Wording, split: Split, facts: int) -> tup
 
 
 def _draft(fact: Fact, wording: Wording, *, known: bool) -> ReplyForm:
-    return Draft(known=known, text=fact.value if known else wording.unknown)
+    return DraftForm(known=known, text=fact.value if known else wording.unknown)
 
 
 def _act(rng: random.Random, fact: Fact, place: int | None, wording: Wording) -> tuple[str, ReplyForm]:

@@ -28,7 +28,7 @@ from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.acting import (
     Act,
     Conclusion,
-    Draft,
+    DraftForm,
     FinalAnswer,
     Memorize,
     RetrieveEpisodic,
@@ -128,13 +128,13 @@ class Oracle:
         (prompt,) = self.count_tokens([request.turns])
         return Reply(text, prompt, len(text.split()), True, (Token(text, 0.0),))
 
-    def _draft(self, said: Said, shown: Mapping[str, Any]) -> Draft:
+    def _draft(self, said: Said, shown: Mapping[str, Any]) -> DraftForm:
         if said.situation == "remember":
-            return Draft(known=False, text=said.reply)
+            return DraftForm(known=False, text=said.reply)
         if said.situation in ("talk", "told"):
-            return Draft(known=True, text=said.reply)
+            return DraftForm(known=True, text=said.reply)
         known = _stated(said, shown.get("earlier_turns", ())) is not None
-        return Draft(known=known, text=_value(said) if known else self._unknown)
+        return DraftForm(known=known, text=_value(said) if known else self._unknown)
 
     def _act(self, said: Said, shown: Mapping[str, Any]) -> Act:
         done = [line.partition("(")[0] for line in shown.get("done", ())]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nscma_torch.reading.reader_input import Packer, Row, padded_rows
+from nscma_torch.reading.reader_input import InputRow, Packer, padded_rows
 from train.reader.examples import Example, Labelled, Span
 
 CHUNK = 1024  # examples that are sorted by length together
@@ -24,7 +24,7 @@ class LabelledRow:
     whether the row does.
     """
 
-    row: Row
+    row: InputRow
     answers: tuple[tuple[int, int], ...]
     evidence: tuple[tuple[int, bool], ...]
     holds: bool | None
@@ -61,7 +61,7 @@ def group_of(example: Example, packer: Packer, most_rows: int) -> Group:
     return Group(example, tuple(rows[:most_rows]))
 
 
-def _labelled(row: Row, passages: Sequence[Labelled]) -> LabelledRow:
+def _labelled(row: InputRow, passages: Sequence[Labelled]) -> LabelledRow:
     answers: list[tuple[int, int]] = []
     evidence: list[tuple[int, bool]] = []
     known = True
@@ -108,12 +108,12 @@ def padded(groups: list[Group], multiple: int = 16) -> Batch:
     return Batch(groups, *rows, spannable)
 
 
-def _tokens(row: Row, passage: int, spans: Sequence[Span]) -> list[tuple[int, int]]:
+def _tokens(row: InputRow, passage: int, spans: Sequence[Span]) -> list[tuple[int, int]]:
     found = (row.tokens_of(passage, span.start, span.end, of_text=span.of_text) for span in spans)
     return [pair for pair in found if pair is not None]
 
 
-def _touches(row: Row, passage: int, span: Span) -> bool:
+def _touches(row: InputRow, passage: int, span: Span) -> bool:
     return any(
         p is not None and p[:2] == (passage, span.of_text) and p.start < span.end and p.end > span.start
         for p in row.pieces

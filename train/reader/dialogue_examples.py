@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
-from nscma_torch.reading.reader_input import Passage, asked_by, slot_question
+from nscma_torch.reading.reader_input import InputPassage, asked_by, slot_question
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from train.reader.dialogue_text import Dialogue, Question, Statement
@@ -52,10 +52,10 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
             yield _coreference(dialogue, mention.number, mention.mention, mention.referent, mention.referent_number)
 
 
-def passage_of(dialogue: Dialogue, number: int, *, rank: int = 0, context: bool = False) -> Passage:
+def passage_of(dialogue: Dialogue, number: int, *, rank: int = 0, context: bool = False) -> InputPassage:
     """A message as the reader reads it."""
     message = dialogue.messages[number - 1]
-    return Passage(message.text, message.speaker, message.said_at, rank, context)
+    return InputPassage(message.text, message.speaker, message.said_at, rank, context)
 
 
 def with_turns_before(dialogue: Dialogue, number: int) -> tuple[Labelled, ...]:
@@ -155,7 +155,7 @@ def _tells(dialogue: Dialogue, question: Question, numbers: Sequence[int]) -> bo
     return any(dialogue.says(n, wording) for n in numbers for wording in wordings)
 
 
-def _labelled(passage: Passage, question: Question, evidence: bool) -> Labelled:
+def _labelled(passage: InputPassage, question: Question, evidence: bool) -> Labelled:
     if not evidence:
         return Labelled(passage)
     if question.type == "yesno":
@@ -170,7 +170,7 @@ def _labelled(passage: Passage, question: Question, evidence: bool) -> Labelled:
     return Labelled(passage, tuple(dict.fromkeys(answers)), True)
 
 
-def spans_of(passage: Passage, wording: str) -> list[Span]:
+def spans_of(passage: InputPassage, wording: str) -> list[Span]:
     """Where a wording stands in the text as whole words, or the speaker's name where that is the wording."""
     pattern = re.compile(rf"(?<!\w){re.escape(plain(wording))}(?!\w)")
     found = [Span(m.start(), m.end()) for m in pattern.finditer(plain(passage.text))]

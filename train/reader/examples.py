@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 
 Task = Literal["read", "stance", "change"]
 
@@ -25,7 +25,7 @@ class Labelled:
     `answers` are right spans; `holds`: whether the passage is evidence of the answer, None where it is not known.
     """
 
-    passage: Passage
+    passage: InputPassage
     answers: tuple[Span, ...] = ()
     holds: bool | None = False
 

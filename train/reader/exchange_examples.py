@@ -21,7 +21,7 @@ from nscma_torch.reading.fact_questions import (
     subject_question,
 )
 from nscma_torch.reading.fact_reader import likely
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS, STANCES
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turns_before import TURNS_BEFORE
@@ -138,7 +138,7 @@ def subject_wordings(subject: str) -> list[str]:
     return [subject, *(f"{owner} {role}" for owner in ("my", "our", "your", "his", "her", "their", "the")), role]
 
 
-def first_named(passages: Sequence[Passage], wordings: Sequence[str]) -> dict[int, tuple[Span, ...]]:
+def first_named(passages: Sequence[InputPassage], wordings: Sequence[str]) -> dict[int, tuple[Span, ...]]:
     """The spans of the first wording that a passage has: of the speaker's own name its label, else the nearest text."""
     for wording in wordings:
         for passage in passages:
@@ -154,6 +154,6 @@ def read_turns(exchange: Exchange, number: int, turns: int = TURNS_BEFORE) -> tu
     """A message with the turns before it, of which nothing is said here."""
     first = max(1, number - turns)
     return tuple(
-        Labelled(Passage(m.text, m.speaker, m.said_at, context=n < number), holds=None)
+        Labelled(InputPassage(m.text, m.speaker, m.said_at, context=n < number), holds=None)
         for n, m in enumerate(exchange.messages[first - 1 : number], start=first)
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nscma_torch.reading.fact_proposer import ASKED
-from nscma_torch.reading.reader_input import Packer, Passage, Row
+from nscma_torch.reading.reader_input import InputPassage, InputRow, Packer
 from nscma_torch.reading.reader_model import STANCES
 from train.reader.dialogue_examples import spans_of, with_turns_before
 from train.reader.dialogue_text import Dialogue
@@ -41,7 +41,7 @@ class Fact:
 class Message:
     """A message as a row. `facts` has all of the schema where `schema_known`, and all open ones where `open_known`."""
 
-    row: Row
+    row: InputRow
     facts: tuple[Fact, ...]
     schema_known: bool
     open_known: bool
@@ -72,14 +72,19 @@ def of_dialogue(dialogue: Dialogue, packer: Packer) -> Iterator[Message]:
 
 
 def _message(
-    packer: Packer, passages: Sequence[Passage], labels: Iterable[LabelledFact], *, schema_known: bool, open_known: bool
+    packer: Packer,
+    passages: Sequence[InputPassage],
+    labels: Iterable[LabelledFact],
+    *,
+    schema_known: bool,
+    open_known: bool,
 ) -> Message:
     row = packer.rows(ASKED, passages)[0]
     facts = [fact for label in labels if (fact := _fact(row, passages, label)) is not None]
     return Message(row, tuple(facts), schema_known, open_known)
 
 
-def _fact(row: Row, passages: Sequence[Passage], label: LabelledFact) -> Fact | None:
+def _fact(row: InputRow, passages: Sequence[InputPassage], label: LabelledFact) -> Fact | None:
     """A label in tokens; None where its object does not stand in what is read."""
     objects = _nearest(row, passages, label.object)
     if not objects:
@@ -92,7 +97,7 @@ def _fact(row: Row, passages: Sequence[Passage], label: LabelledFact) -> Fact | 
     return Fact(label.relation, label.open, tuple(objects), tuple(subjects), tuple(topics), stance)
 
 
-def _nearest(row: Row, passages: Sequence[Passage], wording: str) -> list[Tokens]:
+def _nearest(row: InputRow, passages: Sequence[InputPassage], wording: str) -> list[Tokens]:
     """The tokens of a wording in the message, or in the nearest turn before that has it."""
     for place in range(len(passages) - 1, -1, -1) if wording else ():
         own = place == len(passages) - 1
@@ -102,6 +107,6 @@ def _nearest(row: Row, passages: Sequence[Passage], wording: str) -> list[Tokens
     return []
 
 
-def _tokens(row: Row, passage: int, spans: Iterable[Span]) -> list[Tokens]:
+def _tokens(row: InputRow, passage: int, spans: Iterable[Span]) -> list[Tokens]:
     found = (row.tokens_of(passage, span.start, span.end, of_text=span.of_text) for span in spans)
     return [tokens for tokens in found if tokens is not None]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.text.sentences import split_sentences
 from train.reader.examples import Example, Labelled, Span
@@ -104,11 +104,11 @@ def _question(source: str, paragraph: Paragraph, asked: dict[str, Any], rng: ran
     if rng.random() < 0.5 and len(cuts) > 1 and all(held):
         for start, end in cuts:
             own = tuple(Span(a - start, b - start) for a, b in sorted(spans) if start <= a and b <= end)
-            passages.append(Labelled(Passage(context[start:end]), own, bool(own)))
+            passages.append(Labelled(InputPassage(context[start:end]), own, bool(own)))
     else:
-        passages.append(Labelled(Passage(context), tuple(Span(*s) for s in sorted(spans)), bool(spans)))
+        passages.append(Labelled(InputPassage(context), tuple(Span(*s) for s in sorted(spans)), bool(spans)))
         if others and rng.random() < 0.5:
-            passages.insert(rng.randrange(2), Labelled(Passage(rng.choice(others)), (), False))
+            passages.insert(rng.randrange(2), Labelled(InputPassage(rng.choice(others)), (), False))
     silent = [passage for passage in passages if not passage.holds]
     if spans and silent and rng.random() < WITHOUT_ANSWER:
         passages, spans = silent, set()
@@ -130,7 +130,7 @@ def _qamr(folder: Path, first_test: int, rng: random.Random, *, test: bool) -> I
         words = sentences[name].split(" ")
         start = len(" ".join(words[: answer[0]])) + (answer[0] > 0)
         span = Span(start, start + len(" ".join(words[answer[0] : answer[-1] + 1])))
-        right = Labelled(Passage(sentences[name]), (span,), True)
+        right = Labelled(InputPassage(sentences[name]), (span,), True)
         yield Example(
             QAMR, "read", question, _among(right, [sentences[n] for n in rng.choices(names, k=4)], rng), _SPAN
         )
@@ -138,7 +138,7 @@ def _qamr(folder: Path, first_test: int, rng: random.Random, *, test: bool) -> I
 
 def _among(right: Labelled, others: list[str], rng: random.Random) -> tuple[Labelled, ...]:
     """A passage among as many of the others as a draw says."""
-    passages = [Labelled(Passage(text), (), False) for text in others[: rng.randint(0, len(others))]]
+    passages = [Labelled(InputPassage(text), (), False) for text in others[: rng.randint(0, len(others))]]
     passages.insert(rng.randint(0, len(passages)), right)
     return tuple(passages)
 
@@ -152,7 +152,7 @@ def _entailment(folder: Path, name: str, first_test: int, rng: random.Random, *,
         hypothesis = row["sentence2"].strip().rstrip(".")
         told = _TRUTH.get(row["gold_label"])
         others = [one["sentence1"] for one in rng.choices(rows, k=2)]
-        right = Labelled(Passage(row["sentence1"]), (), told is not None)
+        right = Labelled(InputPassage(row["sentence1"]), (), told is not None)
         asked = f"Is it true that {hypothesis[:1].lower()}{hypothesis[1:]}?"
         yield Example(name, "read", asked, _among(right, [o for o in others if o != row["sentence1"]], rng), told)
 
@@ -176,5 +176,5 @@ def _pronoun(name: str, row: dict[str, str]) -> Example:
     at = int(row["Pronoun-offset"])
     near = row["Text"][max(0, at - 60) : at + 60]
     asked = f'who or what is "{row["Pronoun"]}" in "{near}"?'
-    only = Labelled(Passage(row["Text"]), spans, bool(spans))
+    only = Labelled(InputPassage(row["Text"]), spans, bool(spans))
     return Example(name, "read", asked, (only,), kind=_SPAN if spans else None)

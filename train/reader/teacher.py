@@ -20,7 +20,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Packer, Row, padded_rows
+from nscma_torch.reading.reader_input import InputRow, Packer, padded_rows
 from nscma_torch.reading.reader_model import Outputs
 from train.reader.batches import Batch, Group, LabelledRow
 
@@ -40,8 +40,8 @@ class _Read(NamedTuple):
     """A row of the student, which has this place in the batch, as the teacher's rows; `begins`: see `_rows`."""
 
     place: int
-    row: Row
-    rows: list[Row]
+    row: InputRow
+    rows: list[InputRow]
     begins: list[int]
 
 
@@ -76,7 +76,7 @@ class Teacher:
                 _raise(told.answerable, read.place, out.answerable.sigmoid())
         return told
 
-    def _rows(self, group: Group, row: LabelledRow) -> tuple[list[Row], list[int]]:
+    def _rows(self, group: Group, row: LabelledRow) -> tuple[list[InputRow], list[int]]:
         """The teacher's rows of what a student's row holds, and which character each part of it begins at."""
         shown, begins = [], []
         for part in row.row.parts:
@@ -87,7 +87,7 @@ class Teacher:
             begins.append(begin)
         return self._packer.rows(group.example.question, shown), begins
 
-    def _outputs(self, rows: Sequence[Row]) -> list[Outputs]:
+    def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:
         """The outputs of each row."""
         if not rows:
             return []
@@ -125,7 +125,7 @@ def distillation_losses(out: Outputs, batch: Batch, told: Told) -> dict[str, Ten
     return {name: torch.stack(own).mean() for name, own in parts.items()}
 
 
-def _give_shares(shares: Tensor, end: str, own: Sequence[tuple[_Read, Row, Outputs]]) -> None:
+def _give_shares(shares: Tensor, end: str, own: Sequence[tuple[_Read, InputRow, Outputs]]) -> None:
     """Put the shares of a question's tokens in one softmax where the student has the same characters.
 
     Args:
@@ -153,7 +153,7 @@ def _raise(values: Tensor, place: int, value: Tensor) -> None:
     values[place] = torch.maximum(values[place], value)
 
 
-def _tokens(row: Row) -> dict[Character, int]:
+def _tokens(row: InputRow) -> dict[Character, int]:
     """The token of each character of a row."""
     return {
         (piece.passage, piece.of_text, character): i

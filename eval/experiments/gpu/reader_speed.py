@@ -17,7 +17,7 @@ import torch
 from eval.experiments.gpu.clock import milliseconds
 from eval.experiments.gpu.part import Row, expect
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.text.embedders.minilm import DIMENSION as WIDTH
@@ -32,7 +32,7 @@ def reader_speed(device: torch.device, quick: bool) -> Iterator[Row]:
     count = 3 if quick else 256
     questions = [f"Where does {_PEOPLE[i % 5]} live?" for i in range(count)]
     passages = [
-        [Passage(f"I moved to {_PLACES[(i + j) % 7]} in {1990 + j}.", speaker=_PEOPLE[j % 5]) for j in range(10)]
+        [InputPassage(f"I moved to {_PLACES[(i + j) % 7]} in {1990 + j}.", speaker=_PEOPLE[j % 5]) for j in range(10)]
         for i in range(count)
     ]
     few = min(count, 32)

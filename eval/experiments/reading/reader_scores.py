@@ -33,7 +33,7 @@ from eval.metrics.answer_metrics import exact_match, squad2_scores
 from eval.reporting.measures import Measure, area, average, measure_table, share
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader import Reader, ReadResult
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES, STANCES
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import Dialogue, read_dialogues
@@ -72,7 +72,7 @@ def squad_questions(folder: Path) -> Iterator[Asked]:
 
 def read_squad(reader: Reader, asked: Sequence[Asked]) -> list[ReadResult]:
     """What is read in each question's paragraph."""
-    return reader.read([one.question for one in asked], [[Passage(one.context)] for one in asked])
+    return reader.read([one.question for one in asked], [[InputPassage(one.context)] for one in asked])
 
 
 def squad_measures(asked: Sequence[Asked], read: Sequence[ReadResult], threshold: float) -> list[Measure]:
@@ -150,7 +150,7 @@ def read_spans(reader: Reader, examples: Sequence[Example]) -> list[ReadResult]:
     return reader.read(*_inputs(examples))
 
 
-def _inputs(examples: Sequence[Example]) -> tuple[list[str], list[list[Passage]]]:
+def _inputs(examples: Sequence[Example]) -> tuple[list[str], list[list[InputPassage]]]:
     passages = [[labelled.passage for labelled in example.passages] for example in examples]
     return [example.question for example in examples], passages
 

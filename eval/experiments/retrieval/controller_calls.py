@@ -45,7 +45,7 @@ from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
-from nscma_torch.llm.prompts.acting import Act, Conclusion, Draft, RolledSummary
+from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm, RolledSummary
 from train.controller.controller_dialogues import Dialogue, Said, Split, Wording
 from train.controller.controller_traces import begun, open_world
 
@@ -54,7 +54,7 @@ RULES = ("uncertainty", "always", "never")
 _ABSTAINS = re.compile(
     r"\b(?:do not|don't|cannot|can't|could not|couldn't) (?:know|find|tell)\b|\bno memor", re.IGNORECASE
 )
-_FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in (Draft, Act, Conclusion, RolledSummary)}
+_FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in (DraftForm, Act, Conclusion, RolledSummary)}
 
 
 class CheckingEngine(WrappedEngine):

@@ -9,7 +9,7 @@ from typing import get_args
 
 from sqlalchemy import and_, or_, select
 
-from nscma_torch.core.capabilities import Rows
+from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import DerivedKind
 from nscma_torch.curator.store.derived_schema import (
@@ -34,7 +34,7 @@ _T, _S, _L, _O, _D, _N, _E = (
 )
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the derived texts, a sentence each."""
     yield from _texts(rows)
     yield from _sources(rows)
@@ -42,7 +42,7 @@ def problems(rows: Rows) -> Iterator[str]:
     yield from _units(rows)
 
 
-def _texts(rows: Rows) -> Iterator[str]:
+def _texts(rows: RowQueries) -> Iterator[str]:
     known = get_args(DerivedKind)
     for row in rows(
         select(derived_texts, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _T.namespace), _T.user_id
@@ -62,7 +62,7 @@ def _texts(rows: Rows) -> Iterator[str]:
             yield f"a derivation of namespace {row.namespace} is of another user, or of an unknown kind, {row.kind!r}"
 
 
-def _sources(rows: Rows) -> Iterator[str]:
+def _sources(rows: RowQueries) -> Iterator[str]:
     bare = select(_T.id).where(_T.seq.not_in(select(_S.derived_seq).where(_S.cited)))
     for (text,) in rows(bare, _T.user_id):
         yield f"derived text {text} cites no message"
@@ -80,7 +80,7 @@ def _sources(rows: Rows) -> Iterator[str]:
         yield f"derived text {row.id} rests on message {row.message}, which is deleted"
 
 
-def _links(rows: Rows) -> Iterator[str]:
+def _links(rows: RowQueries) -> Iterator[str]:
     """Texts below a text are older than it, so that none rests on itself, and their messages are its own."""
     below = derived_texts.alias()
     linked = (
@@ -104,7 +104,7 @@ def _links(rows: Rows) -> Iterator[str]:
         yield f"derived text {row.id} rests on text {row.source}, but not on all messages behind it"
 
 
-def _units(rows: Rows) -> Iterator[str]:
+def _units(rows: RowQueries) -> Iterator[str]:
     own = and_(units.c.stream_id == _T.id, units.c.kind == _T.kind, units.c.user_id == _T.user_id)
     for (text,) in rows(select(_T.id).where(~select(units.c.seq).where(own).exists()), _T.user_id):
         yield f"search cannot find derived text {text}: it has no unit"

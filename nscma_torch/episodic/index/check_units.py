@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from sqlalchemy import func, or_, select
 
-from nscma_torch.core.capabilities import Rows, strange_values
+from nscma_torch.core.capabilities import RowQueries, strange_values
 from nscma_torch.core.database.dialects import vector_bytes
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import OF_ONE_MESSAGE, Status, UnitKind
@@ -19,7 +19,7 @@ from nscma_torch.text.terms import terms
 _E, _U = episodes.c, units.c
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the units and their indexes, a sentence each."""
     yield from _scopes(rows)
     yield from strange_values(rows, units, "status", get_args(Status))
@@ -30,7 +30,7 @@ def problems(rows: Rows) -> Iterator[str]:
     yield from _ids(rows)
 
 
-def _scopes(rows: Rows) -> Iterator[str]:
+def _scopes(rows: RowQueries) -> Iterator[str]:
     """Units of one message have that message's scope."""
     names = ("user_id", "agent_id", "run_id", "stream_id")
     strange = or_(*(_U[name].is_distinct_from(_E[name]) for name in names))
@@ -40,7 +40,7 @@ def _scopes(rows: Rows) -> Iterator[str]:
         yield f"unit {unit} has another scope or stream than its message"
 
 
-def _chunks(rows: Rows) -> Iterator[str]:
+def _chunks(rows: RowQueries) -> Iterator[str]:
     """Chunks must be their episode's text at their offsets, and every message must have at least one."""
     of_unit, of_message = unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == episodes.c.seq
     query = (
@@ -64,7 +64,7 @@ def _chunks(rows: Rows) -> Iterator[str]:
         yield f"unit {key} comes from no message"
 
 
-def _vectors(rows: Rows) -> Iterator[str]:
+def _vectors(rows: RowQueries) -> Iterator[str]:
     """All vectors come from one embedder: they are float32 and as long as most, or for some users as the first one."""
     size = vector_bytes(rows.connection, vectors.c.vector)
     query: Any = select(size, func.count()).group_by(size).order_by(func.count().desc(), size)
@@ -76,7 +76,7 @@ def _vectors(rows: Rows) -> Iterator[str]:
             yield f"{n} vectors have {size} bytes"
 
 
-def _postings(rows: Rows) -> Iterator[str]:
+def _postings(rows: RowQueries) -> Iterator[str]:
     stored: dict[int, Counter[str]] = defaultdict(Counter)
     for term, seq, tf in rows(select(postings.c.term, postings.c.unit_seq, postings.c.tf), postings.c.user_id):
         stored[seq][term] = tf
@@ -89,7 +89,7 @@ def _postings(rows: Rows) -> Iterator[str]:
         yield f"postings of a missing unit {seq}"
 
 
-def _ids(rows: Rows) -> Iterator[str]:
+def _ids(rows: RowQueries) -> Iterator[str]:
     """A unit is made of a message that it rests on; others are made of the node, skill or text of their stream."""
     query = select(_U.id, _U.kind, _U.text, _U.start, _U.end, _U.stream_id, _U.session, _E.id.label("message"))
     query = query.outerjoin(unit_sources, unit_sources.c.unit_seq == _U.seq)

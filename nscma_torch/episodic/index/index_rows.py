@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 
-class Rows:
+class IndexRows:
     """n rows of named columns.
 
     Args:
@@ -24,7 +24,7 @@ class Rows:
     def __init__(self, columns: Mapping[str, Tensor]) -> None:
         self._columns = dict(columns)  # each [room, …]
         self._count = 0
-        self._snapshots: list[weakref.ref[Rows]] = []
+        self._snapshots: list[weakref.ref[IndexRows]] = []
         self._owned = set(columns)  # columns that no snapshot shares
 
     def __len__(self) -> int:
@@ -76,9 +76,9 @@ class Rows:
         self._count = len(order)
         self._owned = set(self._columns)
 
-    def snapshot(self) -> Rows:
+    def snapshot(self) -> IndexRows:
         """The rows as they are now; nothing changes them any more."""
-        taken = Rows(self._columns)
+        taken = IndexRows(self._columns)
         taken._count = self._count
         self._snapshots = [own for own in self._snapshots if own() is not None]
         self._snapshots.append(weakref.ref(taken))

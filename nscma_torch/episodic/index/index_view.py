@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from nscma_torch.episodic.index.index_rows import Rows
+from nscma_torch.episodic.index.index_rows import IndexRows
 
 T = TypeVar("T")
 CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns of which each value has a number
@@ -22,7 +22,7 @@ class IndexView:
 
     device: torch.device
     timed: bool
-    _rows: Rows
+    _rows: IndexRows
     _codebook: dict[str, dict[str | None, int]]
     _computed: dict[str, tuple[Any, Any]]
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from nscma_torch.core.config import ScoreConfig
 from nscma_torch.core.database import postgres_vectors as vector_index
 from nscma_torch.episodic.index.contextual import REACH, around, contextual
-from nscma_torch.episodic.index.index_rows import Rows
+from nscma_torch.episodic.index.index_rows import IndexRows
 from nscma_torch.episodic.index.index_view import IndexView
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import recency
@@ -56,7 +56,9 @@ class Selection(IndexView):
         self.device, self.timed, self.rows = index.device, index.timed, rows
         self._computed, self._codebook = {}, {}
         own = {name: index.column(name)[rows] for name in _COLUMNS + (("since",) if index.timed else ())}
-        self._rows = Rows({name: column[:0] for name, column in own.items()} | dict.fromkeys(_VECTORS, vectors[:0]))
+        self._rows = IndexRows(
+            {name: column[:0] for name, column in own.items()} | dict.fromkeys(_VECTORS, vectors[:0])
+        )
         self._rows.append(own | {"vectors": vectors, "contextual": mixed})
 
     def under(self, mask: Tensor) -> Tensor:

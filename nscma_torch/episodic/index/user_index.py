@@ -27,7 +27,7 @@ from nscma_torch.core.database.user_versions import version
 from nscma_torch.episodic.index import unit_changes
 from nscma_torch.episodic.index.contextual import REACH, WEIGHTS, contextual
 from nscma_torch.episodic.index.index_postings import Posting, Postings
-from nscma_torch.episodic.index.index_rows import Rows
+from nscma_torch.episodic.index.index_rows import IndexRows
 from nscma_torch.episodic.index.index_view import CODED, IndexView
 from nscma_torch.episodic.index.unit_schema import units, vectors
 from nscma_torch.episodic.log import history
@@ -83,7 +83,7 @@ class UserIndex(IndexView):
         whole, number = torch.empty(0, dtype=torch.int64, device=self.device), torch.empty(0, device=self.device)
         code, flag = whole.to(torch.int32), whole.to(torch.bool)
         vector = torch.empty(0, self._dimension, dtype=self._dtype, device=self.device)
-        self._rows = Rows(
+        self._rows = IndexRows(
             {"embedded": flag, "alive": flag}
             | ({} if self.apart else dict.fromkeys(_VECTORS, vector))
             | dict.fromkeys(("importance", "lengths"), number)

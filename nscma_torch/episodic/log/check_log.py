@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, func, or_, select
 
-from nscma_torch.core.capabilities import Rows, strange_values
+from nscma_torch.core.capabilities import RowQueries, strange_values
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.database.schema import episodes, history, jobs, streams
 from nscma_torch.core.errors import StoreFormatError
@@ -23,7 +23,7 @@ _SCOPE = ("user_id", "agent_id", "run_id")
 _E, _H, _S = episodes.c, history.c, streams.c
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the log, a sentence each."""
     yield from _streams(rows)
     yield from _scopes(rows)
@@ -49,11 +49,11 @@ def damaged_json(row: Mapping[Any, Any]) -> list[str]:
 
 def mend_messages(connection: Connection, user_id: str) -> None:
     """Give the messages of a user whose text or history was lost the ids that follow from what is left."""
-    for row, wanted in _other_ids(Rows(connection, (user_id,))):
+    for row, wanted in _other_ids(RowQueries(connection, (user_id,))):
         set_columns(connection, row.seq, id=wanted)
 
 
-def _streams(rows: Rows) -> Iterator[str]:
+def _streams(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(_S.id, *(_S[name] for name in _SCOPE), _S.source), _S.user_id):
         if row.id != stream_id_of(Scope(row.user_id, row.agent_id, row.run_id), row.source):
             yield f"stream {row.id} has not the id of its scope and source"
@@ -62,13 +62,13 @@ def _streams(rows: Rows) -> Iterator[str]:
         yield f"stream {stream_id} holds a message beyond its next position"
 
 
-def _scopes(rows: Rows) -> Iterator[str]:
+def _scopes(rows: RowQueries) -> Iterator[str]:
     strange = or_(*(_E[name].is_distinct_from(_S[name]) for name in _SCOPE))
     for (message,) in rows(select(_E.id).join(streams, _S.id == _E.stream_id).where(strange), _E.user_id):
         yield f"message {message} has another scope than its stream"
 
 
-def _other_ids(rows: Rows) -> list[tuple[Any, str]]:
+def _other_ids(rows: RowQueries) -> list[tuple[Any, str]]:
     """The messages that have another id than they should, and that id. It stays when the text is updated."""
     updates = select(_H.episode_seq, _H.old_text).where(_H.event == "UPDATE", _H.old_text.is_not(None))
     first = {row.episode_seq: row.old_text for row in rows(updates.order_by(_H.seq.desc()), _H.user_id)}

@@ -24,8 +24,8 @@ from nscma_torch.extraction.read_ahead import Given
 from nscma_torch.features.bulk import reading
 from nscma_torch.features.bulk.committing import Committed, Committer, WeigherAndCommitter
 from nscma_torch.features.bulk.packs import Pack, new_rows, packs, windows
-from nscma_torch.features.bulk.rows import Checked, Row, check_file, files_of, read_rows
-from nscma_torch.features.bulk.weighing import Models, Weigher
+from nscma_torch.features.bulk.rows import BulkRow, CheckedFile, check_file, files_of, read_rows
+from nscma_torch.features.bulk.weighing import BulkModels, Weigher
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def bulk_add(
     checked_count(window, "window")
     files = _checked(store, paths, settings, clock(now), user_id, told)
     total = sum(file.rows for file in files)
-    models = Models.load(settings)
+    models = BulkModels.load(settings)
     with Memory(store, config=settings, embedder=models.embedder, surprise_model=models.surprise_model) as memory:
         job = _Adding(memory, models, str(store), actors, infer=infer, now=now)
         done, users, at = Committed(), set[str](), 0
@@ -122,7 +122,7 @@ class _Adding:
     def __init__(
         self,
         memory: Memory,
-        models: Models,
+        models: BulkModels,
         store: str,
         actors: RayActors | None,
         *,
@@ -150,8 +150,8 @@ class _Adding:
 
 def _checked(
     store: str | Path, paths: Sequence[str], config: Config, now: datetime, user_id: str | None, told: Progress
-) -> list[Checked]:
-    files: list[Checked] = []
+) -> list[CheckedFile]:
+    files: list[CheckedFile] = []
     for path in files_of(paths):
         if is_of(str(store), path):
             raise InvalidInputError(f"{path} is a file of the store itself; name the files that are to go into it")
@@ -160,7 +160,7 @@ def _checked(
     return files
 
 
-def _rows(files: Sequence[Checked], config: Config, now: datetime, user_id: str | None) -> Iterator[Row]:
+def _rows(files: Sequence[CheckedFile], config: Config, now: datetime, user_id: str | None) -> Iterator[BulkRow]:
     for file in files:
         yield from read_rows(file.path, config.limits, now, user_id=user_id)
 
@@ -169,14 +169,14 @@ def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progre
     """Run the jobs of the store; a language engine is asked, and actors read, about many users at once."""
 
     def here(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
-        reader = reading.Reader(memory.components.tasks)
+        reader = reading.BulkReader(memory.components.tasks)
         for pack in reading.in_packs(given, reading.ASKED):
             for made in reader(pack):
                 yield from made
 
     def there(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
         assert actors is not None
-        for made in actors.each(partial(reading.Reader.load, config), reading.in_packs(given, reading.PACK)):
+        for made in actors.each(partial(reading.BulkReader.load, config), reading.in_packs(given, reading.PACK)):
             yield from made
 
     if not isinstance(memory.components.tasks, EmbeddedTasks):

@@ -11,7 +11,7 @@ from typing import Self
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import Config
 from nscma_torch.features.bulk.packs import Pack
-from nscma_torch.features.bulk.weighing import Models, Weighed, Weigher
+from nscma_torch.features.bulk.weighing import BulkModels, Weighed, Weigher
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Committer:
         now: when it is stored; None for the clock.
     """
 
-    def __init__(self, memory: Memory, models: Models, *, infer: bool, now: datetime | None) -> None:
+    def __init__(self, memory: Memory, models: BulkModels, *, infer: bool, now: datetime | None) -> None:
         self._memory = memory
         self._models = models
         self._infer = infer
@@ -97,7 +97,7 @@ class WeigherAndCommitter:
     @classmethod
     def load(cls, store: str, config: Config, *, infer: bool, now: datetime | None) -> Self:
         """With models and a connection of its own."""
-        models = Models.load(config)
+        models = BulkModels.load(config)
         memory = Memory(store, config=config, embedder=models.embedder, surprise_model=models.surprise_model)
         made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
         weakref.finalize(made, memory.close)  # an actor is not told when it ends

@@ -14,7 +14,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.streams import stream_id_of
-from nscma_torch.features.bulk.rows import Row
+from nscma_torch.features.bulk.rows import BulkRow
 
 _PACK = 256  # messages from which on a pack takes no more users
 
@@ -52,16 +52,16 @@ class Pack:
         return sum(len(batch.messages) for batch in self.batches)
 
 
-def windows(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+def windows(rows: Iterable[BulkRow], size: int) -> Iterator[list[BulkRow]]:
     """The rows in runs of `size`."""
     rest = iter(rows)
     while window := list(islice(rest, size)):
         yield window
 
 
-def new_rows(memory: Memory, window: Sequence[Row]) -> dict[str, list[Row]]:
+def new_rows(memory: Memory, window: Sequence[BulkRow]) -> dict[str, list[BulkRow]]:
     """Rows of each user that the store does not hold, in order, without those whose id stands twice."""
-    of_user: dict[str, dict[str, Row]] = {}
+    of_user: dict[str, dict[str, BulkRow]] = {}
     for row in window:
         assert row.message.idempotency_key is not None, "every row has a key"
         of_user.setdefault(row.scope.user_id, {}).setdefault(row.message.idempotency_key, row)
@@ -75,7 +75,7 @@ def new_rows(memory: Memory, window: Sequence[Row]) -> dict[str, list[Row]]:
     return new
 
 
-def packs(memory: Memory, rows: Mapping[str, Sequence[Row]]) -> list[Pack]:
+def packs(memory: Memory, rows: Mapping[str, Sequence[BulkRow]]) -> list[Pack]:
     """The rows of users as packs, the largest first, so that none is left for one actor in the end."""
     made: list[Pack] = []
     own: list[Batch] = []
@@ -96,7 +96,7 @@ def _pack(memory: Memory, batches: Sequence[Batch]) -> Pack:
     return Pack(tuple(batches), states)
 
 
-def _batches(rows: Sequence[Row], size: int) -> Iterator[Batch]:
+def _batches(rows: Sequence[BulkRow], size: int) -> Iterator[Batch]:
     for scope, source in groupby(rows, key=lambda row: (row.scope, row.message.source)):
         rest = iter(source)
         while some := tuple(islice(rest, size)):

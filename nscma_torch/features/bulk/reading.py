@@ -21,7 +21,7 @@ ASKED = 256  # messages that a language engine is asked about at once
 Read = list[tuple[Given, Extraction]]
 
 
-class Reader:
+class BulkReader:
     """Reads packs of messages by language tasks."""
 
     def __init__(self, tasks: LanguageTasks) -> None:

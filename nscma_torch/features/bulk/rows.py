@@ -29,7 +29,7 @@ _ROWS = 1024  # of a Parquet file that are decoded at once
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BulkRow:
     """A message, and whose it is."""
 
     scope: Scope
@@ -37,7 +37,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFile:
     """A file every row of which can be stored, and how many rows it has."""
 
     path: Path
@@ -78,15 +78,15 @@ def _matching(pattern: Path) -> Iterator[Path]:
         raise InvalidInputError(f"{pattern} is neither a file nor a pattern: {error}") from error
 
 
-def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Checked:
+def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> CheckedFile:
     """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
     rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
         raise EmptyTextError(f"{path} is empty: it has no messages")
-    return Checked(path, rows)
+    return CheckedFile(path, rows)
 
 
-def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Iterator[Row]:
+def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Iterator[BulkRow]:
     """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"
@@ -107,7 +107,7 @@ def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str |
         raise type(error)(f"{path}: {error}") from error
 
 
-def _row(value: object, user_id: str | None) -> Row:
+def _row(value: object, user_id: str | None) -> BulkRow:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"a row must be an object such as {_EXAMPLE}")
     fields = dict(value)
@@ -120,7 +120,7 @@ def _row(value: object, user_id: str | None) -> Row:
         fields["metadata"] = _parsed(fields["metadata"])
     message = parse_message(fields)
     key = own or message.idempotency_key
-    return Row(Scope(user or user_id or "", agent, run), replace(message, source=source, idempotency_key=key))
+    return BulkRow(Scope(user or user_id or "", agent, run), replace(message, source=source, idempotency_key=key))
 
 
 def _line_values(path: Path, limits: LimitsConfig) -> Iterator[tuple[int, Any]]:

@@ -32,7 +32,7 @@ class Weighed:
     scores: Mapping[Key, StreamScore]
 
 
-class Models:
+class BulkModels:
     """The embedder and the surprise model of a configuration.
 
     `surprise_model` is None where the language engine is the surprise model (`surprise.engine = "llm"`): that is asked
@@ -56,7 +56,7 @@ class Models:
 class Weigher:
     """Computes packs, a segment after the other; embedder and surprise model work side by side."""
 
-    def __init__(self, config: Config, models: Models) -> None:
+    def __init__(self, config: Config, models: BulkModels) -> None:
         self._embedder, self._surprise_model = models.embedder, models.surprise_model
         self._ahead = config.embedder.deferred  # else the gate says first what is embedded
         self._chunker = None
@@ -67,7 +67,7 @@ class Weigher:
     @classmethod
     def load(cls, config: Config) -> Self:
         """With models of its own."""
-        return cls(config, Models.load(config))
+        return cls(config, BulkModels.load(config))
 
     def __call__(self, pack: Pack) -> Iterator[Weighed]:
         states = dict(pack.states)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from nscma_torch.core.capabilities import Capability, Erased, Rows
+from nscma_torch.core.capabilities import Capability, Erased, RowQueries
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.features.records import check_records
 from nscma_torch.features.records import memory_records as record_rows
@@ -21,7 +21,7 @@ from nscma_torch.features.records.record_schema import (
 _M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, episodes.c
 
 
-def _digest(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     record = select(_E.id, _M.type, _M.sentiment, _M.resolution).join(memory_records, _M.episode_seq == _E.seq)
     for row in rows(record.order_by(_E.id), _M.user_id):
         yield ("record", *row)

@@ -7,7 +7,7 @@ from typing import get_args
 
 from sqlalchemy import select
 
-from nscma_torch.core.capabilities import Rows
+from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import RESOLVABLE, MemoryType, Resolution, Sentiment
 from nscma_torch.features.records.record_schema import (
@@ -21,7 +21,7 @@ from nscma_torch.text.names import name_key
 _M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, episodes.c
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the records, a sentence each."""
     yield from _owners(rows)
     yield from _values(rows)
@@ -29,7 +29,7 @@ def problems(rows: Rows) -> Iterator[str]:
     yield from _resolutions(rows)
 
 
-def _owners(rows: Rows) -> Iterator[str]:
+def _owners(rows: RowQueries) -> Iterator[str]:
     for table in RECORD_TABLES:
         for name in ("episode_seq", "by_seq"):
             if name in table.c:
@@ -38,7 +38,7 @@ def _owners(rows: Rows) -> Iterator[str]:
                     yield f"a row of {table.name} is of another user than its message {message}"
 
 
-def _values(rows: Rows) -> Iterator[str]:
+def _values(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(memory_records, _E.id).join(episodes, _E.seq == _M.episode_seq), _M.user_id):
         known = (
             row.type in get_args(MemoryType)
@@ -51,7 +51,7 @@ def _values(rows: Rows) -> Iterator[str]:
             yield f"the record of message {row.id} is a {row.type} with the resolution {row.resolution!r}"
 
 
-def _entities(rows: Rows) -> Iterator[str]:
+def _entities(rows: RowQueries) -> Iterator[str]:
     bare = _N.episode_seq.not_in(select(_M.episode_seq))
     for (message,) in rows(select(_E.id).join(record_entities, _N.episode_seq == _E.seq).where(bare), _N.user_id):
         yield f"message {message} has entities of a record, and no record"
@@ -60,7 +60,7 @@ def _entities(rows: Rows) -> Iterator[str]:
             yield f"the entity {name!r} of a record has the key {key!r}"
 
 
-def _resolutions(rows: Rows) -> Iterator[str]:
+def _resolutions(rows: RowQueries) -> Iterator[str]:
     early = select(_E.id).join(record_resolutions, _R.by_seq == _E.seq).where(_R.by_seq <= _R.episode_seq)
     for (message,) in rows(early, _R.user_id):
         yield f"message {message} settles one that is not before it"

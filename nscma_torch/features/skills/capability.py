@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, select
 
-from nscma_torch.core.capabilities import Capability, Erased, Rows, strange_values
+from nscma_torch.core.capabilities import Capability, Erased, RowQueries, strange_values
 from nscma_torch.core.database.json_columns import is_texts
 from nscma_torch.curator.store.derived_schema import derived_sources, derived_texts
 from nscma_torch.episodic.index.unit_schema import units
@@ -18,13 +18,13 @@ from nscma_torch.features.skills.skill_schema import skills
 _K = skills.c
 
 
-def _digest(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     columns = (_K.id, _K.namespace, _K.name, _K.trigger, _K.steps, _K.successes, _K.failures, _K.status)
     for row in rows(select(*columns).order_by(_K.id), _K.user_id):
         yield ("skill", *row)
 
 
-def _problems(rows: Rows) -> Iterator[str]:
+def _problems(rows: RowQueries) -> Iterator[str]:
     """Every skill has its units and its id, and every unit of that kind its skill."""
     yield from strange_values(rows, skills, "status", ("active", "archived"))
     for text in rows(select(_K.steps), _K.user_id).scalars():

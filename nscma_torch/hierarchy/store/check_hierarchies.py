@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import func, or_, select
 
-from nscma_torch.core.capabilities import Rows
+from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.episodic.index.unit_schema import unit_sources, units
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.hierarchy.store.hierarchies import LevelRows
@@ -15,7 +15,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import hierarchies as hierarch
 from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, nodes, personas
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the hierarchies, a sentence each."""
     yield from _scopes(rows)
     yield from _said(rows)
@@ -46,7 +46,7 @@ def problems(rows: Rows) -> Iterator[str]:
                 yield from (f"level {level} of {name}: node {number} has no members" for number in sorted(empty))
 
 
-def _scopes(rows: Rows) -> Iterator[str]:
+def _scopes(rows: RowQueries) -> Iterator[str]:
     """Summaries have their hierarchy's id and agent."""
     of_node = select(units.c.id).join(node_units, node_units.c.unit_seq == units.c.seq)
     of_node = of_node.join(hierarchies_table, hierarchies_table.c.id == node_units.c.hierarchy_id)
@@ -73,7 +73,7 @@ def _network(rows: LevelRows) -> Iterator[str]:
             yield f"the link {a}-{b} does not join personas of its nodes"
 
 
-def _said(rows: Rows) -> Iterator[str]:
+def _said(rows: RowQueries) -> Iterator[str]:
     """Nodes have one active chunk on level 0, a summary above; no summary is without its node."""
     query = (
         select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)

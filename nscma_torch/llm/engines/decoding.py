@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Draft:
+class PartialReply:
     """A reply under way.
 
     Attributes:
@@ -55,7 +55,7 @@ class Draft:
         return self.finished or self.error is not None or self.chosen >= self.request.max_tokens
 
 
-def decode(loaded: CausalLM, drafts: Sequence[Draft]) -> Iterator[None]:
+def decode(loaded: CausalLM, drafts: Sequence[PartialReply]) -> Iterator[None]:
     """Write on at all drafts by a token at each step, until all are done.
 
     Prompts are padded on the left. A reply is chosen from its own logits with its own random numbers, so that it does
@@ -99,7 +99,7 @@ def decode(loaded: CausalLM, drafts: Sequence[Draft]) -> Iterator[None]:
 
 def _choose(
     logits: Tensor,  # [n, V]
-    drafts: Sequence[Draft],
+    drafts: Sequence[PartialReply],
     eos: frozenset[int],
 ) -> None:
     """Add a token to each draft that is not done."""
@@ -128,7 +128,7 @@ def _choose(
         _write(draft, token, float(log_p[row, token]), eos)
 
 
-def _write(draft: Draft, token: int, logprob: float, eos: frozenset[int]) -> None:
+def _write(draft: PartialReply, token: int, logprob: float, eos: frozenset[int]) -> None:
     draft.chosen += 1
     if token in eos:
         draft.finished = True

@@ -11,7 +11,7 @@ from nscma_torch.llm.engines.contract import Token
 from nscma_torch.llm.engines.protocol_schemas import (
     LogProb,
     LogProbs,
-    Message,
+    ReplyMessage,
     Shape,
     content_text,
     shaped,
@@ -26,12 +26,12 @@ _DONE = "[DONE]"
 class StreamedChoice(Shape):
     """A piece of one reply; the delta is what was written since the event before."""
 
-    delta: Message
+    delta: ReplyMessage
     finish_reason: str | None = None
     logprobs: LogProbs | None = None
 
 
-class Chunk(Shape):
+class StreamedChunk(Shape):
     """One event; the last ones may hold no choice but the usage."""
 
     choices: tuple[StreamedChoice, ...] = Field(max_length=1)
@@ -53,7 +53,7 @@ def read_tokens(lines: Iterable[str], *, logprobs: bool, in_form: bool = False) 
         data = line.removeprefix("data:").strip()
         if data == _DONE:
             break
-        for choice in shaped(data.encode(), Chunk).choices:
+        for choice in shaped(data.encode(), StreamedChunk).choices:
             finished = choice.finish_reason or finished
             if choice.logprobs is not None:
                 waiting += choice.logprobs.content or ()

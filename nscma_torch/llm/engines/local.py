@@ -14,7 +14,7 @@ import torch
 from nscma_torch.core.errors import ConfigError, EngineError, EngineUnavailableError
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Reply, Request, Token
-from nscma_torch.llm.engines.decoding import Draft, decode
+from nscma_torch.llm.engines.decoding import PartialReply, decode
 from nscma_torch.llm.engines.grammar import Grammars
 from nscma_torch.llm.engines.in_process import InProcessEngine
 from nscma_torch.llm.engines.token_text import TokenText
@@ -112,15 +112,15 @@ class TransformersEngine(InProcessEngine):
             raise self._closed_error()
         return self._loaded
 
-    def _draft(self, place: int, request: Request) -> Draft:
+    def _draft(self, place: int, request: Request) -> PartialReply:
         """Check a request; EngineRefusedError says what is wrong with it."""
         prompt = self._template.fitting(request, self._context)
         follower = None if request.schema is None else self._grammars.follow(request.schema)
-        return Draft(place, request, prompt, follower)
+        return PartialReply(place, request, prompt, follower)
 
-    def _batches(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+    def _batches(self, drafts: Sequence[PartialReply]) -> Iterator[list[PartialReply]]:
         """Drafts of like length together."""
-        batch: list[Draft] = []
+        batch: list[PartialReply] = []
         reply = 0
         for draft in sorted(drafts, key=lambda draft: (len(draft.prompt), draft.request.max_tokens, draft.place)):
             longer = max(reply, draft.request.max_tokens)
@@ -132,7 +132,7 @@ class TransformersEngine(InProcessEngine):
         if batch:
             yield batch
 
-    def _write(self, batch: Sequence[Draft]) -> EngineError | None:
+    def _write(self, batch: Sequence[PartialReply]) -> EngineError | None:
         """Write a batch to its end; why that could not be, for those that are not done."""
         try:
             steps = decode(self._model(), batch)
@@ -154,7 +154,7 @@ class TransformersEngine(InProcessEngine):
                 return EngineUnavailableError(f"the device has no memory left for this batch: {error}")
         return None
 
-    def _result(self, draft: Draft) -> Reply | EngineError:
+    def _result(self, draft: PartialReply) -> Reply | EngineError:
         if draft.error is not None:
             return draft.error
         speller = self._speller()

@@ -23,9 +23,9 @@ from nscma_torch.llm.engines.contract import Reply, Request, Token, Turn, most_t
 from nscma_torch.llm.engines.events import read_tokens
 from nscma_torch.llm.engines.protocol_schemas import (
     Counted,
-    Filled,
+    FilledTemplate,
     Model,
-    Models,
+    ModelList,
     Props,
     Scored,
     ShapeT,
@@ -102,7 +102,7 @@ class OpenAIEngine:
         messages = [{"model": self._model, "messages": _messages(turns)} for turns in prompts]
         if self._server == "vllm":
             return [counted.count for counted in self._ask("/tokenize", messages, Counted)]
-        texts = self._ask("/apply-template", messages, Filled)
+        texts = self._ask("/apply-template", messages, FilledTemplate)
         bodies = [{"content": text.prompt, "add_special": True, "parse_special": True} for text in texts]
         return [len(tokenized.tokens) for tokenized in self._ask("/tokenize", bodies, Tokenized)]
 
@@ -155,7 +155,7 @@ class OpenAIEngine:
 
     def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
         """The model's name, and its context where the list of models says it."""
-        (models,) = self._ask("/v1/models", [None], Models)
+        (models,) = self._ask("/v1/models", [None], ModelList)
         model = model_of(models, wanted)
         return model.id, model.max_model_len
 
@@ -174,7 +174,7 @@ class OpenAIEngine:
         return answers
 
 
-def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Models:
+def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> ModelList:
     """List the models of a server. Raises EngineError if it does not report them, ConfigError for a bad argument."""
     client = _connect(url, api_key, 1, retry_policy)
     try:
@@ -183,7 +183,7 @@ def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Model
         client.close()
     if isinstance(body, EngineError):
         raise body
-    return shaped(body, Models)
+    return shaped(body, ModelList)
 
 
 def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: RetryPolicy) -> HttpClient:
@@ -197,7 +197,7 @@ def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: Retr
     return HttpClient(root, headers=headers, concurrency=concurrency, retry_policy=retry_policy)
 
 
-def model_of(models: Models, wanted: str | None) -> Model:
+def model_of(models: ModelList, wanted: str | None) -> Model:
     """The model of that name, or the only one; ConfigError where there is none such."""
     found = {model.id: model for model in models.data}
     if wanted is None and len(found) == 1:

@@ -29,7 +29,7 @@ class Model(Shape):
     max_model_len: int | None = Field(None, gt=0)
 
 
-class Models(Shape):
+class ModelList(Shape):
     """`GET /v1/models`."""
 
     data: tuple[Model, ...]
@@ -59,7 +59,7 @@ class Tokenized(Shape):
     tokens: tuple[int, ...]
 
 
-class Filled(Shape):
+class FilledTemplate(Shape):
     """`POST /apply-template` of llama.cpp."""
 
     prompt: str
@@ -74,7 +74,7 @@ class ContentPart(Shape):
 Content = str | tuple[ContentPart, ...] | None
 
 
-class Message(Shape):
+class ReplyMessage(Shape):
     """Message of a response. Servers with a reasoning parser can leave the content empty and put all under
     reasoning.
     """
@@ -108,12 +108,12 @@ class LogProbs(Shape):
 class Choice(Shape):
     """One reply."""
 
-    message: Message
+    message: ReplyMessage
     finish_reason: str | None
     logprobs: LogProbs | None = None
 
 
-class Tokens(Shape):
+class TokenUsage(Shape):
     """Tokens that a reply cost."""
 
     prompt_tokens: int = Field(ge=0)
@@ -124,7 +124,7 @@ class Completion(Shape):
     """`POST /v1/chat/completions`."""
 
     choices: tuple[Choice, ...] = Field(min_length=1, max_length=1)
-    usage: Tokens
+    usage: TokenUsage
 
 
 class PromptLogProb(Shape):

@@ -65,14 +65,14 @@ class NotedAct(ReplyForm):
     act: RetrieveEpisodic | RetrieveSemantic | Memorize | FinalAnswer
 
 
-class Draft(ReplyForm):
+class DraftForm(ReplyForm):
     """A reply without a look into the memory; `known`: whether what the prompt shows is enough for it."""
 
     known: bool
     text: str = Field(min_length=1, max_length=1500)
 
 
-class SourcedDraft(Draft):
+class SourcedDraft(DraftForm):
     """A draft where conclusions or lines on days are shown: `evidence` are numbers of those that it rests on."""
 
     evidence: Numbers = Field(max_length=8)
@@ -215,7 +215,7 @@ nothing else."""
 
 
 def draft_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for a `Draft`."""
+    """Asks for a `DraftForm`."""
     return _turns(_DRAFT, desk)
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from sqlalchemy import and_, case, func, or_, select
 
-from nscma_torch.core.capabilities import Rows, strange_values, tables_with
+from nscma_torch.core.capabilities import RowQueries, strange_values, tables_with
 from nscma_torch.core.database.json_columns import is_texts
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.database.schema import jobs as jobs_table
@@ -32,7 +32,7 @@ from nscma_torch.semantic.store.statements import id_of_columns
 _F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decisions.c
 
 
-def problems(rows: Rows) -> Iterator[str]:
+def problems(rows: RowQueries) -> Iterator[str]:
     """The problems in the facts, a sentence each."""
     yield from _owners(rows)
     yield from _statements(rows)
@@ -45,7 +45,7 @@ def problems(rows: Rows) -> Iterator[str]:
     yield from _units(rows)
 
 
-def _owners(rows: Rows) -> Iterator[str]:
+def _owners(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(fact_namespaces), _L.user_id):
         if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
             yield f"namespace {row.id} has not the id of its user and agent"
@@ -82,7 +82,7 @@ def _owners(rows: Rows) -> Iterator[str]:
         yield f"fact {fact_id} rests on a statement of another namespace"
 
 
-def _statements(rows: Rows) -> Iterator[str]:
+def _statements(rows: RowQueries) -> Iterator[str]:
     query = select(_S.id, _S.start, _S.end, episodes.c.text).join(episodes, episodes.c.seq == _S.episode_seq)
     for row in rows(query.where(~_S.superseded), _S.user_id):
         if not 0 <= row.start <= row.end <= len(row.text):
@@ -95,7 +95,7 @@ def _statements(rows: Rows) -> Iterator[str]:
             yield f"statement {row['id']} has not the id of its message and words"
 
 
-def _entities(rows: Rows) -> Iterator[str]:
+def _entities(rows: RowQueries) -> Iterator[str]:
     for column in (_S.subject, _S.object_key):
         query = select(column).outerjoin(entities, and_(_E.namespace == _S.namespace, _E.key == column)).distinct()
         for key in rows(query.where(column != "", _E.key.is_(None)), _S.user_id).scalars():
@@ -114,7 +114,7 @@ def _entities(rows: Rows) -> Iterator[str]:
             yield f"entity {key!r} was merged into itself"
 
 
-def _facts(rows: Rows) -> Iterator[str]:
+def _facts(rows: RowQueries) -> Iterator[str]:
     """A believed fact has a source that counts, unless its group waits to be resolved."""
     counts = case((and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), 1), else_=0)
     waiting = and_(
@@ -140,7 +140,7 @@ def _facts(rows: Rows) -> Iterator[str]:
         yield f"fact {fact_id} is believed twice"
 
 
-def _overlaps(rows: Rows) -> Iterator[str]:
+def _overlaps(rows: RowQueries) -> Iterator[str]:
     """Active facts of one group and object, or of a relation with one object at a time, do not overlap in time."""
     held: dict[tuple[str, ...], tuple[float, str]] = {}
     order = (
@@ -170,14 +170,14 @@ def _overlaps(rows: Rows) -> Iterator[str]:
             held[group] = (ends, row.id)
 
 
-def _waiting(rows: Rows) -> Iterator[str]:
+def _waiting(rows: RowQueries) -> Iterator[str]:
     job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.namespace)
     query = select(unresolved.c.namespace).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
     for namespace in rows(query, unresolved.c.user_id).scalars():
         yield f"namespace {namespace} has groups to resolve and no job for it"
 
 
-def _columns(rows: Rows) -> Iterator[str]:
+def _columns(rows: RowQueries) -> Iterator[str]:
     """Columns hold one of the values that they are declared to take."""
     yield from strange_values(rows, facts, "status", get_args(FactStatus))
     yield from strange_values(rows, decisions, "action", get_args(Action))
@@ -195,7 +195,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def _verdicts(rows: Rows) -> Iterator[str]:
+def _verdicts(rows: RowQueries) -> Iterator[str]:
     """Every statement that a decision on a dispute, or by a model, names is there."""
     kinds = (OVERRULED, LEFT_OPEN, NAMED_FACTS)
     named = [_D.before.contains(f'"{name}"', autoescape=True) for name in kinds]
@@ -211,7 +211,7 @@ def _verdicts(rows: Rows) -> Iterator[str]:
                 yield f"decision {key} names {len(gone)} statements that are not there"
 
 
-def _units(rows: Rows) -> Iterator[str]:
+def _units(rows: RowQueries) -> Iterator[str]:
     """Units say statements of their own message, and their status follows from the facts, once all are resolved."""
     said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
     said = said.join(statements, _S.seq == unit_statements.c.statement_seq)

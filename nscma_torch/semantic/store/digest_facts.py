@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from nscma_torch.core.capabilities import Rows
+from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.semantic.store.fact_schema import entities, fact_sources, facts, statements
 
@@ -19,7 +19,7 @@ _E, _S, _F = entities.c, statements.c, facts.c
 _HOLDS = (~_S.withdrawn, ~_S.superseded)
 
 
-def lines(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def lines(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     """Lines to hash, in order."""
     undated = _undated(rows)
 
@@ -35,7 +35,7 @@ def lines(rows: Rows) -> Iterator[tuple[Any, ...]]:
     yield from _facts(rows, time)
 
 
-def _undated(rows: Rows) -> set[tuple[str, int | None]]:
+def _undated(rows: RowQueries) -> set[tuple[str, int | None]]:
     """(user, time) that come from the clock of the store, by a message without a time of its own."""
     query = select(_S.user_id, _S.said_at, _S.valid_from, _S.valid_to)
     query = query.join(episodes, episodes.c.seq == _S.episode_seq).where(episodes.c.occurred_at.is_(None))
@@ -43,7 +43,7 @@ def _undated(rows: Rows) -> set[tuple[str, int | None]]:
     return {(owner, micros) for owner, micros in found if micros is not None}
 
 
-def _entities(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def _entities(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
     """The entities that a statement mentions, and merged ones."""
     mentioned = {
         (namespace, key)
@@ -57,7 +57,7 @@ def _entities(rows: Rows) -> Iterator[tuple[Any, ...]]:
             yield ("entity", namespace, key, name, into)
 
 
-def _facts(rows: Rows, time: Callable[[str, int | None], int | str | None]) -> Iterator[tuple[Any, ...]]:
+def _facts(rows: RowQueries, time: Callable[[str, int | None], int | str | None]) -> Iterator[tuple[Any, ...]]:
     sources: dict[int, list[str]] = {}
     query = select(fact_sources.c.fact_seq, _S.id).join(statements, _S.seq == fact_sources.c.statement_seq)
     query = query.join(facts, _F.seq == fact_sources.c.fact_seq).where(_F.retired_at.is_(None))

@@ -14,7 +14,7 @@ from nscma_torch.semantic.store.facts import NewFact
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim
-from nscma_torch.semantic.timeline.timeline_records import Span
+from nscma_torch.semantic.timeline.timeline_records import ValidSpan
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
@@ -184,7 +184,7 @@ def claim_of(
     )
 
 
-def fact_of(group: Group, span: Span, rows: Mapping[int, StatementRow]) -> NewFact:
+def fact_of(group: Group, span: ValidSpan, rows: Mapping[int, StatementRow]) -> NewFact:
     """The fact that a span of a group stands for."""
     relation = group.relations[0] if not group.object_key else span.value
     object_key = group.object_key or span.value

@@ -22,7 +22,7 @@ from nscma_torch.semantic.timeline.implied_denials import implied_denials
 from nscma_torch.semantic.timeline.judging import judging_of
 from nscma_torch.semantic.timeline.operations import Chosen
 from nscma_torch.semantic.timeline.timeline import resolve
-from nscma_torch.semantic.timeline.timeline_records import Outcome, Span, Timeline
+from nscma_torch.semantic.timeline.timeline_records import Outcome, Timeline, ValidSpan
 
 
 class Resolved(NamedTuple):
@@ -43,7 +43,7 @@ class _Did:
     """The effect of one statement in one group: the outcome, with its spans and their facts."""
 
     outcome: Outcome
-    spans: list[Span]
+    spans: list[ValidSpan]
     facts: list[FactRow]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from nscma_torch.core.records import SEQUENCE_STEP, FactStatus
 from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim, Place, Rules, prepare, scored
-from nscma_torch.semantic.timeline.timeline_records import Effect, Outcome, Span, Timeline
+from nscma_torch.semantic.timeline.timeline_records import Effect, Outcome, Timeline, ValidSpan
 
 _ELSE = "another value took its place"
 _OVER = "it was said to hold no longer"
@@ -35,7 +35,7 @@ def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
     return fold.timeline(max((claim.said_at for claim in claims), default=0))
 
 
-def _is_named(span: Span) -> bool:
+def _is_named(span: ValidSpan) -> bool:
     """Return True if its value is a name rather than a description."""
     return any(not claim.vague for claim in span.supporters)
 
@@ -53,11 +53,11 @@ def _events(claim: Claim) -> list[tuple[Place, bool, Claim]]:
 class _Fold:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._spans: list[Span] = []
-        self._of_value: dict[str, list[Span]] = {}
-        self._open: list[Span] = []  # one, or the sides of a dispute, in the order they began
-        self._struck: dict[int, list[Span]] = {}  # by correction
-        self._did: dict[int, tuple[Effect, list[Span], str]] = {}
+        self._spans: list[ValidSpan] = []
+        self._of_value: dict[str, list[ValidSpan]] = {}
+        self._open: list[ValidSpan] = []  # one, or the sides of a dispute, in the order they began
+        self._struck: dict[int, list[ValidSpan]] = {}  # by correction
+        self._did: dict[int, tuple[Effect, list[ValidSpan], str]] = {}
 
     def strike(self, wrong: Claim, correction: Claim) -> None:
         """Record a claim that was never true."""
@@ -67,7 +67,7 @@ class _Fold:
             return
         if not struck:
             reason = "never true: its speaker corrected it"
-            span = Span(wrong.value, wrong.time, wrong.time, enders=[correction], void=True, reason=reason)
+            span = ValidSpan(wrong.value, wrong.time, wrong.time, enders=[correction], void=True, reason=reason)
             struck.append(self._begin(span))
         struck[0].supporters.append(wrong)
         self._did[wrong.seq] = ("corrected", [*struck], struck[0].reason)
@@ -88,7 +88,7 @@ class _Fold:
             self._close(others, claim.time, claim, _ELSE)
             effect: Effect = "joins" if span else "opens"
             if span is None:
-                span = self._lost(claim.value) or self._begin(Span(claim.value, claim.time))
+                span = self._lost(claim.value) or self._begin(ValidSpan(claim.value, claim.time))
                 self._open.append(span)
             span.supporters.append(claim)
             self._open.sort(key=_place)
@@ -132,10 +132,10 @@ class _Fold:
             self._did[claim.seq] = ("joins", [known[-1]], "it was known to have ended")
             return
         start, end = self._gap(time) if claim.ends is not None else self._front(time)
-        past = self._begin(Span(claim.value, start, end, [claim], reason="it held once"))
+        past = self._begin(ValidSpan(claim.value, start, end, [claim], reason="it held once"))
         self._did[claim.seq] = ("past", [past], past.reason)
 
-    def _doubt(self, denied: Sequence[Span], time: int, claim: Claim) -> None:
+    def _doubt(self, denied: Sequence[ValidSpan], time: int, claim: Claim) -> None:
         self._close([span for span in denied if self._decides(claim, span)], time, claim, _OVER)
         for span in denied:
             if span.valid_to is None:
@@ -146,7 +146,7 @@ class _Fold:
         reason = "" if ended else "it does not weigh clearly more than what it denies"
         self._did[claim.seq] = ("ends" if ended else "loses", ended or list(denied), reason)
 
-    def _leave(self, claim: Claim, span: Span | None) -> list[Span]:
+    def _leave(self, claim: Claim, span: ValidSpan | None) -> list[ValidSpan]:
         """End what a claim replaces (`span` is that of its own value); returns a span for it if it was never stated."""
         left = next((side for side in self._open if side.value == claim.replaces), None)
         if left is not None:
@@ -157,9 +157,9 @@ class _Fold:
         last = max((side for side in self._closed() if _ends(side) <= until), key=_followed, default=None)
         if last is not None and last.value == claim.replaces and all(side is span for side in self._open):
             return []
-        return [self._begin(Span(claim.replaces, start, end, [claim], named=True, reason=_ELSE))]
+        return [self._begin(ValidSpan(claim.replaces, start, end, [claim], named=True, reason=_ELSE))]
 
-    def _gap(self, until: int, beside: Span | None = None) -> tuple[int | None, int]:
+    def _gap(self, until: int, beside: ValidSpan | None = None) -> tuple[int | None, int]:
         """The time before `until` in which nothing is known to have held; of no length where something did."""
         if any(side is not beside for side in self._open):
             return until, until
@@ -174,15 +174,17 @@ class _Fold:
             return first, first
         return None, min((span.valid_from for span in known if span.valid_from is not None), default=until)
 
-    def _closed(self) -> list[Span]:
+    def _closed(self) -> list[ValidSpan]:
         return [span for span in self._spans if span.valid_to is not None and not span.void]
 
-    def _begin(self, span: Span) -> Span:
+    def _begin(self, span: ValidSpan) -> ValidSpan:
         self._spans.append(span)
         self._of_value.setdefault(span.value, []).append(span)
         return span
 
-    def _close(self, closing: Sequence[Span], time: int, claim: Claim, reason: str, best: Span | None = None) -> None:
+    def _close(
+        self, closing: Sequence[ValidSpan], time: int, claim: Claim, reason: str, best: ValidSpan | None = None
+    ) -> None:
         """End sides that a claim decides against. If all end, the best of them held until `time`."""
         closing = list(closing)
         if len(closing) < len(self._open):
@@ -194,7 +196,7 @@ class _Fold:
         for side, end in zip(closing, ends, strict=True):
             self._finish(side, end, [claim], reason, void=side is not best and end == side.valid_from)
 
-    def _lost(self, value: str) -> Span | None:
+    def _lost(self, value: str) -> ValidSpan | None:
         """Reopen the span of a value that was outweighed by a side that is still open; None where there is none."""
         for span in reversed(self._of_value.get(value, ())):
             lost = span.void and span.reason == _LESS
@@ -203,21 +205,21 @@ class _Fold:
                 return span
         return None
 
-    def _undisputed(self, side: Span) -> int:
+    def _undisputed(self, side: ValidSpan) -> int:
         """The time until which a side of a dispute was the only one: the begin of the second, or its own."""
         first, second = self._open[:2]
         end = second.valid_from if side is first else side.valid_from
         assert end is not None  # what is open has a begin
         return end
 
-    def _finish(self, side: Span, end: int, by: Sequence[Claim], reason: str, *, void: bool) -> None:
+    def _finish(self, side: ValidSpan, end: int, by: Sequence[Claim], reason: str, *, void: bool) -> None:
         side.valid_to = end if side.valid_from is None else max(end, side.valid_from)
         side.void = void
         side.enders += by
         side.reason = reason
         self._open.remove(side)
 
-    def _decides(self, claim: Claim, side: Span) -> bool:
+    def _decides(self, claim: Claim, side: ValidSpan) -> bool:
         """Return True if a claim that contradicts a side ends it without being weighed against it.
 
         It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both give
@@ -280,7 +282,7 @@ class _Fold:
         }
         return Timeline(tuple(spans), outcomes)
 
-    def _status(self, span: Span, latest: int) -> tuple[FactStatus, str]:
+    def _status(self, span: ValidSpan, latest: int) -> tuple[FactStatus, str]:
         if span.valid_to is not None:
             return "active" if span.valid_to > latest and span.valid_to != span.valid_from else "archived", span.reason
         held, denied = self._scores([span.supporters, span.deniers])
@@ -289,14 +291,14 @@ class _Fold:
         return "active", "nothing that weighs as much contradicts it"
 
 
-def _ends(span: Span) -> int:
+def _ends(span: ValidSpan) -> int:
     assert span.valid_to is not None
     return span.valid_to
 
 
-def _followed(span: Span) -> tuple[int, bool, int, tuple[int, int, int], bool]:
+def _followed(span: ValidSpan) -> tuple[int, bool, int, tuple[int, int, int], bool]:
     return _ends(span), *_place(span)
 
 
-def _place(span: Span) -> tuple[bool, int, tuple[int, int, int], bool]:
+def _place(span: ValidSpan) -> tuple[bool, int, tuple[int, int, int], bool]:
     return span.valid_from is not None, span.valid_from or 0, span.supporters[0].said, not span.named

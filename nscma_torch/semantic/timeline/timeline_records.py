@@ -14,7 +14,7 @@ Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "correct
 
 
 @dataclass(slots=True)
-class Span:
+class ValidSpan:
     """A value with the time that it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
 
     `timeline.resolve` changes it while it goes through the claims, and sets `status` and `sequence` last.
@@ -77,5 +77,5 @@ class Outcome:
 class Timeline:
     """The spans of a group in the order of time, and what each claim did, by its `seq`."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[ValidSpan, ...]
     outcomes: Mapping[int, Outcome]

@@ -40,7 +40,7 @@ _HEADER = struct.Struct("<16sI")  # fingerprint, bytes of history
 
 
 @dataclass(frozen=True)
-class StreamScore:
+class ByteStreamScore:
     """Scores of consecutive messages of one stream."""
 
     nll: list[Tensor]  # per message fp32 [bytes + 1] on the CPU, nats; the last entry is the end-of-message byte
@@ -87,7 +87,7 @@ class ByteSurpriseModel:
         """SHA-256 over configuration and weights, 16 hex digits."""
         return self._fingerprint
 
-    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[StreamScore]:
+    def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[ByteStreamScore]:
         """Score consecutive messages of each stream, carrying its state.
 
         Args:
@@ -95,7 +95,7 @@ class ByteSurpriseModel:
             states: per stream the state after its last scored message; None for a fresh stream.
 
         Returns:
-            One `StreamScore` per stream.
+            One `ByteStreamScore` per stream.
 
         Raises:
             EmptyTextError: a message is the empty string.
@@ -108,7 +108,7 @@ class ByteSurpriseModel:
             for message in messages:
                 values, state = self.score_bytes(_encode(message), state)
                 nll.append(values)
-            scores.append(StreamScore(nll, self._pack(self._unpack(state))))
+            scores.append(ByteStreamScore(nll, self._pack(self._unpack(state))))
         return scores
 
     def score_bytes(self, text: bytes, state: bytes | None) -> tuple[Tensor, bytes]:

@@ -31,7 +31,7 @@ from eval.experiments.reading.reader_scores import (
 )
 from eval.reporting.measures import Measure
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
-from nscma_torch.reading.reader_input import Passage
+from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES, STANCES
 from train.reader.dialogue_text import Dialogue
 from train.reader.examples import Example
@@ -179,16 +179,16 @@ def test_spans_are_exact_near_or_elsewhere(dialogues: list[Dialogue], data: Path
 class Fixed:
     """Reads the first word of the first passage, takes everything to hold, and every change for an end."""
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[ReadResult]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         texts = [own[0].text.split()[0] for own in passages]
         assert len(texts) == len(questions)
         return [_read(0.9, (text, 0, 0, len(text))) for text in texts]
 
-    def stances(self, statements: Sequence[str], passages: Sequence[Sequence[Passage]]) -> Tensor:
+    def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
         assert len(statements) == len(passages)
         return torch.eye(len(STANCES))[[HOLDS] * len(statements)]
 
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[Passage]]) -> Tensor:
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
         assert len(earlier) == len(later)
         return torch.eye(len(CHANGES))[[ENDS] * len(earlier)]
 

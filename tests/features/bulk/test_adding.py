@@ -18,7 +18,7 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Extraction
 from nscma_torch.extraction.read_ahead import Given
 from nscma_torch.features.bulk import BulkReport, adding, bulk_add
-from nscma_torch.features.bulk.reading import Reader
+from nscma_torch.features.bulk.reading import BulkReader
 from tests.features.bulk.conftest import CONFIG, NOW, Rows, add_one_by_one, rows_of, write
 from tests.helpers.pickled_actors import PickledActors
 
@@ -143,7 +143,7 @@ def test_messages_of_many_users_are_read_together(open_memory: Open, tmp_path: P
     def read_many(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
         asked.append({each.unit.scope.user_id for each in given})
         for pack in (given[:3], given[6:]):
-            for number, (each, made) in enumerate(next(Reader(two.components.tasks)(pack))):
+            for number, (each, made) in enumerate(next(BulkReader(two.components.tasks)(pack))):
                 yield (Given(each.unit, "somebody else", each.before), Extraction()) if number == 0 else (each, made)
 
     two.components.read_many = read_many

@@ -12,13 +12,13 @@ import pytest
 from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import InvalidInputError, TimestampError
 from nscma_torch.core.records import Scope
-from nscma_torch.features.bulk.rows import Row, check_file, files_of, read_rows
+from nscma_torch.features.bulk.rows import BulkRow, check_file, files_of, read_rows
 from nscma_torch.text.files.file_keys import place_in, place_of
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def rows_in(path: Path, **given: Any) -> list[Row]:
+def rows_in(path: Path, **given: Any) -> list[BulkRow]:
     checked = check_file(path, LimitsConfig(), NOW, **given)
     rows = list(read_rows(path, LimitsConfig(), NOW, **given))
     assert len(rows) == checked.rows
