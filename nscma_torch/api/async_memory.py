@@ -1,4 +1,4 @@
-"""`AsyncMemory`: `Memory` for asyncio. Each method runs in a worker thread; nothing is written twice."""
+"""`AsyncMemory`: `Memory` for asyncio. Each method runs in a worker thread and is generated from `Memory`'s."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryHolder(Protocol[M]):
 def mirrored(
     method: Callable[Concatenate[M, P], T],
 ) -> Callable[Concatenate[MemoryHolder[M], P], Coroutine[Any, Any, T]]:
-    """The method of a memory as one of its holder, to be awaited: it runs in a worker thread."""
+    """Wrap a memory's method as an async method of its holder; it runs in a worker thread."""
 
     @wraps(method)
     async def call(self: MemoryHolder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -34,7 +34,7 @@ def mirrored(
 
 
 def _collect(method: Callable[Concatenate[Memory, P], Iterator[T]]) -> Callable[Concatenate[Memory, P], list[T]]:
-    """An iterating method as one that returns the whole list: its iterator must not be read on the event loop."""
+    """Turn an iterating method into one that returns a list, as its iterator must not be read on the event loop."""
 
     @wraps(method)
     def call(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
@@ -44,10 +44,10 @@ def _collect(method: Callable[Concatenate[Memory, P], Iterator[T]]) -> Callable[
 
 
 class AsyncMemory:
-    """The methods of `Memory` with the same arguments, to be awaited; `add_many` and `export` return lists."""
+    """`Memory` with async methods that take the same arguments; `add_many` and `export` return lists."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Opens the store; arguments as for `Memory`."""
+        """Open the store; arguments as for `Memory`."""
         self.memory = Memory(*args, **kwargs)
 
     add = mirrored(Memory.add)

@@ -1,9 +1,9 @@
-"""Layer 4 beside an application: reads what is said, makes facts of it, and sleeps by a schedule, until it is stopped.
+"""Background worker (layer 4): reads new messages, derives facts and sleeps on schedule, until stopped.
 
-Any number of background workers may run on a store. Each gives signs of life, and by these all know which users are
-whose (`user_shares`). A user's jobs are guarded by the leases of `Worker`, which it holds only while it works, so that
-`flush` and `sleep` of an application find their turn; a user's scheduled sleep has a lease of its own. A kill at any
-time leaves work done, or queued, and the others take it over once the leases have expired.
+Any number of background workers may run on a store. Each sends heartbeats, from which all of them work out which users
+are whose (`user_shares`). A user's jobs are guarded by the leases of `Worker`, held only during work, so an
+application's `flush` and `sleep` get their turn; a user's scheduled sleep has a lease of its own. After a kill, work is
+either done or still queued, and the other workers take it over once the leases expire.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
 
 
 class BackgroundWorker:
-    """Works on a store in a thread of its own.
+    """Run background work on a store in a thread of its own.
 
     Args:
-        worker, sleeper: give what does the work; called in that thread.
-        queue_recalls: hands on what searches of this process have found, before it is counted.
-        notify: told what happens, a line each, for a log.
-        clock: the time of the schedule and of sleep.
+        worker, sleeper: return the worker and the sleeper; called in that thread.
+        queue_recalls: queues the recalls of this process's searches, before they are counted.
+        notify: called with log lines, one per event.
+        clock: the clock of the schedule and of sleep.
 
     Attributes:
-        error: what ended it, where that was no `stop`.
+        error: the exception that ended it; None after a `stop`.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class BackgroundWorker:
         self._beating = threading.Thread()
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the batch that is at work, give the leases back and end; what is queued stays queued."""
+        """Finish the current batch, release the leases and end; queued work stays queued."""
         self._stopping.set()
         own = threading.current_thread() in (self._thread, self._beating)  # where a collection calls it
         if self._thread.is_alive() and not own:
             self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended, for at most so long; whether it has."""
+        """Wait up to this many seconds for it to end; return True if it has."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -106,7 +106,7 @@ class BackgroundWorker:
                 raise  # a fault of the program's: its traceback is shown
 
     def _serve(self) -> None:
-        """Work until told to stop."""
+        """Work until stopped."""
         self._notify(f"at work on {self._database.name}")
         ended = threading.Event()
         name = "nscma worker heartbeat"
@@ -131,7 +131,7 @@ class BackgroundWorker:
             self._sign_off()
 
     def _round(self) -> bool:
-        """Work off the queue, then sleep if that is due; False where it should rest."""
+        """Process the queue, then sleep if due; return False if there was nothing to do."""
         self._queue_recalls()
         self._state = "reading"
         goes_on = self._goes_on
@@ -143,7 +143,7 @@ class BackgroundWorker:
 
     @property
     def _owner(self) -> str:
-        """This worker; a forked child is another."""
+        """Name this worker; a forked child gets another name."""
         return leases.owner_name(self._number)
 
     def _share(self) -> UserShare:
@@ -151,12 +151,12 @@ class BackgroundWorker:
 
     @cached_property
     def _readers(self) -> UserShare:
-        """The users whose jobs it runs."""
+        """Return the users whose jobs this worker runs."""
         return self._share()
 
     @cached_property
     def _sleepers(self) -> UserShare:
-        """The users whose scheduled sleep it does."""
+        """Return the users whose scheduled sleep this worker runs."""
         return self._share()
 
     def _living(self) -> list[str]:
@@ -178,7 +178,7 @@ class BackgroundWorker:
         return due and self._clock_is_right()
 
     def _clock_is_right(self) -> bool:
-        """Say so if the clock is wrong, and look again after a while."""
+        """Return True if the clock is right; otherwise report it and check again later."""
         try:
             with self._database.read(ALL_USERS) as connection:
                 check_clock(connection, self._clock())
@@ -189,9 +189,9 @@ class BackgroundWorker:
         return True
 
     def _sleep(self) -> bool:
-        """Its part of a scheduled sleep of every user; False where it was interrupted, and then that is due again.
+        """Run this worker's part of a scheduled sleep of all users; return False if interrupted, leaving it due.
 
-        Everything is as at the time for which the sleep was begun, whoever does it.
+        The result is as of the time at which the sleep began, whichever worker runs it.
         """
         with self._database.write(NO_USER) as connection:
             at = worker_health.begin_sleep(connection, to_micros(self._clock()))
@@ -213,11 +213,11 @@ class BackgroundWorker:
         return True
 
     def _awake(self, at: int) -> Select[str]:
-        """The users whose sleep of this time is to be done."""
+        """Select the users still to sleep at this time."""
         return leases.undone(SLEEP, before=at, now=to_micros(self._clock()))
 
     def _fall_asleep(self, at: int) -> list[str]:
-        """Take users whose sleep is to be done, and whom no other worker has."""
+        """Claim users who are still to sleep and whom no other worker has claimed."""
         if not self._goes_on():
             return []
         with self._database.read(ALL_USERS) as connection:
@@ -230,9 +230,9 @@ class BackgroundWorker:
             return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now), longest=reach)
 
     def _sleep_for(self, users: Sequence[str], at: int) -> bool:
-        """One sleep of these users; False where it was interrupted.
+        """Run one sleep of these users; return False if interrupted.
 
-        The jobs of all of them are run together, so that what they have in common is computed at once.
+        Their jobs run together, which shares computation.
         """
         now = from_micros(at)
         with self._database.read(ALL_USERS) as connection:
@@ -268,7 +268,7 @@ class BackgroundWorker:
         return not self._stopping.is_set()
 
     def _back_off(self) -> None:
-        """Rest after a failure, twice as long as after the one before."""
+        """Wait after a failure, twice as long as the last time."""
         self._rest = min(max(2 * self._rest, self._settings.backoff), self._settings.max_backoff)
         if self._goes_on():
             self._state = f"resting for {self._rest:g} s after a failure"
@@ -278,7 +278,7 @@ class BackgroundWorker:
             self._stopping.wait(self._rest)
 
     def _beat(self) -> None:
-        """Give a sign of life, and push the leases of users who are asleep ahead."""
+        """Send a heartbeat, and extend the leases of users who are asleep."""
         with self._database.write(ONE_BY_ONE) as connection:
             now = leases.now(connection)
             until = self._until(now)
@@ -300,7 +300,7 @@ class BackgroundWorker:
                 return
 
     def _sign_off(self) -> None:
-        """Give the last sign of life; the report of a worker that was stopped goes."""
+        """Send the last heartbeat; a stopped worker's report is removed."""
         with suppress(StoreError), self._database.write(ONE_BY_ONE) as connection:
             if self._stopping.is_set():
                 worker_health.withdraw(connection, self._owner)

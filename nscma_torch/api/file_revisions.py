@@ -1,8 +1,8 @@
-"""Bring what is stored of a file up to date with the file, before its new messages are added.
+"""Update the stored messages of a file before its new messages are added.
 
-A message that the file still holds stays. One that was edited gets the new text, and its history keeps the old one. A
-section that a document has lost is hidden, and comes back with the document's. Of a message file, lines that went from
-its beginning or end stay: a log may be rotated.
+A message that the file still holds stays. An edited one gets the new text, and its history keeps the old one. A section
+removed from a document is hidden, and restored if the document has it again. Lines dropped from the beginning or end of
+a message file stay, as logs are rotated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file's messages with a key of their place: their keys in order, and the lines of a document's sections."""
+    """Messages of a file, each with a key for its place: the keys in order, and the lines of a document's sections."""
 
     place: str
     keys: Sequence[str]
@@ -53,9 +53,9 @@ class _File:
 
 
 def revise(memory: Memory, path: Path, read: Reads, *, user_id: str) -> Revised:
-    """Update, hide and bring back what is stored of a file; add its messages afterwards.
+    """Update, hide and restore the stored messages of a file; add its new messages afterwards.
 
-    `read` gives the messages of the file with their keys, as `read_messages` does.
+    `read` returns the file's messages with their keys, as `read_messages` does.
     """
     user, at = Scope(user_id).user_id, clock(None)
     file = _file(path, read)
@@ -91,10 +91,10 @@ def revise(memory: Memory, path: Path, read: Reads, *, user_id: str) -> Revised:
 def changes(
     active: Sequence[FileRow], keys: Sequence[str], fresh: Mapping[str, Message], *, document: bool
 ) -> tuple[list[tuple[FileRow, str]], list[FileRow]]:
-    """Stored messages with the key of the new one that takes their place, and those that nothing takes the place of.
+    """Return stored messages with the key of their replacement, and those without one.
 
-    Messages correspond if they stand between the same neighbours. At the beginning and the end of a message file,
-    where lines are dropped and added, they must have similar texts, or the same time of the day.
+    Messages correspond if they have the same neighbours. At the beginning and end of a message file, where lines are
+    dropped and added, they must also have similar texts or the same time of day.
     """
     kept = {row.key for row in active} & set(keys)
     old_gaps, old_closed = _gaps(active, [row.key for row in active], kept)
@@ -128,7 +128,7 @@ def _without(rows: Iterable[FileRow], pairs: Iterable[tuple[FileRow, str]]) -> l
 
 
 def _gaps(items: Sequence[T], keys: Sequence[str], kept: set[str]) -> tuple[dict[str | None, list[T]], set[str | None]]:
-    """The items that are not kept, by the kept key before them; and the keys before which gaps end with a kept one."""
+    """Group items not kept by the kept key before them; also return the keys before which a gap is closed."""
     gaps: dict[str | None, list[T]] = defaultdict(list)
     closed: set[str | None] = set()
     before: str | None = None
@@ -144,7 +144,7 @@ def _gaps(items: Sequence[T], keys: Sequence[str], kept: set[str]) -> tuple[dict
 def _matched(
     olds: Iterable[FileRow], news: Iterable[str], fresh: Mapping[str, Message], *, sure: bool
 ) -> list[tuple[FileRow, str]]:
-    """Pairs of the same speaker, conversation and time, in order; unless `sure`, with similar texts too."""
+    """Pair messages of the same speaker, conversation and time, in order; unless `sure`, texts must be similar too."""
     waiting: dict[tuple[object, ...], deque[str]] = defaultdict(deque)
     for key in news:
         one = fresh[key]
@@ -158,7 +158,7 @@ def _matched(
 
 
 def _timed(row: FileRow) -> bool:
-    """True if the message has a time, and not only a day."""
+    """Return True if the message has a time of day."""
     at = row.about[-1]
     return isinstance(at, int) and at % _DAY != 0
 
@@ -188,7 +188,7 @@ def _file(path: Path, read: Reads) -> _File:
 
 
 def _stored(memory: Memory, user: str, file: _File, path: Path) -> list[FileRow]:
-    """Return the file's stored sections: by its path, else by its earlier name or key format."""
+    """Return the file's stored sections, found by its path or else by its earlier name or key format."""
     if not file.keys:
         return []
     with memory.components.database.read(user) as connection:
@@ -210,7 +210,7 @@ def _stored(memory: Memory, user: str, file: _File, path: Path) -> list[FileRow]
 
 
 def _renamed(rows: Sequence[FileRow], file: _File) -> dict[int, str]:
-    """Keys for messages whose keys were made of the hash of the same file, by row number."""
+    """Return keys for messages whose old keys were made from the same file's hash, by row number."""
     waiting = {text: deque(keys) for text, keys in file.texts.items()}
     named: dict[int, str] = {}
     for row in sorted(rows, key=lambda row: row.seq):

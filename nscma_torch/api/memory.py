@@ -1,4 +1,4 @@
-"""`Memory`: long-term memory in one store. It only delegates; names are mem0's where mem0 has one."""
+"""`Memory`: long-term memory in one store. It only delegates; methods are named as in mem0 where mem0 has them."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class Memory:
         embedder: replaces the configured embedder.
         surprise_model: replaces the configured surprise model.
         tasks: replace the configured language tasks.
-        background: have messages read and the memory sleep in a thread beside the caller's (`[worker]`), until `close`.
-            Where the store has a background worker already (`nscma worker`), this one waits to take over.
+        background: process messages and sleep in a background thread (`[worker]`) until `close`. If the store already
+            has a background worker (`nscma worker`), this one waits to take over.
 
-    Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read
-    within the user. Times are aware datetimes (naive: UTC); the offset of a message's time, and that of `now`, decides
-    which day "yesterday" is. `now` stands in for the clock wherever it is taken. Models are loaded on first use.
+    Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read within
+    the user. Times are aware datetimes (naive: UTC); the offset of a message's time, and of `now`, decides which day
+    "yesterday" is. `now` overrides the clock. Models are loaded on first use.
     """
 
     _closed = False
@@ -133,7 +133,7 @@ class Memory:
 
     @property
     def components(self) -> Components:
-        """Parts of this memory. Raises StoreClosedError once it is closed."""
+        """Return the parts of this memory. Raises StoreClosedError if it is closed."""
         if self._closed:
             raise StoreClosedError(f"the memory in {self._components.database.name} is closed; open it again")
         return self._components
@@ -152,19 +152,20 @@ class Memory:
         infer: bool = True,
         now: datetime | None = None,
     ) -> list[Added]:
-        """Store a text, a message or a list of messages; on disk and findable when this returns.
+        """Store a text, a message or a list of messages; on disk and searchable when this returns.
 
         Args:
             messages: a string (role user), a `Message`, or OpenAI-style mappings.
-            metadata: kept with each message, and usable as a filter; a message's own keys win.
-            timestamp: when it was said, for messages that do not say it themselves; the default is now.
-            expiration_date: from then on it is in no read.
-            idempotency_key: a second `add` with it is a no-op; with several messages each gets it with its number.
-            infer: whether messages that pass the gate are queued for extraction.
+            metadata: stored with each message and usable as a filter; a message's own keys win.
+            timestamp: time of messages that have none of their own; now by default.
+            expiration_date: reads omit the message from then on.
+            idempotency_key: a second `add` with the same key does nothing; of several messages, each gets the key with
+                its number.
+            infer: queue messages that pass the gate for extraction.
 
         Raises:
-            InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that JSON
-                cannot say; nothing is stored.
+            InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that is not
+                JSON-serialisable; nothing is stored.
         """
         recorded_at = clock(now)
         checked_flag(infer, "infer")
@@ -188,10 +189,11 @@ class Memory:
         now: datetime | None = None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> Iterator[Added]:
-        """Store a stream of messages in batches of `limits.max_batch`; each result is given once its batch is on disk.
+        """Store a stream of messages in batches of `limits.max_batch`; yield each result when on disk.
 
-        A bad message raises after the batches before it; with idempotency keys (file readers give them) the whole can
-        be run again. It works as it is read. `progress` hears how many more UTF-8 bytes are indexed, from any thread.
+        A bad message raises after the batches before it are stored; with idempotency keys, which file readers set, the
+        whole call can be repeated. The stream is read lazily. `progress` is called with each number of newly indexed
+        UTF-8 bytes, from any thread.
         """
         scope = Scope(user_id, agent_id, run_id)
         checked_flag(infer, "infer")
@@ -215,9 +217,9 @@ class Memory:
         expiration_date: datetime | str | Keep | None = KEEP,
         now: datetime | None = None,
     ) -> Episode:
-        """Replace a message's text, keys of its metadata, or its expiration date (None: none). `history` keeps the old.
+        """Replace a message's text, some metadata, or its expiration date (None: none); `history` keeps the old values.
 
-        Raises `NotFoundError` for an unknown id, and `InvalidInputError` where nothing is to change.
+        Raises `NotFoundError` for an unknown id, and `InvalidInputError` if nothing would change.
         """
         at = clock(now)
         if text is None and metadata is None and expiration_date is KEEP:
@@ -231,17 +233,17 @@ class Memory:
         return self.components.editor.update(user, memory_id, text, metadata=metadata, expires_at=expires_at, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
-        """Hide a message from every read but `history`; `restore` undoes it. For real deletion see `erase`."""
+        """Hide a message from every read except `history`; `restore` undoes this. See `erase` for real deletion."""
         return bool(self.components.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
-        """Bring a deleted message back; whether it was deleted."""
+        """Restore a deleted message; return False if it was not deleted."""
         return bool(self.components.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def delete_all(
         self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
     ) -> int:
-        """Hide all messages of a scope, as `delete` does; returns how many."""
+        """Hide all messages of a scope as `delete` does; return their number."""
         scope = Scope(user_id, agent_id, run_id)
         with self.components.database.read(scope.user_id) as connection:
             rows = episodes.select_all(connection, scope, episodes.live())
@@ -269,23 +271,23 @@ class Memory:
         expired: bool = False,
         relevant: bool = False,
     ) -> list[Hit]:
-        """The stored units that fit the query best, best first.
+        """Return the stored units that match the query, best first.
 
         Args:
-            filters: `user_id`, `agent_id`, `run_id`, or metadata keys with the value they must have.
-            record: what the structured record of a unit's message must be (see `records`); units without one are left
-                out.
-            kinds: which units are searched: chunk, summary, a kind of `derived`, or of triple, atomic_fact and
-                document_summary what facts.units names; by default the configured ones.
-            top_k: how many at most; by default `retrieval.top_k`.
+            filters: `user_id`, `agent_id`, `run_id`, or metadata keys with their required values.
+            record: filter on the structured record of a unit's message (see `records`); units without a record don't
+                match.
+            kinds: kinds of units to search: chunk, summary, a kind of `derived`, and those of triple, atomic_fact and
+                document_summary that facts.units enables; the configured ones by default.
+            top_k: maximum number of results; `retrieval.top_k` by default.
             threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
-            strategy: a name of `retrieval.strategies`, or auto; by default the configured one.
-            budget: most tokens of all texts together; what does not fit is left out, never mid-sentence.
-            as_of: search the memory as it was at that time: what was said later is not found.
+            strategy: a name from `retrieval.strategies`, or auto; the configured one by default.
+            budget: maximum tokens of all texts together; texts are dropped whole or cut between sentences.
+            as_of: search the memory as it was at that time, without later messages.
             explain: fill `Hit.parts` with each lane's score and rank.
-            where: asked of each message of the scope; only units of those for which it is true are found.
-            expired: find what has expired, too.
-            relevant: find nothing where all that is stored bears little on the query (below `retrieval.floor`).
+            where: predicate on messages; only units of messages that satisfy it are returned.
+            expired: include expired messages.
+            relevant: return nothing if no stored text is relevant enough (above `retrieval.floor`).
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
@@ -320,10 +322,11 @@ class Memory:
         now: datetime | None = None,
         follows: Answer | None = None,
     ) -> Answer:
-        """Answer from the facts, else from one retrieval, with evidence; or say that the memory does not know.
+        """Answer from the facts, else from one retrieval, with evidence; otherwise say that the memory doesn't know.
 
-        What the user said last is read first (`retrieval.settle_seconds`), so this may write; `notes` of the answer say
-        what it lacks. Arguments as in `search`; `follows` is the answer before, which "and before that?" asks on.
+        The user's latest messages are processed first (`retrieval.settle_seconds`), so this may write; the answer's
+        `notes` list the messages not yet processed. Arguments as in `search`; `follows` is the previous answer, for
+        follow-ups such as "and before that?".
         """
         from nscma_torch.answering.answered import answered
 
@@ -348,10 +351,10 @@ class Memory:
         now: datetime | None = None,
         scale: float = 20.0,
     ) -> StoreModule:
-        """A live view of a user's memory as a `torch.nn.Module`: attention over the units, by vectors of the embedder.
+        """Return a live view of a user's memory as a `torch.nn.Module`: attention over units, by embedding.
 
-        Each call sees the store as it is then, within the bounds of a `search` with these arguments; it counts no
-        recalls. `scale` multiplies the scores before the softmax.
+        Each call sees the current store, within the bounds of a `search` with these arguments; it counts no recalls.
+        `scale` multiplies the scores before the softmax.
         """
         from nscma_torch.search.store_module import StoreModule
 
@@ -399,7 +402,7 @@ class Memory:
     def get(
         self, memory_id: str, *, user_id: str, now: datetime | None = None, expired: bool = False
     ) -> Episode | None:
-        """A message by its id, or None where the user has no such one that is active and (but for `expired`) lasts."""
+        """Return a message, or None if the user has no active message with this id; expired ones need `expired`."""
         at, user = clock(now), Scope(user_id).user_id
         with self.components.database.read(user) as connection:
             episode = episodes.find(connection, user, memory_id)
@@ -420,7 +423,7 @@ class Memory:
         where: Callable[[Episode], bool] = lambda _: True,
         expired: bool = False,
     ) -> list[Episode]:
-        """Active messages of a scope in the order they came; `limit=None` for all.
+        """Return the active messages of a scope in order of arrival; `limit=None` for all.
 
         `filters`, `where` and `expired` as in `search`.
         """
@@ -441,11 +444,11 @@ class Memory:
         limit: int | None = 100,
         now: datetime | None = None,
     ) -> list[MemoryRecord]:
-        """Structured records of a scope's messages, in the order in which these came (section [records]).
+        """Return the structured records of a scope's messages, in order of arrival (section [records]).
 
-        `record` says what one must be: `type`, `sentiment`, `resolution` (a value or a list of them), `entity` (by any
-        of its names), `importance` (the least); `limit=None` for all. What was not read, or not with [records] on, has
-        none: `reextract` makes them.
+        `record` filters them: `type`, `sentiment`, `resolution` (a value or a list of them), `entity` (by any of its
+        names), `importance` (the minimum); `limit=None` for all. Messages processed while [records] was off have none;
+        `reextract` makes them.
         """
         wanted = checked_record(record) or RecordFilter()
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
@@ -453,7 +456,7 @@ class Memory:
             return memory_records.select_records(connection, scope, wanted, at, limit=most)
 
     def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
-        """The structured record of a message; None where it has none, or the user has no such active message."""
+        """Return a message's structured record, or None if it has none or the user has no such active message."""
         at, user = to_micros(clock(now)), Scope(user_id).user_id
         with self.components.database.read(user) as connection:
             return memory_records.find(connection, user, memory_id, at)
@@ -467,7 +470,9 @@ class Memory:
         deferred: bool | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """All messages of a scope with the gate's decisions, deleted ones too; `deferred=True` for those put off."""
+        """Return all messages of a scope with the gate's decisions, including deleted ones; `deferred=True` for
+        deferred ones.
+        """
         scope = Scope(user_id, agent_id, run_id)
         conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
         with self.components.database.read(scope.user_id) as connection:
@@ -482,7 +487,7 @@ class Memory:
         limit: int | None = None,
         now: datetime | None = None,
     ) -> list[Session]:
-        """The conversations of a scope, the one last spoken in first."""
+        """Return the conversations of a scope, the most recent first."""
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
         with self.components.database.read(scope.user_id) as connection:
             return sessions.sessions(connection, scope, at, limit=most)
@@ -497,10 +502,10 @@ class Memory:
         turns: int | None = None,
         now: datetime | None = None,
     ) -> list[Episode]:
-        """Short-term memory: the messages of the last turns of a conversation, oldest first.
+        """Return short-term memory: the messages of a conversation's last turns, oldest first.
 
-        Of the session of that name, by default of the one last spoken in; a turn is a message with the replies to it.
-        `turns` is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
+        `session` names the conversation, the most recent one by default; a turn is a message with its replies. `turns`
+        is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
         """
         scope, at = Scope(user_id, agent_id, run_id), to_micros(clock(now))
         most = self.config.controller.active_turns if turns is None else checked_count(turns, "turns")
@@ -530,18 +535,18 @@ class Memory:
         archived: bool = False,
         now: datetime | None = None,
     ) -> list[Fact]:
-        """Facts, by subject, relation and the time they began.
+        """Return facts, ordered by subject, relation and start time.
 
         Args:
-            subject: whom or what they are about; "user" is who speaks without a name.
-            relation: a name of the relation file.
-            topic: what of a kind it is about ("colour" of favourite).
-            as_of: those that held in the world at this time.
-            known_at: as they were believed at this time.
-            archived: also those that hold no longer, lost a conflict, or are announced for later than `now`.
+            subject: whom or what the facts are about; "user" for a speaker without a name.
+            relation: a relation name from the relation file.
+            topic: the topic within the relation ("colour" of favourite).
+            as_of: facts that held in the world at this time.
+            known_at: facts as believed at this time.
+            archived: include facts that ended, lost a conflict, or start after `now`.
 
         Raises:
-            InvalidInputError: an empty subject, a relation that the relation file does not have, or no time.
+            InvalidInputError: an empty subject, a relation not in the relation file, or an invalid time.
         """
         past = archived or as_of is not None or known_at is not None
         scope, schema = Scope(user_id, agent_id), self.components.relations
@@ -562,7 +567,7 @@ class Memory:
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
     ) -> list[Fact]:
-        """All that held or was said to hold of a subject and relation, oldest first, with the reason of each status."""
+        """Return all facts of a subject and relation, past ones too, oldest first, with the reason for each status."""
         checked_text(subject, "the subject")
         checked_text(relation, "the relation")
         scope, schema = Scope(user_id, agent_id), self.components.relations
@@ -570,7 +575,7 @@ class Memory:
             return fact_views.timeline(connection, scope, schema, subject, relation, topic)
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
-        """The sides of each contradiction that nothing has settled yet."""
+        """Return the unresolved contradictions, each as its conflicting facts."""
         scope, schema = Scope(user_id, agent_id), self.components.relations
         with self.components.database.read(scope.user_id) as connection:
             return fact_views.contradictions(connection, scope, schema)
@@ -582,16 +587,16 @@ class Memory:
             return decisions.select_decisions(connection, scope, limit=checked_limit(limit))
 
     def undo(self, decision_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
-        """Take a decision of the curator back. Undone in reverse order, the memory is what it was before each.
+        """Undo a decision of the curator. Undoing decisions in reverse order restores the earlier memory exactly.
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: it is undone already, or a later one rests on it (which the error names).
+            InvalidInputError: already undone, or a later decision depends on it (the error names it).
         """
         return self.components.curator.undo(Scope(user_id).user_id, decision_id, at=clock(now))
 
     def merge(self, proposal_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
-        """Follow a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` parts them again."""
+        """Accept a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` separates them again."""
         return self.components.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
 
     def sleep(
@@ -602,11 +607,11 @@ class Memory:
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
-        """Catch up on what was deferred, settle disputes, forget, promote, renew summaries and the profile.
+        """Process deferred messages, settle disputes, forget, promote, and renew summaries and the profile.
 
-        For one user or all. Sleeping twice is sleeping once; with `dry_run` nothing changes, and the report says what
-        would. Where language work fails nothing further is done, and the report and `stats` say so. `progress` hears
-        how many jobs of background work, which is nearly all of it, were run.
+        Applies to one user or all. Sleeping again without new messages changes nothing; with `dry_run` nothing changes,
+        and the report shows what would. If a language task fails, sleep stops there, and the report and `stats` say so.
+        `progress` is called with the number of background jobs run, which are nearly all of the work.
         """
         user_id = checked_user(user_id)
         if dry_run:
@@ -615,7 +620,7 @@ class Memory:
         return self.components.sleeper.sleep(user_id, now=clock(now), progress=progress)
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
-        """Say whether a message that was found helped: it fades later and ranks higher, or the other way round."""
+        """Record that a message helped or not: helpful ones fade later and rank higher, others the reverse."""
         from nscma_torch.curator.feedback import take_feedback
 
         user, useful, timed = Scope(user_id).user_id, checked_flag(helpful, "helpful"), self.config.curator.restarts
@@ -625,8 +630,8 @@ class Memory:
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
         """Return the user's profile: dated lines with the ids of their facts, then portrait and insights.
 
-        These (sections [daily] and [insights]) have the ids of the messages that they rest on. What was deleted or
-        corrected since is left out.
+        Portrait and insights (sections [daily] and [insights]) carry the ids of the messages they are based on. Lines
+        based on deleted or corrected messages are omitted.
         """
         from nscma_torch.curator.profile import standing_lines
 
@@ -640,7 +645,7 @@ class Memory:
         ]
 
     def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
-        """The texts of a kind that sleep has derived, each with the ids of the messages and texts that it rests on.
+        """Return the derived texts of a kind, each with the ids of its source messages and texts.
 
         Kinds are those of `records.DerivedKind`.
         """
@@ -660,39 +665,40 @@ class Memory:
         agent_id: str | None = None,
         now: datetime | None = None,
     ) -> Skill:
-        """Store how something is done: `trigger` says when it helps. A skill of the same name is replaced."""
+        """Store a procedure: `trigger` describes when it applies. A skill of the same name is replaced."""
         return self.components.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
 
     def find_skills(
         self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
     ) -> list[FoundSkill]:
-        """The skills whose trigger is most like the situation, best first."""
+        """Return the skills whose triggers best match the situation, best first."""
         text = checked_question(situation, "the situation", self.components.config.limits)
         return self.components.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
     def skills(self, *, user_id: str, agent_id: str | None = None, archived: bool = False) -> list[Skill]:
-        """Skills in the order they were added; `archived` ones too."""
+        """Return skills in the order they were added; `archived=True` includes archived ones."""
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
             return skills.select_skills(connection, scope, archived=checked_flag(archived, "archived"))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
-        """Count how a use of a skill went: of skills that fit equally the more successful comes first."""
+        """Record the outcome of using a skill; among equal matches, the more successful skill ranks first."""
         worked = checked_flag(success, "success")
         return self.components.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
 
     def archive_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
-        """Hide a skill from every search; `restore_skill` brings it back, `erase` deletes it for real."""
+        """Hide a skill from every search; `restore_skill` undoes this, `erase` deletes it for good."""
         return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "archived", at=clock(now))
 
     def restore_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
-        """Bring an archived skill back."""
+        """Restore an archived skill."""
         return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "active", at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
-        """Return the hierarchy over a user's messages to one agent, or none: chunks, then each level's clusters (CAM).
+        """Return the hierarchy over a user's messages to one agent, or to none: chunks, then each level's clusters
+        (CAM).
 
-        What `flush` has not integrated yet is not in it, nor what was added with an expiration date.
+        It omits messages that `flush` has not integrated yet, and those added with an expiration date.
         """
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
@@ -708,10 +714,9 @@ class Memory:
         dry_run: bool = True,
         now: datetime | None = None,
     ) -> tuple[int, list[Redecision]]:
-        """Decide the log again under other gate settings (`gate` overrides keys of the [gate] section).
+        """Decide the logged messages again with other gate settings (`gate` overrides keys of the [gate] section).
 
-        Returns how many messages were decided, and those on which the decision changes. Nothing is stored unless
-        `dry_run=False`.
+        Returns the number of messages decided and the decisions that change. Stores nothing unless `dry_run=False`.
         """
         from nscma_torch.ingest.replay import replay
         from nscma_torch.surprise.gate import MessageGate
@@ -721,48 +726,49 @@ class Memory:
         return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
-        """Queue what was read for facts to be read again by the next `flush`; returns the number of messages.
+        """Queue processed messages for extraction again by the next `flush`; return their number.
 
-        After a change of facts.relations, facts.units or the language model: old messages then say what they would if
-        they were added now. Decisions of yours (`undo`, `merge`, `feedback`) stay.
+        Use it after changing facts.relations, facts.units or the language model: old messages then give the facts they
+        would give if added now. Your own decisions (`undo`, `merge`, `feedback`) stay.
         """
         scope = Scope(user_id, agent_id)
         with self.components.database.write(scope.user_id) as connection:
             return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
-        """Forget a hierarchy and queue its messages for a new one, built by the next `flush`; returns their number."""
+        """Drop a hierarchy and queue its messages for a new one, built by the next `flush`; return their number."""
         scope = Scope(user_id, agent_id)
         with self.components.database.write(scope.user_id) as connection:
             return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
 
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
-        """Have all background work of the store done; returns how many jobs this call ran. `stats` shows failures.
+        """Run all of the store's background work; return the number of jobs run. `stats` shows failures.
 
-        A language engine out of reach is waited for once, 3 `llm.timeout` at most; what needs it stays queued.
+        An unreachable language engine is waited for once, for at most 3 times `llm.timeout`; jobs that need it stay
+        queued.
         """
         self._recalls.queue()
         return self.components.worker.run_pending(progress=progress)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
-        """Counts of a user, or of the whole store, with failed jobs and this process's seconds per stage."""
+        """Return counts for a user or the whole store, with failed jobs and this process's seconds per stage."""
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             return statistics.collect(connection, self.components.database, user, self.components.process)
 
     def retry_failed(self) -> int:
-        """Queue failed jobs again; returns how many."""
+        """Queue failed jobs again; return their number."""
         with self.components.database.write(ALL_USERS) as connection:
             return jobs.retry(connection)
 
     def digest(self, *, user_id: str | None = None) -> str:
-        """SHA-256 over the logical state: equal for two stores that were given the same input."""
+        """SHA-256 over the logical state: equal for two stores given the same input."""
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             return digest.digest(connection, user)
 
     def verify(self) -> list[str]:
-        """Return the store's problems, a sentence each; empty if every index equals its rows."""
+        """Return the store's problems, one sentence each; empty if every index matches its rows."""
         from nscma_torch.maintenance import check
 
         with self.components.database.read(ALL_USERS) as connection:
@@ -770,20 +776,20 @@ class Memory:
             return unsound + check.problems(connection, single=self._single_relations())
 
     def export(self, *, user_id: str | None = None, report: Callable[[str], None] = _log.warning) -> Iterator[str]:
-        """The store, or one user, as JSON lines without line ends. Raises `NotFoundError` for a user without memory.
+        """Export the store, or one user, as JSON lines without line ends. Raises `NotFoundError` for an unknown user.
 
-        If the file is damaged, the messages that can be read are exported, and `report` is called with a sentence about
-        each loss; by default it is logged.
+        From a damaged file, the readable messages are exported, and `report` is called with a sentence for each loss;
+        by default losses are logged.
         """
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             yield from transfer.export(connection, user, report)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
-        """Read an export, all of it or nothing; returns the number of rows.
+        """Import an export, all of it or nothing; return the number of rows.
 
-        Its users must be new to the store, and it must hold nothing that `verify` would report. What follows from
-        messages is made anew where the export is of a damaged store.
+        Its users must be new to the store, and it must hold nothing that `verify` would report. Data derived from
+        messages is recomputed if the exported store was damaged.
         """
         from nscma_torch.maintenance.reindex import reindex
 
@@ -798,14 +804,14 @@ class Memory:
             )
 
     def _single_relations(self) -> list[str]:
-        """The relations that hold one object at a time: none where a model decides, which may keep two of any."""
+        """Return the relations that hold one object at a time: none if a model decides, as it may keep several."""
         relations = {} if self.config.curator.rule == "model" else self.components.relations.relations
         return [name for name, relation in relations.items() if relation.cardinality == "one"]
 
     def erase(self, *, user_id: str, memory_id: str | None = None, skill_id: str | None = None) -> EraseReceipt:
-        """Delete a user, one message or one skill for real, and search the files for what went.
+        """Permanently delete a user, a message or a skill, and check the files for remains.
 
-        There is no way back.
+        This can't be undone.
         """
         user, eraser = Scope(user_id).user_id, self.components.eraser
         checked_instance("" if memory_id is None else memory_id, str, "memory_id")
@@ -822,13 +828,13 @@ class Memory:
             self.components.forget(user)  # what a search has read meanwhile
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Replace all vectors by those of the configured embedder; returns their number."""
+        """Recompute all vectors with the configured embedder; return their number."""
         from nscma_torch.maintenance.reembed import reembed
 
         return reembed(self.components.database, self.components.new_embedder, progress)
 
     def reset(self) -> None:
-        """Erase every user of the store. There is no way back."""
+        """Erase every user of the store. This can't be undone."""
         with self.components.database.read(ALL_USERS) as connection:
             everyone = statistics.users_of(connection)
         for user_id in everyone:
@@ -836,11 +842,11 @@ class Memory:
         self.components.eraser.finish()
 
     def close(self) -> None:
-        """Queue the recalls, close engine and file. Background work stays queued; `flush()` first to have it done.
+        """Queue the recalls, and close engine and file. Background work stays queued; call `flush()` first to finish
+        it.
 
-        A background worker of this memory finishes the batch that it is at. Whatever asks for the store afterwards
-        raises StoreClosedError; a `flush` that is at work in another thread ends as it would have. To close again does
-        nothing more.
+        A background worker of this memory finishes its current batch. Later calls raise StoreClosedError; a `flush`
+        running in another thread ends normally. Closing again does nothing.
         """
         if self._closed:
             return

@@ -1,4 +1,4 @@
-"""The models that a configuration names, loaded."""
+"""Load the models named in a configuration."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
 
 
 def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseModel:
-    """Return the model of a configuration's [llm] section, started if needed, as the surprise model.
+    """Return the model of a configuration's [llm] section as the surprise model, started if needed.
 
-    Raises `ConfigError` for an engine that gives no probabilities.
+    Raises `ConfigError` if the engine returns no probabilities.
     """
     tokenizer = MessageTokenizer.load(config.surprise.model)
     started = None if engine is None else engine.started()
@@ -34,7 +34,7 @@ def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseM
 
 
 def load_surprise_model(section: SurpriseConfig, device: torch.device) -> SurpriseModel:
-    """Load the surprise model of a configuration's [surprise] section, with weights of its own."""
+    """Load the surprise model of a configuration's [surprise] section, with its own weights."""
     dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
     path = Path(section.model)
     if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":

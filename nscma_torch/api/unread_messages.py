@@ -1,7 +1,7 @@
-"""Before a question is answered, what its user has said is read: fresh messages count.
+"""Process a user's fresh messages before a question is answered.
 
-Facts are a function of the statements that were read, and each step of making them is one transaction. So whatever is
-left undone when the time is up, the facts are those of an earlier moment, as a whole; what they lack is counted.
+Facts are a function of the statements read, and each step of making them is one transaction. So if time runs out, the
+facts are those of an earlier moment, as a whole, and the messages not yet included are counted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _KINDS = (*_READING, CURATE)
 class ReadingOutcome(NamedTuple):
     """Messages not yet reflected in the facts.
 
-    `waiting` messages are still to be read, reading `failed` ones was given up, `unmade`: facts are still to be made of
-    what was read. `problem` says why it could not be done now.
+    `waiting` messages are still to be processed, `failed` ones were given up, and `unmade` ones were read but have no
+    facts yet. `problem` says why they could not be processed now.
     """
 
     waiting: int = 0
@@ -33,7 +33,7 @@ class ReadingOutcome(NamedTuple):
     problem: str = ""
 
     def notes(self) -> tuple[str, ...]:
-        """The same in words, a sentence each; none where nothing is lacking."""
+        """Return the same in words, one sentence each; empty if all messages are in the facts."""
         found = []
         if self.waiting:
             found.append(f"{_messages(self.waiting)} not yet read")
@@ -47,15 +47,15 @@ class ReadingOutcome(NamedTuple):
 
 
 class PendingReader:
-    """Works off one user's queue, as far as facts wait for it.
+    """Process one user's queue, as far as facts depend on it.
 
     Args:
-        worker: makes the worker; called where something is queued.
-        seconds: after so many no further batch of messages is begun, and for as long again facts are made of what was
-            read; 0 leaves all work to `flush`.
-        reads: whether messages are read here. Where a language model reads them that is left to `flush`, as it may be
-            slow or away, and to a background worker, which is asked to read this user's first and waited for.
-        decides: whether facts are made here of what was read: not where a language model decides on them.
+        worker: returns the worker; called if jobs are queued.
+        seconds: time after which no further batch of messages is started; facts are then made from what was read for as
+            long again. 0 leaves all work to `flush`.
+        reads: process messages here. If a language model reads them, that is left to `flush`, as it may be slow or
+            away, and to a background worker, which is asked to process this user first and waited for.
+        decides: make facts here from what was read; False if a language model decides on them.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class PendingReader:
         self._decides = decides
 
     def settle(self, user_id: str) -> ReadingOutcome:
-        """Work the user's queue off within the time limit; what remains is counted, never hidden."""
+        """Process the user's queue within the time limit; the rest is counted and reported."""
         problem = ""
         if self._seconds and self._queued(user_id, _KINDS):
             try:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
-    """The scope of a read, from its own arguments and those inside `filters`, and the metadata that must match."""
+    """Combine a read's own arguments with those inside `filters`: its scope and the metadata to match."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must map names to values, got {type(filters).__name__}")
     refuse_surrogates(filters, "filters")
@@ -34,17 +34,19 @@ def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scop
 
 
 def checked_user(user_id: str | None) -> str | None:
-    """A user's id, or None for all users. Raises `ScopeError` for an id that no user can have."""
+    """Validate a user's id; None means all users. Raises `ScopeError` for an invalid id."""
     return None if user_id is None else Scope(user_id).user_id
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """The largest number of results: None for all. Raises `InvalidInputError` for anything but a number from 1 on."""
+    """Validate a maximum number of results; None means all. Raises `InvalidInputError` for anything but a number from
+    1.
+    """
     return None if limit is None else checked_count(limit, "limit", "an integer of at least 1, or None for all")
 
 
 def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of at least 1") -> int:
-    """A number of results. Raises `InvalidInputError` for anything but an integer from 1 to `sys.maxsize`."""
+    """Validate a number of results. Raises `InvalidInputError` for anything but an integer from 1 to `sys.maxsize`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidInputError(f"{name} is {value!r}, it must be {wanted}")
     if value > sys.maxsize:  # SQLite's integers end there, and so do those of `islice`
@@ -53,9 +55,9 @@ def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of 
 
 
 def checked_text(value: str, name: str) -> str:
-    """A text that is not blank.
+    """Validate that a text is not blank.
 
-    Raises `EmptyTextError` if it is, `EncodingError` for half a surrogate pair, `InvalidInputError` for other types.
+    Raises `EmptyTextError` if it is, `EncodingError` for a lone surrogate, `InvalidInputError` for other types.
     """
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be a string, got {type(value).__name__}")
@@ -66,7 +68,7 @@ def checked_text(value: str, name: str) -> str:
 
 
 def checked_question(value: str, name: str, limits: LimitsConfig) -> str:
-    """A text to be answered or searched for: as `checked_text`, and `TextTooLargeError` where it is too long."""
+    """Validate a question or query: as `checked_text`, but `TextTooLargeError` if it is too long."""
     if len(checked_text(value, name)) > limits.max_question_characters:
         raise TextTooLargeError(
             f"{name} has {len(value):,} characters, more than limits.max_question_characters = "
@@ -77,14 +79,14 @@ def checked_question(value: str, name: str, limits: LimitsConfig) -> str:
 
 
 def checked_number(value: float, name: str) -> float:
-    """A finite number. Raises `InvalidInputError` for anything else."""
+    """Validate a finite number. Raises `InvalidInputError` for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise InvalidInputError(f"{name} is {value!r}, it must be a finite number")
     return value
 
 
 def checked_kinds(kinds: Sequence[UnitKind]) -> Sequence[UnitKind]:
-    """Kinds of units, at least one. Raises `InvalidInputError` for a string, none, or an unknown one."""
+    """Validate kinds of units, at least one. Raises `InvalidInputError` for a string, none, or an unknown one."""
     known = get_args(UnitKind)
     if isinstance(kinds, str) or not isinstance(kinds, Iterable) or not (found := tuple(kinds)):
         raise InvalidInputError(f"kinds is {kinds!r}, it must be a list of some of {', '.join(known)}")
@@ -103,7 +105,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 
 def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
     """Parse a filter on structured records from a mapping: `type`, `sentiment` and `resolution` (a value or a list of
-    them), `entity` (a name) and `importance` (the least). None for none.
+    them), `entity` (a name) and `importance` (the minimum). None stays None.
 
     Raises `InvalidInputError` for another key or value.
     """
@@ -128,28 +130,28 @@ def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
 
 
 def checked_flag(value: bool, name: str) -> bool:
-    """Yes or no. Raises `InvalidInputError` for anything but True and False."""
+    """Validate a boolean. Raises `InvalidInputError` for anything but True and False."""
     if not isinstance(value, bool):
         raise InvalidInputError(f"{name} is {value!r}, it must be True or False")
     return value
 
 
 def checked_instance(value: T, kind: type, name: str) -> T:
-    """A value of this class or runtime-checkable protocol. Raises `InvalidInputError` for anything else."""
+    """Validate an instance of a class or runtime-checkable protocol. Raises `InvalidInputError` otherwise."""
     if not isinstance(value, kind):
         raise InvalidInputError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
     return value
 
 
 def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
-    """The values one after the other. Raises `InvalidInputError` where they are one text, or cannot be iterated."""
+    """Yield the values. Raises `InvalidInputError` for a single text, or if they can't be iterated."""
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInputError(f"{name}, got {type(values).__name__}")
     return iter(values)
 
 
 def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Message:
-    """A message that can be stored. Raises `InvalidInputError` where it has no text, too much, or a time to come."""
+    """Validate a message for storage. Raises `InvalidInputError` if it is empty, too large, or dated in the future."""
     metadata = check_message(message)
     size = len(message.content.encode())
     if size > limits.max_message_bytes:
