@@ -177,7 +177,7 @@ _FIRST_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(now: datetime | None) -> datetime:
-    """The time that stands for now, in UTC; None for the clock's. Raises `TimestampError` for one before 1970."""
+    """Return `now` or else the current time, in UTC. Raises `TimestampError` for a time before 1970."""
     found = datetime.now(UTC) if now is None else parse_timestamp(now)
     if found < _FIRST_CLOCK:
         raise TimestampError(f"now is {found.isoformat()}, before 1970; set this machine's clock, or pass another now")

@@ -1,1 +1,1 @@
-"""Records, errors, configuration, the database and the job queue: the floor that everything stands on."""
+"""Records, errors, configuration, the database and the job queue, on which all other packages build."""

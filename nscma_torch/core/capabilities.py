@@ -1,7 +1,7 @@
-"""The capabilities of a store: each declares its tables, and what the whole-store operations do with them.
+"""Capabilities of a store: their tables, and their part in whole-store operations.
 
 A capability is a module `capability` with a `CAPABILITY`, named in `MODULES`. Digest, check, erasure, export and import
-loop over `capabilities()`: without its line here, and its folder, a capability is gone.
+loop over `capabilities()`; to remove a capability, delete its line here and its folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODULES = (
 
 @dataclass(frozen=True, slots=True)
 class RowQueries:
-    """Runs queries on the rows of some users, or of all (None).
+    """Run queries on the rows of some users, or of all (None).
 
     `single` names the relations that hold one object at a time.
     """
@@ -41,12 +41,12 @@ class RowQueries:
     single: Collection[str] = ()
 
     def __call__(self, query: Select[Any], owner: ColumnElement[str]) -> Any:
-        """Run a query; `owner` is the column with the user."""
+        """Run a query; `owner` is the column with the user id."""
         return self.connection.execute(query if self.users is None else query.where(owner.in_(self.users)))
 
 
 def strange_values(rows: RowQueries, table: Table, name: str, known: Sequence[str]) -> Iterator[str]:
-    """Problems of a column that holds another value than those it may take."""
+    """Report values of a column that are not among the known ones."""
     strange = table.c[name].not_in(known)
     for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
         yield f"{table.name}.{name} is {value!r}, not one of {', '.join(known)}"
@@ -54,7 +54,7 @@ def strange_values(rows: RowQueries, table: Table, name: str, known: Sequence[st
 
 @dataclass(slots=True)
 class Erased:
-    """Deleted rows by table, their texts and ids, and what is derived again."""
+    """Deleted rows by table, their texts and ids, and data to be derived again."""
 
     rows: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Erased:
     rebuilt: list[str] = field(default_factory=list)
 
     def add(self, other: Erased) -> None:
-        """Count in what else was deleted."""
+        """Add another deletion's results."""
         self.rows.update(other.rows)
         self.texts += other.texts
         self.ids += other.ids
@@ -73,8 +73,8 @@ class Erased:
 class PerAgent:
     """State that a capability keeps for each user and agent: one row of `table`, with `id`, `user_id`, `agent_id`.
 
-    The id is also the lane of its jobs. `delete` drops one id, unless something that doesn't depend on the agent's
-    messages is left in it; returns whether it did.
+    The id is also the lane of its jobs. `delete` drops one id and returns True, unless something in it doesn't depend
+    on the agent's messages.
     """
 
     table: Table
@@ -91,17 +91,17 @@ class Capability:
     """The tables of a capability, and its part in whole-store operations.
 
     Args:
-        tables: in the order that references need; they are exported.
+        tables: exported tables, referenced tables first.
         local: tables that are not exported.
-        texts: columns that hold what users said, or names of it; an erasure searches the files for them.
+        texts: columns with users' texts or names; an erasure searches the files for their values.
         digest_columns: columns to hash, by table.
-        digest_units: joins of units with what they belong to, by name; each is ordered.
+        digest_units: ordered joins of units with their owners, by name.
         digest: further lines to hash, in order.
-        problems: sentences about rows that contradict each other.
+        problems: describes inconsistent rows, one sentence each.
         message_ids: for units (row numbers) of a user that this capability owns, the ids of the messages behind them.
-        erase_episode: delete what came of a message (row number), which has these units; the log's and the units' own
-            rows follow. Capabilities are asked in their order.
-        erase_conclusions: delete what rests on the facts, or derived texts, with these ids in a namespace, or mentions
+        erase_episode: delete data derived from a message (row number) with these units; the rows of the log and of the
+            units themselves are deleted later. Called for each capability in order.
+        erase_conclusions: delete data based on the facts or derived texts with these ids in a namespace, or mentioning
             a pattern.
         roots: tables whose rows keep a namespace of facts alive.
         per_agent: state of each user and agent.
@@ -123,17 +123,17 @@ class Capability:
 
 @cache
 def capabilities() -> tuple[Capability, ...]:
-    """All capabilities, in the order of `MODULES`."""
+    """Return all capabilities, in the order of `MODULES`."""
     return tuple(import_module(module).CAPABILITY for module in MODULES)
 
 
 def all_tables() -> MetaData:
-    """The tables of every capability."""
+    """Return the tables of every capability."""
     capabilities()
     return metadata
 
 
 def tables_with(column: str) -> list[Table]:
-    """All tables with a column of this name, in the order in which their rows can be deleted."""
+    """Return all tables with a column of this name, in an order safe for deleting rows."""
     found = [table for capability in capabilities() for table in (*capability.tables, *capability.local)]
     return [table for table in reversed(found) if column in table.c]

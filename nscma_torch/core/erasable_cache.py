@@ -1,4 +1,4 @@
-"""Caches of words and texts that users said: erasing empties them in the process, as it empties the files."""
+"""Caches of users' words and texts, which an erasure empties in the process as it does in the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _keepers: WeakSet[_Keeper] = WeakSet()
 
 
 def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache_wrapper[Result]]:
-    """`functools.lru_cache(maxsize)` for a function of a module whose arguments are words or texts of users."""
+    """`functools.lru_cache(maxsize)` for module functions whose arguments are users' words or texts."""
 
     def cached(function: Callable[..., Result]) -> _lru_cache_wrapper[Result]:
         holder = lru_cache(maxsize)(function)
@@ -30,12 +30,12 @@ def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache
 
 
 def empty_with_others(keeper: _Keeper) -> None:
-    """Have an object's `forget` called, for as long as the object lives, whenever the caches are emptied."""
+    """Call an object's `forget` whenever the caches are emptied, while the object lives."""
     _keepers.add(keeper)
 
 
 def erase_caches() -> None:
-    """Empty every `erasable_cache` cache, and what else keeps texts of users."""
+    """Empty every `erasable_cache`, and the other keepers of users' texts."""
     for keeper in list(_keepers):
         keeper.forget()
     for holder in _holders:

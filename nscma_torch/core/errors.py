@@ -1,47 +1,47 @@
-"""Every error that the library raises on purpose; each says what was wrong and what to do.
+"""All errors that the library raises on purpose; each says what was wrong and what to do.
 
 NscmaError
-├── InvalidInputError (ValueError)   what the caller handed in
-│   ├── EmptyTextError               no text, or only white space
+├── InvalidInputError (ValueError)   bad input from the caller
+│   ├── EmptyTextError               no text, or only whitespace
 │   ├── TextTooLargeError            a message above `limits.max_message_bytes`, or a question above
 │   │                                `limits.max_question_characters`
-│   ├── TextTooLongError             more tokens than the embedder reads
+│   ├── TextTooLongError             more tokens than the embedder accepts
 │   ├── EncodingError                bytes that are not UTF-8
-│   ├── MalformedInputError          a file that does not parse; names the line
+│   ├── MalformedInputError          an unparseable file; names the line
 │   ├── TimestampError               unparseable, or in the future
 │   ├── ScopeError                   user_id missing or malformed
 │   └── VectorError                  NaN, infinity or a wrong dimension
 ├── ConfigError (ValueError)         unknown key, wrong type, value out of range
-├── NotFoundError (LookupError)      an id that this user does not have
-├── MissingDependencyError (ImportError)   an optional package; names the extra
-├── ModelError                       weights that cannot be used
+├── NotFoundError (LookupError)      no such id for this user
+├── MissingDependencyError (ImportError)   a missing optional package; names the extra
+├── ModelError                       unusable weights
 │   ├── ModelNotFoundError           not on this machine
-│   └── ChecksumError                not the bytes that were expected
-├── EngineError                      a language engine gave nothing that can be used
-│   ├── EngineUnavailableError       not reached, overloaded, too slow, or closed; later it may work
-│   ├── EngineRefusedError           the request or the key was refused; as it is it never works
-│   └── ReplyError                   a reply came that cannot be used
+│   └── ChecksumError                unexpected bytes
+├── EngineError                      no usable reply from a language engine
+│   ├── EngineUnavailableError       unreachable, overloaded, too slow, or closed; may work later
+│   ├── EngineRefusedError           request or key refused; retrying doesn't help
+│   └── ReplyError                   an unusable reply
 ├── StoreError                       the database file
 │   ├── StoreFormatError             corrupt, or not an nscma store
 │   ├── StoreVersionError            written by a newer version, or too old to upgrade
 │   ├── StoreAccessError             the file or its folder cannot be read or written
 │   ├── StoreClosedError             the memory was closed before it was used
 │   ├── StoreFullError               no space left; nothing was written
-│   ├── StoreBusyError               another process, or somebody else's work, held the store for too long
-│   ├── EmbedderMismatchError        vectors of another embedder; see `nscma reembed`
-│   └── StateMismatchError           recurrent state of another surprise model
+│   ├── StoreBusyError               another process or task held the store for too long
+│   ├── EmbedderMismatchError        vectors from another embedder; see `nscma reembed`
+│   └── StateMismatchError           recurrent state from another surprise model
 ├── JobError                         a background job failed; its input is kept
-└── AccessError                      a server does not do what it was asked
-    ├── TokenError                   no token, or one that is not known
-    ├── ForbiddenError               the token does not give the right, or is another user's
-    └── OverloadedError              too many requests at once, or too many of one token; later it may work
+└── AccessError                      a server declined the request
+    ├── TokenError                   no token, or an unknown one
+    ├── ForbiddenError               the token lacks the right, or is another user's
+    └── OverloadedError              too many requests at once, or from one token; may work later
 """
 
 from __future__ import annotations
 
 
 def described(value: object) -> str:
-    """Describe a value given for a tensor: shape and dtype of a tensor, else the type."""
+    """Describe a bad value: shape and dtype of a tensor, else its type."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{[*value.shape]} {value.dtype}"
     return type(value).__name__
@@ -56,25 +56,25 @@ class InvalidInputError(NscmaError, ValueError):
 
 
 class EmptyTextError(InvalidInputError):
-    """There is no text, or only white space."""
+    """A text is empty or only whitespace."""
 
 
 class TextTooLargeError(InvalidInputError):
-    """A message is larger than `limits.max_message_bytes`, or a question than `limits.max_question_characters`."""
+    """A message exceeds `limits.max_message_bytes`, or a question `limits.max_question_characters`."""
 
 
 class TextTooLongError(InvalidInputError):
-    """A text has more tokens than the embedder reads; it is never cut silently."""
+    """A text has more tokens than the embedder accepts; texts are never truncated silently."""
 
 
 class EncodingError(InvalidInputError):
-    """Bytes that are not UTF-8."""
+    """Bytes are not UTF-8."""
 
 
 class MalformedInputError(InvalidInputError):
-    """A file that does not parse.
+    """A file doesn't parse.
 
-    `line` is the 1-based line number, or None where the format has no lines.
+    `line` is the 1-based line number, or None if the format has no lines.
     """
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
@@ -83,7 +83,7 @@ class MalformedInputError(InvalidInputError):
 
 
 class TimestampError(InvalidInputError):
-    """A time that does not parse, or that lies in the future."""
+    """A time doesn't parse, or lies in the future."""
 
 
 class ScopeError(InvalidInputError):
@@ -99,7 +99,7 @@ class ConfigError(NscmaError, ValueError):
 
 
 class NotFoundError(NscmaError, LookupError):
-    """No memory of this user has that id."""
+    """This user has no memory with that id."""
 
 
 class MissingDependencyError(NscmaError, ImportError):
@@ -107,7 +107,7 @@ class MissingDependencyError(NscmaError, ImportError):
 
 
 class ModelError(NscmaError):
-    """Model weights that cannot be used."""
+    """Model weights are unusable."""
 
 
 class ModelNotFoundError(ModelError):
@@ -115,36 +115,36 @@ class ModelNotFoundError(ModelError):
 
 
 class ChecksumError(ModelError):
-    """The weights are not the bytes that were expected."""
+    """The weights don't match their checksum."""
 
 
 class EngineError(NscmaError):
-    """A language engine gave nothing that can be used."""
+    """A language engine gave no usable reply."""
 
 
 class EngineUnavailableError(EngineError):
-    """The engine was not reached, is overloaded, took too long, or is closed; later the same request may work.
+    """The engine is unreachable, overloaded, too slow or closed; the same request may work later.
 
-    `answered`: other requests that were sent together with it were answered, so the engine is there.
+    `answered`: other requests sent together with it were answered, so the engine is up.
     """
 
     answered = False
 
 
 class EngineRefusedError(EngineError):
-    """The engine refused the request or the key; the same request will be refused again."""
+    """The engine refused the request or the key; retrying doesn't help."""
 
 
 class ReplyError(EngineError):
-    """A reply came, and it is not what was asked for; another attempt may give a better one."""
+    """A reply was not as requested; another attempt may give a better one."""
 
 
 class StoreError(NscmaError):
-    """The database file cannot be used as asked."""
+    """The database file can't be used as requested."""
 
 
 class StoreFormatError(StoreError):
-    """The file is corrupt, or it is not an nscma store."""
+    """The file is corrupt, or not an nscma store."""
 
 
 class StoreVersionError(StoreError):
@@ -180,19 +180,19 @@ class JobError(NscmaError):
 
 
 class AccessError(NscmaError):
-    """A server does not do what it was asked."""
+    """A server declined the request."""
 
 
 class TokenError(AccessError):
-    """The request has no token, or one that is not known or was revoked."""
+    """The request has no token, or an unknown or revoked one."""
 
 
 class ForbiddenError(AccessError):
-    """The token does not give the right that is needed, or it is another user's."""
+    """The token lacks the required right, or is another user's."""
 
 
 class OverloadedError(AccessError):
-    """Too many requests at once, or too many of one token; after `retry_after` seconds it may work."""
+    """Too many requests at once, or from one token; retry after `retry_after` seconds."""
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)

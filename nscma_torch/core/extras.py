@@ -1,4 +1,4 @@
-"""Packages that are imported at the point of use; the error says how to install them."""
+"""Import optional packages at the point of use, with an error that says how to install them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nscma_torch.core.errors import MissingDependencyError
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or raise `MissingDependencyError` with the pip line that installs it."""
+    """Import `module`, or raise `MissingDependencyError` with the pip command that installs it."""
     return _imported(module, f"nscma-torch[{extra}]", purpose)
 
 
 def import_torch_geometric(purpose: str) -> None:
-    """Import PyTorch Geometric, which every installation has, but which takes longer to import than torch.
+    """Import PyTorch Geometric: a required dependency, but slower to import than torch.
 
-    Raises `MissingDependencyError` where it was left out.
+    Raises `MissingDependencyError` if it isn't installed.
     """
     with warnings.catch_warnings():  # torch_geometric 2.8 calls torch.jit.script when it is imported
         warnings.simplefilter("ignore", DeprecationWarning)

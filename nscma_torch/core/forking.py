@@ -1,7 +1,7 @@
-"""A forked child computes with one thread.
+"""Limit a forked child to one thread.
 
-The threads of torch's OpenMP pool do not exist in a child, which would wait for them without end in its first parallel
-loop (https://github.com/pytorch/pytorch/issues/17199). With one thread no loop uses the pool.
+The threads of torch's OpenMP pool don't exist in a child, so its first parallel loop would wait for them forever
+(https://github.com/pytorch/pytorch/issues/17199). With one thread no loop uses the pool.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ MOST_IMPORTANT = 10  # the highest rating of `ImportanceTasks.rate`; the lowest 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns text into unit vectors. Vectors of two fingerprints are never mixed."""
+    """Turns text into unit vectors. Vectors with different fingerprints are never mixed."""
 
     @property
     def fingerprint(self) -> str:
-        """Identity of model, weights and numerics."""
+        """Identify model, weights and numerics."""
 
     @property
     def dimension(self) -> int:
@@ -44,36 +44,38 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Longest text in tokens, special tokens included; a longer one is an error."""
+        """Maximum tokens per text, including special tokens; a longer text is an error."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, special tokens included."""
+        """Count the tokens of each text, including special tokens."""
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, d], float32, on the embedder's device."""
+        """Return unit vectors [n, d], float32, on the embedder's device."""
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [d] of a question; some models prefix a prompt."""
+        """Return the unit vector [d] of a question; some models prefix a prompt."""
 
 
 @runtime_checkable
 class QueryEmbedder(Embedder, Protocol):
-    """An embedder for which many questions at once are cheaper than one after the other."""
+    """An embedder that embeds many questions at once more cheaply than one by one."""
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, d] of questions, each as `embed_query` gives it but for rounding."""
+        """Return unit vectors [n, d] of questions, equal to those of `embed_query` up to rounding."""
 
 
 class StreamScore(Protocol):
-    """One stream's share of `SurpriseModel.score`."""
+    """One stream's result of `SurpriseModel.score`."""
 
     @property
     def nll(self) -> Sequence[torch.Tensor]:
-        """Per message, the nats of each token, float32 [tokens]; the line feed after the message is read too."""
+        """Per message, the nats of each token, float32 [tokens], including the line feed after the message."""
 
     @property
     def ends(self) -> Sequence[torch.Tensor] | None:
-        """Per message, the bytes of it and its line feed up to each token's end, int64 [tokens]; None: one a byte."""
+        """Per message, the byte offset of each token's end, line feed included, int64 [tokens]; None: one token per
+        byte.
+        """
 
     @property
     def state(self) -> bytes:
@@ -82,11 +84,11 @@ class StreamScore(Protocol):
 
 @runtime_checkable
 class SurpriseModel(Protocol):
-    """The model whose surprise the gate weighs; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
+    """The model whose surprise the gate uses; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
 
     @property
     def fingerprint(self) -> str:
-        """Identity of configuration and weights; a state of another one is refused."""
+        """Identify configuration and weights; states of another model are refused."""
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
         """Score consecutive messages of each stream, carrying its state; None starts afresh."""
@@ -94,13 +96,15 @@ class SurpriseModel(Protocol):
 
 @runtime_checkable
 class RetrievalTasks(Protocol):
-    """Language tasks of retrieval strategies; `llm.embedded` implements them with words alone."""
+    """Language tasks of retrieval strategies; `llm.embedded` implements them without a language model."""
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """Rate how well each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """A better question after these hits, "" for none (Structural Memory section 3.2, iterative retrieval)."""
+        """Return a better question in view of these hits, "" for none (Structural Memory section 3.2, iterative
+        retrieval).
+        """
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
         """Mark the hits that help to answer the question (CAM section 4.3, Prune-and-Grow)."""
@@ -111,10 +115,10 @@ class QueryTasks(Protocol):
     """Language tasks of the strategies `hyde` and `self-questioning`."""
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
-        """Passages that might answer the question; the hits of a first search are there for who cannot invent any."""
+        """Write passages that might answer the question; `hits` of a first search help tasks that can't invent any."""
 
     def divide(self, question: str) -> list[str]:
-        """The questions that have to be answered for this one, each understood by itself; none for a plain one."""
+        """Split a question into self-contained ones whose answers it needs; empty for a plain question."""
 
 
 @runtime_checkable
@@ -122,7 +126,7 @@ class CuratorTasks(Protocol):
     """Language tasks of the curator for cases that weights leave undecided."""
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """Of each dispute the place of the side that holds, None to leave it open; a side is what was said for it."""
+        """Return for each dispute the index of the side that holds, None to leave it open; a side is its statements."""
 
 
 @runtime_checkable
@@ -130,7 +134,7 @@ class FactTasks(Protocol):
     """Language tasks of the curator if a model decides on fact operations (mem0, the update phase)."""
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """Of each new fact, what it does to the known ones beside it, which are those most like it, best first."""
+        """Decide what each new fact does to the known facts beside it, the most similar ones, best first."""
 
 
 @runtime_checkable
@@ -176,7 +180,7 @@ class ReflectionTasks(Protocol):
     """Language tasks of reflections (Generative Agents)."""
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-        """The most salient questions that the memories of each group answer, at most so many."""
+        """Return the most salient questions that each group's memories answer, up to `most`."""
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
         """Conclude what the memories found for each question show about it, in at most `most` lines."""
@@ -187,18 +191,18 @@ class QuestionTasks(Protocol):
     """Language tasks of question-answer pair mining."""
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """The questions that the messages of each group ask and answer, with what they rest on; no filter yet."""
+        """Find the questions each group's messages ask and answer, with their sources; unfiltered."""
 
 
 class ReadBack(Protocol):
-    """Asks a memory a question, to see whether it holds the answer."""
+    """Asks a memory a question, to check that it holds the answer."""
 
     def __call__(
         self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
     ) -> Evidence | None:
-        """The short answer that it reads, its confidence as the score; None where there is none.
+        """Return the short answer found, with its confidence as the score; None if there is none.
 
-        Read is what was said to the scope's agent by `now`, but for messages with ids in `without`.
+        Only messages to the scope's agent up to `now` are read, except those with ids in `without`.
         """
 
 
@@ -224,19 +228,23 @@ class LanguageTasks(Protocol):
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
-        """Atomic facts and triples of each unit (Structural Memory section 3.1); whom each speaks to, "" if unclear."""
+        """Extract atomic facts and triples of each unit (Structural Memory section 3.1); `listeners`: whom each
+        addresses, "" if unclear.
+        """
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """A summary of what the units of each group say (CAM, abstraction nodes); the whole batch at once."""
+        """Summarize the units of each group (CAM, abstraction nodes); the whole batch at once."""
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Answer from the hits alone, or abstain; `support` in [-1, 2] says how far the memory covers the question."""
+        """Answer from the hits alone, or abstain; `answerability` in [-1, 2] rates how well the memory covers the
+        question.
+        """
 
 
 @runtime_checkable
 class QuotingTasks(Protocol):
-    """Language tasks whose answers are passages, which the trained reader makes short where `quotes` is true."""
+    """Language tasks whose answers are passages, which the trained reader shortens if `quotes` is true."""
 
     @property
     def quotes(self) -> bool:
-        """True if answers are passages."""
+        """Return True if answers are passages."""

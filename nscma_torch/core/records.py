@@ -1,8 +1,8 @@
-"""Records that the memory holds and returns, as frozen dataclasses.
+"""Frozen dataclasses that the memory stores and returns.
 
-Times are timezone-aware `datetime`s. `occurred_at` is when something was said (world time, by the caller), in the zone
-that it was given with, and so are the times of facts; `recorded_at` is when it was stored (system time), in UTC like
-all others. Information is in nats.
+Times are timezone-aware `datetime`s. `occurred_at` is when something was said (world time, set by the caller), in its
+original zone, as are the times of facts; `recorded_at` is when it was stored (system time), in UTC like all others.
+Information is in nats.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RESOLVABLE: frozenset[MemoryType] = frozenset({"question", "problem", "plan"})  
 
 
 class Keep(Enum):
-    """`KEEP` leaves a value as it is, where None takes it away."""
+    """`KEEP` leaves a value unchanged; None removes it."""
 
     KEEP = "keep"
 
@@ -51,9 +51,9 @@ KEEP: Final = Keep.KEEP
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Owner of memories. `user_id` bounds everything; the other two narrow or widen reads within the user.
+    """Owner of memories. `user_id` bounds every access; the other two narrow or widen reads within the user.
 
-    Raises `ScopeError` for an id that is empty, no string, above 256 characters, or holds control characters.
+    Raises `ScopeError` for an id that is empty, not a string, above 256 characters, or contains control characters.
     """
 
     user_id: str
@@ -72,11 +72,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation, or one section of a document, as the caller hands it in.
+    """One turn of a conversation, or one section of a document, as the caller passes it.
 
     `timestamp` is when it was said, None for now. `session` groups turns that belong together (a sitting, a chat
-    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` (at most
-    400 characters) is a no-op.
+    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` (at most 400
+    characters) does nothing.
     """
 
     role: str
@@ -93,9 +93,9 @@ class Message:
 class Decision:
     """The gate's decision on one message, with its reason.
 
-    `rule` names the rule; `score` is compared with `threshold` in the rule's own unit; `parts` are the rule's
-    ingredients by name; `reason` is a sentence for people. `surprise` is nats per token (NSCMA section 3.2),
-    `information` the sum in nats.
+    `rule` names the rule; `score` is compared with `threshold` in the rule's own unit; `parts` are the rule's inputs by
+    name; `reason` is a sentence for people. `surprise` is nats per token (NSCMA section 3.2), `information` the sum in
+    nats.
     """
 
     write: bool
@@ -110,7 +110,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One message as it is kept: nothing that was added is ever without its episode."""
+    """One stored message; every addition keeps its episode."""
 
     id: str
     scope: Scope
@@ -137,9 +137,9 @@ class Episode:
 class MemoryRecord:
     """The structured record of one message (section [records]).
 
-    `entities` are the people, places and things it is about, but for who speaks and who is spoken to; the first weighs
-    most. `importance` is that of the message, in [0, 1]. `sentiment` is None where it cannot be told. `resolution` is
-    "none" but for a question, problem or plan; `resolved_by` are ids of later messages that settle it.
+    `entities` are the people, places and things it is about, except speaker and listener, the most important first.
+    `importance` is that of the message, in [0, 1]. `sentiment` is None if unclear. `resolution` is "none" except for a
+    question, problem or plan; `resolved_by` are ids of later messages that settle it.
     """
 
     episode_id: str
@@ -187,10 +187,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of the hierarchy. On level 0 it is a chunk, above a cluster with its summary.
+    """A node of the hierarchy: a chunk at level 0, a cluster with its summary above.
 
-    `members` are the ids of nodes one level below; a node may be a member of several. `text` is empty while the node
-    waits for its summary (`stale`): `flush` writes it.
+    `members` are the ids of nodes one level below; a node may be a member of several. `text` is empty until `flush`
+    writes the summary (`stale`).
     """
 
     id: str
@@ -203,14 +203,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text's statement about one subject, not yet compared with known facts: text from `start` to `end`.
+    """A statement about one subject, not yet compared with known facts: the text from `start` to `end`.
 
-    `relation` is a name of `configs/relations.toml`; `topic` tells apart what it has one of each ("colour" of
-    favourite). `negated`: no longer, or not; with no `object` none holds. `replaces` is the object that held before;
-    `correction`: what was said before was never true. `valid_from` and `valid_to` are the times it names itself,
-    `UNKNOWN_BEGIN` for an earlier one that it does not tell. `begun_by` is the latest time at which it began, if it
-    tells of a change long ago (`UNKNOWN_BEGIN`: nobody knows how long); None if it tells what holds when it is said.
-    `past`: it held once, and no longer does. `confidence` is in (0, 1].
+    `relation` is a name from `configs/relations.toml`; `topic` distinguishes objects of one relation ("colour" of
+    favourite). `negated`: no longer, or not; without an `object`, none holds. `replaces` is the object that held
+    before; `correction`: the earlier statement was never true. `valid_from` and `valid_to` are the times the statement
+    names, `UNKNOWN_BEGIN` for an earlier one it doesn't give. `begun_by` is the latest possible beginning of a change
+    long ago (`UNKNOWN_BEGIN`: unknown); None if the statement holds when said. `past`: it held once, and no longer
+    does. `confidence` is in (0, 1].
     """
 
     subject: str
@@ -242,9 +242,9 @@ class Extraction:
 class Description:
     """Description of a unit by the language tasks, for its structured record; see `MemoryRecord`.
 
-    `entities` come in order of weight. `sentiment` is None where it cannot be told. `settled`: the text itself says
-    that its problem is solved, its plan carried out, or its question answered. `settles` are the places, among the
-    turns before it, of those whose question, problem or plan it settles.
+    `entities` come in order of importance. `sentiment` is None if unclear. `settled`: the text itself says that its
+    problem is solved, its plan carried out, or its question answered. `settles` are the indices, among the turns before
+    it, of those whose question, problem or plan it settles.
     """
 
     type: MemoryType
@@ -256,7 +256,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class SourcedLine:
-    """A line that language tasks write from a group of units: `sources` are the places in it of those it rests on.
+    """A line that language tasks write from a group of units: `sources` are the indices of the units used.
 
     `confidence` is in (0, 1].
     """
@@ -268,10 +268,10 @@ class SourcedLine:
 
 @dataclass(frozen=True, slots=True)
 class QAPair:
-    """A question and its answer as language tasks find them in a group of units; `sources` as in `SourcedLine`.
+    """A question and its answer, found by language tasks in a group of units; `sources` as in `SourcedLine`.
 
-    To check the pair a memory is asked `query`, in which "I" means `asker` ("" for nobody in particular); `asking` are
-    the places of the messages that ask it themselves.
+    To check the pair, a memory is asked `query`, in which "I" means `asker` ("" for nobody in particular); `asking` are
+    the indices of the messages that ask it themselves.
     """
 
     question: str
@@ -283,7 +283,7 @@ class QAPair:
 
     @property
     def text(self) -> str:
-        """The pair as it is stored: the question on the first line, the answer on the second."""
+        """Return the pair as stored: the question on the first line, the answer on the second."""
         return "\n".join(" ".join(part.split()) for part in (self.question, self.answer))
 
 
@@ -294,10 +294,10 @@ SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next:
 class Fact:
     """`(subject, relation, object)` with the time it holds in the world and the time it was believed: bitemporal.
 
-    `valid_from` None: since an unknown time; `valid_to` None: still. `retired_at` None: believed now. `sequence` puts
-    facts that begin at the same time in the order they were said, and `ended` says where in it they ended (None: still,
-    or it is not known). `strength` counts the statements behind it, `episode_ids` are the messages that made them;
-    `reason` says why it has its status.
+    `valid_from` None: since an unknown time; `valid_to` None: still. `retired_at` None: believed now. `sequence` orders
+    facts that begin at the same time by when they were said, and `ended` is the position in that order at which they
+    ended (None: still, or unknown). `strength` counts the statements supporting it, `episode_ids` are their messages;
+    `reason` explains its status.
     """
 
     id: str
@@ -321,10 +321,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One line of a profile: what holds since `day`, by the facts with these ids. `number` is its place, from 0.
+    """One line of a profile: it holds since `day`, by the facts with these ids. `number` is its position, from 0.
 
-    Portrait and insights follow the facts: `day` is that of the last of the messages `episode_ids`, on which they rest
-    with this `confidence`, in (0, 1].
+    Portrait and insights follow the facts: they are based on the messages `episode_ids`, the last of them from `day`,
+    with this `confidence` in (0, 1].
     """
 
     number: int
@@ -337,7 +337,7 @@ class ProfileLine:
 
 @dataclass(frozen=True, slots=True)
 class CuratorDecision:
-    """One thing that the curator decided, with its reason; `undo(id)` takes it back while nothing rests on it."""
+    """A decision of the curator with its reason; `undo(id)` reverts it while nothing depends on it."""
 
     id: str
     at: datetime
@@ -353,10 +353,10 @@ class CuratorDecision:
 
 @dataclass(frozen=True, slots=True)
 class ToldFact:
-    """A fact as the language tasks compare it: in a plain sentence, and `said`, the sentence that states it.
+    """A fact as the language tasks compare it: as a plain sentence, and `said`, the sentence that states it.
 
-    `id` is that of the fact, or of the statement that is new. `is_note`: the fact is a whole sentence, as
-    mem0's memories are, which UPDATE may merge with others.
+    `id` is that of the fact, or of the new statement. `is_note`: the fact is a whole sentence, like mem0's memories,
+    which UPDATE may merge with others.
     """
 
     id: str
@@ -369,9 +369,9 @@ class ToldFact:
 class FactOperation:
     """Effect of a new fact on the known facts it was compared with, named by their ids (mem0's four operations).
 
-    ADD: it stands beside them. UPDATE: it takes the place of those named; of notes, `text` is the merged note, "" for
-    the new one as it is. DELETE: those named are contradicted, and archived; a new note is not kept either. NOOP:
-    nothing is new; those named say it already.
+    ADD: keep both. UPDATE: the new fact replaces those named; of notes, `text` is the merged note, "" for the new one
+    as is. DELETE: those named are contradicted, and archived; a new note is dropped too. NOOP: those named already say
+    it.
     """
 
     action: Operation
@@ -381,11 +381,11 @@ class FactOperation:
 
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """A question as a walk over facts: from `subject` along `path`, to what is asked.
+    """A question as a walk over facts: from `subject` along `path` to the answer.
 
-    With `asks` = "subject" the walk goes backwards from `object`. `before` names the object before which a past value
-    is asked ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many.
-    `named` asks what it is called, which a kind ("grey cat") does not tell.
+    With `asks` = "subject" the walk goes backwards from `object`. `before` names the object whose predecessor is asked
+    for ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many. `named`
+    asks for a name, which a kind ("grey cat") doesn't give.
     """
 
     asks: Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
@@ -402,7 +402,9 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A unit found by a search; `parts` (`explain=True`) made its score; `renewed`: see `retrieval.promote_latest`."""
+    """A unit found by a search; `parts` (`explain=True`) are its score's components; `renewed`: see
+    `retrieval.promote_latest`.
+    """
 
     unit: Unit
     score: float
@@ -411,7 +413,7 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """Id of the message it came from, which `get`, `update`, `delete` … take; what rests on many has its own."""
+        """Return the source message's id, for `get`, `update`, `delete` …; a unit from many messages has its own."""
         one = self.unit.kind in OF_ONE_MESSAGE and self.unit.episode_ids
         return self.unit.episode_ids[0] if one else self.unit.id
 
@@ -422,11 +424,11 @@ class Hit:
 
     @property
     def occurred_at(self) -> datetime:
-        """Time when it was said."""
+        """Return the time when it was said."""
         return self.unit.occurred_at
 
     def to_dict(self) -> dict[str, Any]:
-        """The hit and its unit as one flat mapping: what REST answers, `--json` prints and adapters pick from."""
+        """Return the hit and its unit as one flat mapping, used by REST, `--json` and adapters."""
         unit = self.unit
         return {
             "id": self.id,
@@ -470,11 +472,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with the sentences that it rests on. `abstained` is True when nothing stored fits the question.
+    """An answer with the sentences it is based on. `abstained` is True if no stored text fits the question.
 
-    `confidence` is in [0, 1]; `trace` names the steps, `notes` what is lacking: unread messages, a model out of reach.
-    It was read off from `facts` by the walk `query`, on which a next question ("and before that?") can follow. The last
-    `quotes` lines of `text` quote evidence; `short` is what stands above them.
+    `confidence` is in [0, 1]; `trace` names the steps, `notes` what is missing: unread messages, a model out of reach.
+    It was read from `facts` by the walk `query`, which a follow-up question ("and before that?") can continue. The last
+    `quotes` lines of `text` quote evidence; `short` is the text above them.
     """
 
     text: str
@@ -490,12 +492,12 @@ class Answer:
 
     @property
     def short(self) -> str:
-        """The text without its quotations."""
+        """Return the text without its quotations."""
         return unquoted(self.text, self.quotes)
 
 
 def unquoted(text: str, quotes: int) -> str:
-    """A text without its last lines, which quote evidence."""
+    """Remove a text's last lines, which quote evidence."""
     lines = text.split("\n")
     return "\n".join(lines[: len(lines) - quotes])
 
@@ -515,9 +517,9 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One change of one memory, oldest first in `Memory.history`.
+    """One change of one memory; `Memory.history` returns them oldest first.
 
-    RECALL is when it was last recalled, kept with `curator.recall = "restart"` or `score.recency_since = "recalled"`.
+    RECALL is the last recall, kept with `curator.recall = "restart"` or `score.recency_since = "recalled"`.
     """
 
     item_id: str
@@ -530,10 +532,10 @@ class HistoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """Proof of an erasure: what went, what was reset, and which files were searched for its bytes.
+    """Proof of an erasure: the rows deleted, the state recomputed, and the files searched for remains.
 
-    `rows` counts the deleted rows by table, none where it ends an interrupted erasure; `rebuilt` lists streams whose
-    surprise model state and gate statistics were recomputed without the erased text, and hierarchies that lost
+    `rows` counts the deleted rows by table, empty if the call completed an interrupted erasure; `rebuilt` lists streams
+    whose surprise model state and gate statistics were recomputed without the erased text, and hierarchies that lost
     summaries of it; `checked` are the files searched for the text and its names (document, agent, run, session,
     speaker), and `found` counts byte strings of them still present, except those that remaining messages share. In
     PostgreSQL the rows are gone and the tables vacuumed, but no file can be searched: `found` is None, and the
@@ -550,12 +552,11 @@ class EraseReceipt:
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """A background worker of a store: `owner` is its host, process id and a number of its own.
+    """A store's background worker: `owner` is its host, process id and a number of its own.
 
-    `alive` is False where it ended without a word, or has given no sign of life for `worker.lease` seconds. `state` is
-    what it was doing at the last `heartbeat`. Of all workers of the store together are `slept_at`, the time of the last
-    scheduled sleep that was done for all users, and `error`, the last one of background work, with its time; only the
-    counts of the whole store have it.
+    `alive` is False if it died, or has sent no heartbeat for `worker.lease` seconds. `state` is its activity at the
+    last `heartbeat`. Shared by all workers of the store are `slept_at`, the time of the last completed scheduled sleep,
+    and `error`, the last error of background work, with its time; only whole-store counts include it.
     """
 
     owner: str
@@ -571,11 +572,11 @@ class WorkerHealth:
 class Stats:
     """Counts of a user or of the whole store.
 
-    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` those believed now by
-    status; `failures` are errors of jobs that failed, or wait after one; `stage_seconds` is what this process spent on
-    ingestion. `language` does the language work; `language_work` counts its requests, tokens, failed requests,
-    readings dropped as ungrounded (not said by the text), and texts that needed no request: spared. `workers` are the
-    background workers that run, or ended without a word.
+    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` current ones by
+    status; `failures` are errors of jobs that failed or wait to be retried; `stage_seconds` is this process's time
+    spent on ingestion. `language` names the language engine; `language_work` counts its requests, tokens, failed
+    requests, readings dropped as ungrounded (not supported by the text), and texts that needed no request (spared).
+    `workers` are the background workers that run or died.
     """
 
     users: int
@@ -602,11 +603,11 @@ class Stats:
 class SleepReport:
     """Changes made by a sleep, or with `dry_run` those it would make.
 
-    `replayed` deferred messages were read, `refreshed` summaries were due; of the contradictions `settled` were
-    settled and `disputed` stand; `proposed` pairs of entities may be one. `forgotten_*` left search for the archive,
-    `promoted` messages had been recalled, `profile_lines` were written, changed or dropped, and
-    so were `derived_texts` (with `dry_run`: parts that are due). `failures` of language
-    work: of jobs, which show them, and then no later stage was begun; or of disputes, which stand as they were.
+    `replayed` deferred messages were processed, `refreshed` summaries were due; of the contradictions, `settled` were
+    settled and `disputed` remain; `proposed` pairs of entities may be one. `forgotten_*` were moved from search to the
+    archive, `promoted` messages had been recalled, `profile_lines` were written, changed or dropped, as were
+    `derived_texts` (with `dry_run`: parts that are due). `failures` of language work are those of jobs, after which no
+    later stage ran, or of disputes, which remain open.
     """
 
     users: tuple[str, ...]

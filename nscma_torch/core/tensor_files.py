@@ -1,4 +1,4 @@
-"""safetensors files: written for a module, and read with one error for a missing file and one for a wrong one."""
+"""Read and write a module's safetensors file, with clear errors for a missing or a wrong file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nscma_torch.core.errors import ModelError, ModelNotFoundError
 
 @contextmanager
 def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[Any]:
-    """A safetensors file, open for reading onto the CPU; build what is loaded from it inside the block.
+    """Open a safetensors file for reading onto the CPU; build the object inside the block.
 
     Args:
-        holding: what it must hold, for the error; "a NeuralMemory".
-        missing: the message where there is no such file; it says what to do.
+        holding: the expected content, for the error: "a NeuralMemory".
+        missing: the error message if the file is missing; it says what to do.
 
     Raises:
-        ModelNotFoundError: there is no such file.
-        ModelError: it is no safetensors file, or lacks or misshapes what the block reads.
+        ModelNotFoundError: the file is missing.
+        ModelError: not a safetensors file, or tensors are missing or misshapen.
     """
     if not Path(path).is_file():
         raise ModelNotFoundError(missing)
@@ -37,11 +37,11 @@ def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[An
 
 
 def save_module(module: nn.Module, path: str | Path, **about: Any) -> None:
-    """Write a module's state as one safetensors file; `about`: what `metadata` of the open file gives back, as JSON."""
+    """Write a module's state as one safetensors file; `about` is stored as JSON in its metadata."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
     save_file(tensors, path, metadata={name: json.dumps(value) for name, value in about.items()})
 
 
 def all_tensors(file: Any) -> dict[str, Tensor]:
-    """Every tensor of an open file, by name."""
+    """Return every tensor of an open file by name."""
     return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping

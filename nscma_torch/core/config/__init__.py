@@ -1,7 +1,7 @@
-"""Configuration: pydantic models read from TOML, a sentence and a unit with each key.
+"""Configuration: pydantic models read from TOML; each key has a description with its unit.
 
-`configs/default.toml` holds every key with its default; a test keeps it equal to these models. An unknown key is an
-error that names the nearest known one.
+`configs/default.toml` holds every key with its default; a test keeps it equal to these models. An unknown key raises an
+error that suggests the nearest known one.
 """
 
 from nscma_torch.core.config.files import default_toml, load_config, override, read_toml

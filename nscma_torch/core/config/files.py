@@ -1,4 +1,4 @@
-"""Configurations read from TOML, and the file of all defaults written."""
+"""Read configurations from TOML, and write the file of defaults."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
-    """Configuration from a TOML file, by the name of a shipped one, from a mapping of its sections, or the defaults.
+    """Load a configuration from a TOML file, a shipped one's name, a mapping of sections, or the defaults.
 
-    A name is that of a file of `configs/` without its ending: "cpu", "papers/cam". What lies at a path of that name
-    comes first.
+    A name is that of a file in `configs/` without its suffix: "cpu", "papers/cam". A file at that path takes
+    precedence.
 
-    Raises `ConfigError` for a file that is missing or does not parse, an unknown key, or a bad value.
+    Raises `ConfigError` for a missing or unparseable file, an unknown key, or a bad value.
     """
     if source is None:
         return Config()
@@ -38,7 +38,7 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
 
 
 def shipped() -> dict[str, Traversable]:
-    """The configurations that come with the package, by name."""
+    """Return the configurations shipped with the package, by name."""
     folder = resources.files("nscma_torch.configs")
     papers = folder / "papers"
     files = {path.name: path for path in folder.iterdir() if path.name != "relations.toml"}
@@ -47,7 +47,7 @@ def shipped() -> dict[str, Traversable]:
 
 
 def _shipped(source: str | Path) -> Traversable | None:
-    """The shipped configuration of a name, where no file has that name; `ConfigError` for a name that is like one."""
+    """Return the shipped configuration of a name unless a file has that name; `ConfigError` for a near miss."""
     name = Path(source).as_posix()
     if Path(source).suffix or Path(source).exists():
         return None
@@ -59,7 +59,7 @@ def _shipped(source: str | Path) -> Traversable | None:
 
 
 def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
-    """The tables of a TOML file. Raises `ConfigError` for a file that is missing or does not parse."""
+    """Read the tables of a TOML file. Raises `ConfigError` if it is missing or doesn't parse."""
     file = Path(path) if isinstance(path, str) else path
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -70,9 +70,9 @@ def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
 
 
 def override(section: SectionT, values: Mapping[str, Any], *, where: str = "the override") -> SectionT:
-    """The section with some keys changed, those of sections inside it too, checked as if read from a file.
+    """Return the section with some keys changed, including nested sections, validated as if read from a file.
 
-    Raises `ConfigError` for an unknown key or a bad value, beginning with `where`.
+    Raises `ConfigError` for an unknown key or a bad value; the message begins with `where`.
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where} must map keys to values, got {type(values).__name__}")
@@ -91,7 +91,7 @@ def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> 
 
 
 def _explained(model: type[Section], error: ValidationError) -> str:
-    """The first problem in words, with the nearest known key for an unknown one."""
+    """Describe the first validation problem, with the nearest known key for an unknown one."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":  # of keys, or of sections, that do not go together
@@ -114,7 +114,7 @@ def _keys_at(model: type[Section], parents: list[str]) -> list[str]:
 
 
 def default_toml() -> str:
-    """`configs/default.toml`: every key with its default, under its description."""
+    """Generate `configs/default.toml`: every key with its default, below its description."""
     head = (
         "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n"
         "# Made from nscma_torch/core/config/sections.py by nscma_torch.core.config.default_toml();\n"
@@ -124,7 +124,7 @@ def default_toml() -> str:
 
 
 def _section_lines(section: Section, name: str) -> list[str]:
-    """Lines of a section: its keys first, then the sections inside it."""
+    """Return the lines of a section: its keys first, then its subsections."""
     fields = type(section).model_fields
     inner = {key for key in fields if isinstance(getattr(section, key), Section)}
     lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []

@@ -1,4 +1,4 @@
-"""The section of the language model: which engine, and which keys that engine has a use for."""
+"""The [llm] section: the engine, and the keys each engine uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every key of a configuration with its default, its limits, a sentence and a unit."""
+"""All configuration keys with defaults, limits, descriptions and units."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StoreConfig(Section):
 
 
 class LimitsConfig(Section):
-    """Size limits of input, and of one write."""
+    """Size limits of inputs and of a single write."""
 
     max_message_bytes: int = Field(1_048_576, gt=0, description="Largest message in bytes of UTF-8.")
     max_question_characters: int = Field(
@@ -302,7 +302,7 @@ class AnswerConfig(Section):
 
 
 class ReadingConfig(Section):
-    """The trained reader, which gives short answers where no language model is configured."""
+    """The trained reader, which gives short answers if no language model is configured."""
 
     model: str = Field(
         "bundled",
@@ -372,7 +372,7 @@ class HierarchyConfig(Section):
 
 
 class FactsConfig(Section):
-    """Facts that are read out of what was said."""
+    """Facts extracted from messages."""
 
     relations: str = Field("bundled", description="'bundled', or the path of a relation file of your own.")
     answer: bool = Field(True, description="Whether `ask` answers from facts where they tell.")
@@ -470,7 +470,7 @@ class CuratorConfig(Section):
 
 
 class InsightsConfig(Section):
-    """Insights about a user that sleep draws from clusters of similar messages."""
+    """Insights about a user, drawn by sleep from clusters of similar messages."""
 
     enabled: bool = Field(False, description="Whether sleep derives insights; it costs a call of the model a cluster.")
     days: float = Field(7.0, ge=0, description="Days after which a sleep derives them anew.")
@@ -481,7 +481,7 @@ class InsightsConfig(Section):
 
 
 class DailyConfig(Section):
-    """Summaries of each day and of all days, and a portrait of each person; a day is read once it is over."""
+    """Summaries of each day and of all days, and a portrait of each person; a day is processed once it is over."""
 
     summaries: bool = Field(
         False,
@@ -500,7 +500,7 @@ class DailyConfig(Section):
 
 
 class ReflectionConfig(Section):
-    """Reflections: what recent memories, and reflections before them, show about questions that they raise."""
+    """Reflections: conclusions from recent memories and earlier reflections, on questions that these raise."""
 
     enabled: bool = Field(
         False, description="Whether sleep reflects; it costs 1 + questions calls of the model each time."
@@ -515,7 +515,7 @@ class ReflectionConfig(Section):
 
 
 class QuestionPairsConfig(Section):
-    """Question-answer pairs that sleep mines from conversations; each is read back from the memory, or dropped."""
+    """Question-answer pairs that sleep mines from conversations; a pair is kept if the memory can answer it."""
 
     enabled: bool = Field(
         False, description="Whether sleep mines pairs; it costs a reading a question, or a call of the model a sitting."
@@ -536,7 +536,7 @@ class QuestionPairsConfig(Section):
 
 
 class RecordsConfig(Section):
-    """A structured record of each message that is read: type, entities, sentiment and resolution."""
+    """A structured record of each processed message: type, entities, sentiment and resolution."""
 
     enabled: bool = Field(
         False,
@@ -572,7 +572,7 @@ class WorkerConfig(Section):
 
 
 class ServerConfig(Section):
-    """The server (`nscma serve`): what it takes on, and from where."""
+    """The server (`nscma serve`): limits and access."""
 
     threads: int = Field(8, gt=0, le=12, description="Calls of the memory that run at once; a store serves 15 readers.")
     waiting: int = Field(128, ge=0, description="Calls that may wait for a thread; one more is answered by 503.")
@@ -621,7 +621,7 @@ class UpstreamConfig(Section):
 
 
 class ControllerConfig(Section):
-    """Layer 2: working memory, and the loop that decides when to look."""
+    """Layer 2: working memory, and the loop that decides when to retrieve."""
 
     active_turns: int = Field(8, gt=0, description="K: the user's last written turns that stay in the active context.")
     recent_turns: int = Field(
@@ -667,7 +667,7 @@ class ControllerConfig(Section):
 
 
 class Config(Section):
-    """A whole configuration."""
+    """A complete configuration."""
 
     device: str = Field("auto", description="'auto' (CUDA where there is one), 'cpu', 'cuda', 'cuda:1', …")
     store: StoreConfig = StoreConfig()
@@ -696,7 +696,7 @@ class Config(Section):
     controller: ControllerConfig = ControllerConfig()
 
     def unmade(self, kinds: Iterable[str]) -> list[str]:
-        """Return the unit kinds that are never made because facts.units does not name them."""
+        """Return the unit kinds that are never made because facts.units omits them."""
         made = ("triple", "atomic_fact", "document_summary")
         return [kind for kind in kinds if kind in made and kind not in self.facts.units]
 

@@ -1,4 +1,4 @@
-"""Keys of the retrieval strategies; what a paper does otherwise than the default is a value of a key here."""
+"""Keys of the retrieval strategies; where a paper differs from the default, a key's value selects it."""
 
 from __future__ import annotations
 

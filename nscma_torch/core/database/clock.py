@@ -1,4 +1,4 @@
-"""Between aware datetimes and the store's integer microseconds."""
+"""Convert between aware datetimes and the store's integer microseconds."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_micros(moment: datetime) -> int:
-    """Microseconds since the epoch; a naive datetime is taken as UTC."""
+    """Convert to microseconds since the epoch; a naive datetime is taken as UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_micros(micros: int, utc_offset: int | None = None) -> datetime:
-    """Aware datetime, in UTC or in the zone of an offset in seconds."""
+    """Convert to an aware datetime, in UTC or at an offset in seconds."""
     moment = _EPOCH + timedelta(microseconds=micros)
     return moment.astimezone(timezone(timedelta(seconds=utc_offset))) if utc_offset else moment
 
 
 def utc_offset(moment: datetime | None) -> int | None:
-    """Seconds by which a time's zone is ahead of UTC; None for UTC, and if there is no time."""
+    """Return the offset of a time's zone from UTC in seconds; None for UTC or without a time."""
     offset = moment.utcoffset() if moment is not None else None
     return int(offset.total_seconds()) if offset else None
 

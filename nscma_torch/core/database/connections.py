@@ -1,9 +1,9 @@
-"""Connections to store files, counted in this process, so that SQLite's locks are neither dropped nor inherited.
+"""SQLite connections, counted per process, so that file locks are neither dropped nor inherited.
 
-POSIX locks belong to a process and a file: closing any descriptor of the file drops them all. SQLite defers its own
-closes for that reason; a plain `open` does not. So nothing here, or elsewhere in the library, opens the database, its
--wal or its -shm but SQLite itself. What a forked child inherits holds no lock in the child: idle connections are closed
-before a fork, and a store with a busy one is refused in the child. See docs/store-file.md.
+POSIX locks belong to a process and a file: closing any descriptor of the file drops them all. SQLite therefore defers
+its own closes; a plain `open` does not. So nothing in the library except SQLite opens the database, its -wal or its
+-shm. Descriptors that a forked child inherits hold no lock in the child: idle connections are closed before a fork, and
+a store with a busy one is refused in the child. See docs/store-file.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Pool(Protocol):
 
 
 class _Connection(sqlite3.Connection):
-    """Counts as open until SQLite has closed it; in a forked child, one that was inherited does nothing at all."""
+    """A connection counted as open until SQLite has closed it; inert if inherited by a forked child."""
 
     file: _OpenFile | None = None
     inherited = False
@@ -63,7 +63,7 @@ class _Connection(sqlite3.Connection):
 
 @dataclass(eq=False)
 class _OpenFile:
-    """A store file that this process has connections to, and the -wal file that they write."""
+    """A store file to which this process has connections, and its -wal file."""
 
     identity: Identity
     connections: WeakSet[_Connection] = field(default_factory=WeakSet)
@@ -85,7 +85,7 @@ _inherited: set[Identity] = set()
 
 
 def identity(path: Path | str) -> Identity | None:
-    """Device and inode of a file; None where there is none."""
+    """Return device and inode of a file; None if absent."""
     try:
         found = Path(path).stat()
     except FileNotFoundError:
@@ -96,9 +96,9 @@ def identity(path: Path | str) -> Identity | None:
 
 
 def created(path: Path) -> Identity:
-    """The file; an empty one, which only its owner can read whatever the umask, is made where there is none.
+    """Return the file's identity; create an empty file, readable only by its owner, if absent.
 
-    Its descriptor is closed before a thread of this process can open a connection to it.
+    The descriptor is closed before another thread of this process can connect to the file.
     """
     while True:
         found = identity(path)
@@ -119,10 +119,10 @@ def created(path: Path) -> Identity:
 
 
 def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connection:
-    """Open a connection to the file that `path` named before; further arguments are those of `sqlite3.connect`.
+    """Connect to the file that `path` named when opened; further arguments are those of `sqlite3.connect`.
 
-    Raises StoreAccessError where it names another file now; and in a forked child whose parent was using the file at
-    the moment of the fork: SQLite in the child counts locks as held that only the parent holds.
+    Raises StoreAccessError if the path now names another file, or in a forked child whose parent was using the file
+    during the fork: SQLite in the child would count the parent's locks as its own.
     """
     with _lock:
         _check_named(path, opened)
@@ -140,9 +140,9 @@ def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connectio
 
 
 def check_in_place(path: Path, opened: Identity) -> None:
-    """Raise StoreAccessError where the store or its -wal file is not the one that the connections write to.
+    """Raise StoreAccessError if the store or its -wal file was replaced since the connections opened.
 
-    Call it inside a write transaction, and again after its commit: what went into a removed file is not kept.
+    Call it inside a write transaction and again after the commit: a write to a removed file is lost.
     """
     _check_named(path, opened)
     file = _files.get(opened)
@@ -165,7 +165,7 @@ def _check_named(path: Path, opened: Identity) -> None:
 
 
 def watch(pool: _Pool) -> None:
-    """Have a pool of connections closed before each fork, and begun anew in the child."""
+    """Close a pool's connections before each fork, and reset the pool in the child."""
     _pools.add(pool)
 
 

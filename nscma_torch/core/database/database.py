@@ -1,7 +1,7 @@
-"""A store as the rest of the library sees it: transactions, whose rows they touch, and counters.
+"""The `Database` interface: transactions, the users whose rows they touch, and counters.
 
-Two kinds: `sqlite_database` is one file, `postgres_database` a schema of a PostgreSQL database. The tables are the same
-(`schema`), and so is what a transaction promises: what `write` has committed survives a kill at any instant.
+There are two kinds: `sqlite_database` is one file, `postgres_database` a schema of a PostgreSQL database. Both have the
+same tables (`schema`) and guarantees: data committed by `write` survives a kill at any instant.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Whose = str | _Rows  # a user's id, or one of the three
 
 
 def user_or_all(user_id: str | None) -> Whose:
-    """The rows of a user, or with None of all users, as `Database.read` and `Database.write` take them."""
+    """Return the argument of `Database.read` and `Database.write` for one user, or for all (None)."""
     return ALL_USERS if user_id is None else user_id
 
 
 class Database(ABC):
-    """One store. Use `read` and `write` for transactions; safe to share between threads.
+    """A store. Use `read` and `write` for transactions; safe to share between threads.
 
-    Both are told whose rows they touch: a user's id, `ALL_USERS`, or `NO_USER` for what belongs to the store as a whole
-    (settings). `ONE_BY_ONE` is for leases and reports of workers, of any users: each row is locked by itself, and no
-    writer is kept out. A file has one writer and shows every row to it; PostgreSQL has one writer for each user, and
-    shows a transaction the rows of that user and no others.
+    Both take the owner of the rows they touch: a user id, `ALL_USERS`, or `NO_USER` for store-wide rows (settings).
+    `ONE_BY_ONE` is for leases and reports of workers, of any users: each row is locked by itself, and no writer is
+    blocked. A file has one writer, who sees every row; PostgreSQL has one writer per user, and a transaction sees only
+    that user's rows.
 
     Attributes:
         name: the address, without a password.
@@ -56,50 +56,50 @@ class Database(ABC):
 
     @abstractmethod
     def read(self, whose: Whose) -> AbstractContextManager[Connection]:
-        """A consistent snapshot; never waits for a writer."""
+        """Open a consistent snapshot; never waits for a writer."""
 
     @abstractmethod
     def write(self, whose: Whose, *, wait: float | None = None) -> AbstractContextManager[Connection]:
-        """The one writer of these rows; commits at the end, or leaves everything as it was.
+        """Open the only write transaction on these rows; commit at the end, or roll back on an exception.
 
-        `wait`: seconds to wait for another writer, where it is less than the store's `busy_timeout`.
-        Raises StoreBusyError where another holds these rows for longer.
+        `wait` limits the seconds to wait for another writer, if below the store's `busy_timeout`. Raises StoreBusyError
+        if another writer holds these rows for longer.
         """
 
     @abstractmethod
     def rewrite(self) -> None:
-        """Take what was deleted out of the files, as far as this kind of store can; see `files` for what proves it.
+        """Remove deleted data from the files, as far as this kind of store can; `files` lists what to check.
 
-        Raises StoreBusyError or StoreFullError where it cannot: deleted rows may leave bytes behind.
+        Raises StoreBusyError or StoreFullError on failure: deleted rows may then leave bytes behind.
         """
 
     @abstractmethod
     def files(self) -> tuple[Path, ...]:
-        """The files of the store that exist now and can be searched; none where a server keeps them."""
+        """Return the store's existing files, for searching; empty if a server keeps them."""
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes that the store takes on disk."""
+        """Return the store's size on disk in bytes."""
 
     @abstractmethod
     def problems(self, connection: Connection) -> list[str]:
-        """Return the problems that the database's own checks find, a sentence each."""
+        """Return the problems found by the database's own checks, one sentence each."""
 
     @abstractmethod
     def exposures(self) -> list[str]:
-        """Return excessive access to the store and its remedy, a sentence each."""
+        """Return excessive access rights to the store and how to fix them, one sentence each."""
 
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
 
     def forget_inherited(self) -> None:
-        """In a forked child: leave the connections to the parent, and open own ones from now on."""
+        """In a forked child, leave inherited connections to the parent and open new ones."""
         self._engine.dispose(close=False)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Raise what a driver or SQLAlchemy raises as an error of ours."""
+        """Translate exceptions of the driver or SQLAlchemy into our own."""
         try:
             yield
         except exc.DBAPIError as error:
@@ -111,14 +111,14 @@ class Database(ABC):
 
     @abstractmethod
     def _explained(self, error: BaseException | None) -> NscmaError:
-        """The one clear error for what the driver said."""
+        """Convert a driver's error into one clear error."""
 
 
 PAGE = 512  # rows, or values of one IN: SQLite takes a bounded number of variables in a statement
 
 
 def pages(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The values in runs of `PAGE`."""
+    """Yield the values in slices of `PAGE`."""
     for start in range(0, len(values), PAGE):
         yield values[start : start + PAGE]
 
@@ -135,10 +135,10 @@ _DRAW = select(func.nextval(bindparam("sequence"))).select_from(func.generate_se
 
 
 def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
-    """Take `n` numbers of counter `name`, rising; they are above all that this user's rows have, and never given again.
+    """Take the next `n` numbers of counter `name`, above all that this user's rows have; never reused.
 
-    PostgreSQL draws them from a sequence, which no writer waits for: they may have gaps, and numbers of different users
-    are not in the order of their commits.
+    PostgreSQL takes them from a sequence, which blocks no writer: they may have gaps, and across users they don't
+    follow the order of commits.
     """
     if not n:
         return range(0)
@@ -153,17 +153,17 @@ def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
 
 
 def next_seq(connection: Connection, name: str) -> int:
-    """The next number of counter `name`; see `next_seqs`."""
+    """Take the next number of counter `name`; see `next_seqs`."""
     return next_seqs(connection, name, 1)[0]
 
 
 def sequence_of(name: str) -> str:
-    """The sequence of a counter in PostgreSQL."""
+    """Return the name of a counter's sequence in PostgreSQL."""
     return f"{name}_seq"
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
-    """Value of a store-wide setting, or None."""
+    """Return the value of a store-wide setting, or None."""
     return connection.execute(_META, {"key": key}).scalar()
 
 

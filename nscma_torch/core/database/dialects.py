@@ -17,7 +17,7 @@ Text: TypeEngine[str] = AnyText().with_variant(AnyText(collation="C"), "postgres
 
 
 class JsonText(AnyText):
-    """A column whose text is JSON."""
+    """A text column holding JSON."""
 
     cache_ok = True
 
@@ -36,10 +36,10 @@ Integer: TypeEngine[int] = AnyInteger().with_variant(BigInteger(), "postgresql")
 
 
 class _PgVector(UserDefinedType[bytes]):
-    """A pgvector `vector` of any dimension, seen from Python as little-endian float32 bytes.
+    """A pgvector `vector` of any dimension, represented in Python as little-endian float32 bytes.
 
-    It is sent as text, whose numbers are exact, and received by `vector_send`, the type's binary form: two 16-bit
-    integers (dimension, unused), then big-endian float32.
+    It is sent as text, which is exact, and received through `vector_send`, the type's binary form: two 16-bit integers
+    (dimension, unused), then big-endian float32.
     """
 
     cache_ok = True
@@ -72,17 +72,17 @@ Vector: TypeEngine[bytes] = LargeBinary().with_variant(_PgVector(), "postgresql"
 
 
 def in_postgres(connection: Connection) -> bool:
-    """Return whether a connection is to PostgreSQL rather than an SQLite file."""
+    """Return True if the connection is to PostgreSQL rather than SQLite."""
     return connection.dialect.name == "postgresql"
 
 
 def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT that can say what happens on a conflict."""
+    """Build an INSERT that supports ON CONFLICT."""
     return postgresql.insert(table) if in_postgres(connection) else sqlite.insert(table)
 
 
 def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
-    """Build the condition that a JSON text column holds true under a key."""
+    """Build the condition that a JSON text column has the value true for a key."""
     read = cast if in_postgres(connection) else type_coerce  # a cast in SQLite would make it a number
     return func.coalesce(read(column, JSON)[key].as_boolean(), False)
 

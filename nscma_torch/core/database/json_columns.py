@@ -1,4 +1,4 @@
-"""JSON in columns of text."""
+"""JSON in text columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nscma_torch.core.errors import StoreFormatError
 
 
 def decoded(text: str, kind: type = dict) -> Any:
-    """The object (or with `list` the list) in a column's text; `StoreFormatError` if the text is damaged."""
+    """Decode the object (or with `list` the list) in a column's text; `StoreFormatError` if the text is damaged."""
     try:
         value = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -23,7 +23,7 @@ def decoded(text: str, kind: type = dict) -> Any:
 
 
 def is_texts(text: str) -> bool:
-    """Return whether a column's text is a list of texts in JSON."""
+    """Return True if a column's text is a JSON list of strings."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

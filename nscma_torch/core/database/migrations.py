@@ -1,8 +1,8 @@
-"""Numbered migrations: a new store gets today's tables at once, an older one is upgraded step by step.
+"""Numbered migrations: a new store gets the current tables at once, an older one is upgraded step by step.
 
 To change the schema: change the tables of a capability, raise `SCHEMA_VERSION`, and add to `STEPS` a function that
-makes the same change to a store of the version before, in SQLite and in PostgreSQL. All steps of one opening run in one
-transaction.
+makes the same change to a store of the previous version, in SQLite and in PostgreSQL. All steps of an upgrade run in
+one transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {}  # by the version that a ste
 
 
 def check(name: str, version: int) -> None:
-    """Raise StoreVersionError for a store that is newer than this library, or too old for its steps."""
+    """Raise StoreVersionError for a store newer than this library, or too old to upgrade."""
     if version > schema.SCHEMA_VERSION:
         raise StoreVersionError(f"{name} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch")
     if any(step not in STEPS for step in range(version, schema.SCHEMA_VERSION)):
@@ -32,7 +32,7 @@ def check(name: str, version: int) -> None:
 
 
 def upgrade(connection: Connection, name: str, version: int) -> None:
-    """Run the steps from a version to `SCHEMA_VERSION`. Call inside a write transaction."""
+    """Run the steps from `version` to `SCHEMA_VERSION`. Call inside a write transaction."""
     check(name, version)
     for step in range(version, schema.SCHEMA_VERSION):
         STEPS[step](connection)
@@ -40,7 +40,7 @@ def upgrade(connection: Connection, name: str, version: int) -> None:
 
 @cache
 def _definitions() -> tuple[str, ...]:
-    """The statements that create the tables and indexes in an empty SQLite store; SQLAlchemy writes them in 20 ms."""
+    """Return the statements that create an empty SQLite store's tables and indexes; takes SQLAlchemy 20 ms."""
     written: list[str] = []
 
     def write(definition: DDLElement, *_: Any, **__: Any) -> None:

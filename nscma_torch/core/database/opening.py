@@ -1,4 +1,4 @@
-"""Opens a store by its address: the path of a SQLite file, or postgresql://…"""
+"""Open a store by its address: the path of a SQLite file, or postgresql://…"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nscma_torch.core.database.store_path import is_postgres
 
 
 def open_database(store: str | Path, settings: StoreConfig) -> Database:
-    """The store at an address; made when it is not there. Raises what its kind raises.
+    """Open the store at an address; create it if absent. Raises the errors of its kind of database.
 
-    `settings`: of these, `max_pages` bounds a file alone.
+    Of `settings`, `max_pages` applies to files only.
     """
     if is_postgres(store):
         from nscma_torch.core.database.postgres_database import PostgresDatabase

@@ -28,9 +28,9 @@ class PostgresAddress(NamedTuple):
 
 
 def parse(store: str) -> PostgresAddress:
-    """An address taken apart. Every parameter but `schema` goes to libpq (`sslmode`, `options`, `connect_timeout`…).
+    """Parse an address. Every parameter except `schema` goes to libpq (`sslmode`, `options`, `connect_timeout`…).
 
-    Raises StoreAccessError where it is no address, or names a schema that needs quotes.
+    Raises StoreAccessError for a malformed address, or a schema name that needs quotes.
     """
     try:
         url = make_url(re.sub("^postgres:", "postgresql:", store))

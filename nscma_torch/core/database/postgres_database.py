@@ -1,8 +1,8 @@
 """A store in a schema of a PostgreSQL database, with pgvector.
 
-One writer for each user: a transaction that writes rows of a user holds the advisory lock of that user, and shares that
-of all users, which one that writes the rows of all of them holds alone. Row-level security shows a transaction the rows
-of its user and no others (`postgres_schema`); it needs a role that is neither superuser nor BYPASSRLS.
+There is one writer per user: a transaction that writes a user's rows holds that user's advisory lock and shares the
+lock of all users; one that writes the rows of all users holds the latter exclusively. Row-level security limits a
+transaction to the rows of its user (`postgres_schema`); it needs a role that is neither superuser nor BYPASSRLS.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class PostgresDatabase(Database):
     """One schema of a database.
 
     Args:
-        address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` where several stores share it. The
-            schema and its tables are made where they are missing and the role may make them.
+        address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` if several stores share it. The
+            schema and its tables are created if missing, given the rights.
         busy_timeout: seconds to wait for another process's write to the same rows. Threads of this process wait for
-            their turn as long as it takes, and take no connection before.
+            their turn without limit, and use no connection until then.
 
     Raises:
         StoreAccessError: the server cannot be reached, or refuses the role; or psycopg is not installed.
-        StoreFormatError: the schema holds tables that are not ours.
-        StoreVersionError: a newer version of the library made it, or one too old to upgrade from.
+        StoreFormatError: the schema holds foreign tables.
+        StoreVersionError: written by a newer version of the library, or by one too old to upgrade from.
     """
 
     def __init__(self, address: str, *, busy_timeout: float) -> None:
@@ -121,14 +121,14 @@ class PostgresDatabase(Database):
         }
 
     def _key(self, what: str) -> int:
-        """The number of an advisory lock of this store: locks belong to the whole database."""
+        """Return the number of an advisory lock of this store: such locks are shared by the whole database."""
         digest = hashlib.sha256(f"{self._address.schema}\0{what}".encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
 
     def rewrite(self) -> None:
-        """Vacuum the store's tables: deleted rows go from the pages that other rows do not keep.
+        """Vacuum the store's tables, which clears deleted rows from their pages.
 
-        Copies in the write-ahead log, on replicas and in backups stay for as long as these are kept.
+        Copies in the write-ahead log, on replicas and in backups stay as long as these are kept.
         """
         with self._translated(), self._engine.connect() as connection:
             free = connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -136,10 +136,10 @@ class PostgresDatabase(Database):
                 free.exec_driver_sql(f'VACUUM "{name}"')
 
     def index_vectors(self, *, memory: str | None = None) -> bool:
-        """Make the index that large users are searched by, in the dimension of the store's vectors; see `vector_index`.
+        """Build the vector index for searching large users; see `vector_index`.
 
-        Whether it was made: False where it was there. Writers go on meanwhile.
-        Raises NotFoundError where the store has no vector yet, StoreAccessError where the role does not own the tables.
+        Returns False if it exists already. It doesn't block writers. Raises NotFoundError if the store has no vectors
+        yet, StoreAccessError if the role doesn't own the tables.
         """
         with self.read(ALL_USERS) as connection:
             dimension = connection.execute(_DIMENSION).scalar()
@@ -153,20 +153,20 @@ class PostgresDatabase(Database):
                 connection.invalidate()  # with what was set for it alone
 
     def files(self) -> tuple[Path, ...]:
-        """None: the server's files are its own."""
+        """Return an empty tuple: the server's files are inaccessible."""
         return ()
 
     def size(self) -> int:
-        """Bytes of the store's tables and indexes."""
+        """Return the size of the store's tables and indexes in bytes."""
         with self.read(NO_USER) as connection:
             return int(connection.execute(postgres_schema.SIZE, {"schema": self._address.schema}).scalar_one())
 
     def problems(self, connection: Connection) -> list[str]:  # noqa: ARG002 - foreign keys and indexes are its own to keep
-        """None: PostgreSQL keeps foreign keys and indexes itself."""
+        """Return an empty list: PostgreSQL maintains foreign keys and indexes itself."""
         return []
 
     def exposures(self) -> list[str]:
-        """Report if row-level security does not apply to the role of these connections."""
+        """Report if row-level security doesn't apply to the role of these connections."""
         with self.read(NO_USER) as connection:
             role, isolated = connection.execute(postgres_schema.ISOLATED_ROLE).one()
         if isolated:
@@ -177,7 +177,7 @@ class PostgresDatabase(Database):
         ]
 
     def _explained(self, error: BaseException | None) -> NscmaError:
-        """The one clear error for what PostgreSQL said."""
+        """Convert a PostgreSQL error into one clear error."""
         code = getattr(error, "sqlstate", None) or ""
         said = getattr(getattr(error, "diag", None), "message_primary", None) or ("" if code else str(error))
         # what the server adds to it in DETAIL may quote a row

@@ -1,4 +1,4 @@
-"""The store's schema in PostgreSQL: tables, sequences, row-level security, and the rights of a role."""
+"""The store's schema in PostgreSQL: tables, sequences, row-level security, and grants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ISOLATED_ROLE = text("SELECT rolname, NOT (rolsuper OR rolbypassrls) FROM pg_rol
 def prepare(connection: Connection, schema: str, name: str) -> None:
     """Create the schema if it is missing or empty, or check and upgrade an existing one. Call inside a transaction.
 
-    Raises StoreFormatError, StoreVersionError or StoreAccessError; nothing is changed then.
+    Raises StoreFormatError, StoreVersionError or StoreAccessError, having changed nothing.
     """
     there = inspect(connection)
     if not there.has_schema(schema):
@@ -54,14 +54,14 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
 
 
 def _counters() -> list[str]:
-    """Names of the sequences that number rows, and of those that columns name."""
+    """Return the names of all sequences: counters of rows, and those used by columns."""
     tables = all_tables().sorted_tables
     named = [column.info["counter"] for table in tables for column in table.c if "counter" in column.info]
     return [table.name for table in tables if "seq" in table.c] + named
 
 
 def _secure(connection: Connection) -> None:
-    """Row-level security on every table, for its owner as well."""
+    """Enable row-level security on every table, for its owner as well."""
     for table in all_tables().tables.values():
         own = _OWN_USER if "user_id" in table.c else _SHARED.get(table.name)
         if own is None:
@@ -75,7 +75,7 @@ def _secure(connection: Connection) -> None:
 def grant(connection: Connection, role: str) -> None:
     """Let a role read and write the store, but not change its tables or its security.
 
-    Raises NotFoundError for an unknown role, StoreAccessError for one that row-level security does not hold for.
+    Raises NotFoundError for an unknown role, StoreAccessError for one that bypasses row-level security.
     """
     query = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
     above = connection.execute(query, {"role": role}).scalar()

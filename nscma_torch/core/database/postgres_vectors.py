@@ -1,6 +1,6 @@
-"""The HNSW index over all vectors of a store in PostgreSQL: 16-bit copies (halfvec) of those of one dimension.
+"""The HNSW index over a PostgreSQL store's vectors of one dimension, as 16-bit copies (halfvec).
 
-Nothing makes it but `build`, which takes long and holds up no writer: the owner of the tables runs it (`nscma index`).
+Only `build` creates it, which takes long but blocks no writer: the owner of the tables runs it (`nscma index`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALL = text(f"SELECT c.relname, i.indisvalid {_OWN} LIKE 'vectors\\_hnsw\\_%'")
 
 
 def usable(connection: Connection, dimension: int) -> bool:
-    """Return whether the index for vectors of this dimension exists. Raises StoreAccessError like `check_version`."""
+    """Return True if the index for vectors of this dimension exists. Raises StoreAccessError like `check_version`."""
     there = bool(connection.execute(_VALID, {"name": _name(dimension)}).scalar())
     if there:
         check_version(connection)
@@ -31,7 +31,7 @@ def usable(connection: Connection, dimension: int) -> bool:
 
 
 def check_version(connection: Connection) -> None:
-    """Raise StoreAccessError where pgvector has no iterative scan: under row-level security it would find too few."""
+    """Raise StoreAccessError if pgvector lacks iterative scans: with row-level security it would find too few."""
     version = str(connection.execute(_VERSION).scalar())
     if tuple(int(part) for part in version.split(".")[:2]) < _LEAST:
         raise StoreAccessError(
@@ -42,7 +42,9 @@ def check_version(connection: Connection) -> None:
 
 @cache
 def walk(dimension: int) -> TextClause:
-    """A user's row numbers from the nearest vector on, as the index tells them; `:query` and `:user_id`."""
+    """Build the query for a user's row numbers by increasing distance, using the index; binds `:query`
+    and `:user_id`.
+    """
     return text(
         f"SELECT unit_seq FROM vectors WHERE user_id = :user_id AND vector_dims(vector) = {dimension} "
         f"ORDER BY vector::halfvec({dimension}) <#> CAST(:query AS halfvec({dimension}))"
@@ -50,10 +52,10 @@ def walk(dimension: int) -> TextClause:
 
 
 def build(connection: Connection, dimension: int, memory: str | None = None) -> bool:
-    """Make the index of a dimension, unless it is there, and drop those of others; whether it was made.
+    """Build the index of a dimension and drop those of others; return False if it exists already.
 
-    `connection` must commit each statement by itself, and is changed by `memory`. What an interruption left is made
-    anew. `memory` is PostgreSQL's maintenance_work_mem: an index that does not fit into it takes many times as long.
+    `connection` must be in autocommit mode; its settings are changed. The remains of an interrupted build are replaced.
+    `memory` is PostgreSQL's maintenance_work_mem: building an index that doesn't fit into it takes many times as long.
     """
     check_version(connection)
     there: dict[str, bool] = {row.relname: row.indisvalid for row in connection.execute(_ALL)}

@@ -1,6 +1,6 @@
-"""The bytes of a store's files as another process reads them.
+"""Read the bytes of a store's files from another process.
 
-Closing a descriptor drops all POSIX locks of the process that closes it, so this process reads nothing itself.
+Closing a descriptor drops all POSIX locks of its process, so this process opens none.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _COPY = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb', 0), sys.
 
 
 def blocks(path: Path, overlap: int = 0) -> Iterator[bytes]:
-    """The file in blocks of 4 MiB, each led by the last `overlap` bytes of the one before.
+    """Yield the file in blocks of 4 MiB, each preceded by the last `overlap` bytes of the previous one.
 
-    Raises StoreAccessError where no process can be started or the file cannot be read.
+    Raises StoreAccessError if no process can be started or the file can't be read.
     """
     command = [sys.executable, "-I", "-S", "-c", _COPY, str(path)]
     try:

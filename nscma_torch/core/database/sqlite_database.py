@@ -1,7 +1,7 @@
 """A store in one SQLite file.
 
-WAL, `synchronous=FULL` and writes that begin IMMEDIATE: what `write()` has committed survives a kill at any instant,
-and two writers never deadlock by upgrading a read. Deleted bytes are zeroed (`secure_delete`).
+WAL, `synchronous=FULL` and write transactions that begin IMMEDIATE: data committed by `write()` survives a kill at any
+instant, and writers never deadlock by upgrading a read. Deleted bytes are zeroed (`secure_delete`).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _POLL = 0.01  # seconds
 
 
 class SqliteDatabase(Database):
-    """One file. A transaction may touch every row, whosever it is said to be.
+    """A store in one file. A transaction can touch every row, whatever user it names.
 
     Args:
-        path: the file; created, with its schema, when it is not there.
-        busy_timeout: seconds to wait for another process's write. Threads of this process wait for their turn as long
-            as it takes.
-        max_pages: largest size in pages of 4096 bytes, 0 for no limit.
+        path: the file; created with its schema if absent.
+        busy_timeout: seconds to wait for another process's write. Threads of this process wait for their turn without
+            limit.
+        max_pages: maximum size in pages of 4096 bytes, 0 for no limit.
 
     Raises:
-        StoreFormatError: the file is no SQLite database, or not one of ours. It is left untouched.
-        StoreVersionError: a newer version of the library wrote it, or one too old to upgrade from. Left untouched, too.
+        StoreFormatError: not an SQLite database, or not an nscma store. The file is left untouched.
+        StoreVersionError: written by a newer version of the library, or by one too old to upgrade from. Left untouched.
         StoreAccessError: the file or folder cannot be read or written.
     """
 
@@ -99,7 +99,7 @@ class SqliteDatabase(Database):
         self._use_wal()
 
     def _use_wal(self) -> None:
-        """Switch the file to WAL. SQLite needs it alone for a moment and does not wait for that by itself."""
+        """Switch the file to WAL. This needs exclusive access for a moment, for which SQLite itself doesn't wait."""
         give_up = time.monotonic() + self._pragmas["busy_timeout"] / 1000
         while True:
             try:
@@ -115,7 +115,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def read(self, whose: Whose) -> Iterator[Connection]:  # noqa: ARG002 - all rows are there
-        """Implement `Database.read`. Ends without a commit, which would fail after a damaged page."""
+        """Implement `Database.read`. Ends without a commit, which would fail after reading a damaged page."""
         with self._translated(), self._engine.connect() as connection:
             connection.begin()
             yield connection
@@ -129,7 +129,7 @@ class SqliteDatabase(Database):
     ) -> Iterator[Connection]:
         """Implement `Database.write`.
 
-        Raises StoreAccessError where the file was removed or replaced, or its -wal removed, while it was open.
+        Raises StoreAccessError if the file was removed or replaced, or its -wal removed, while it was open.
         """
         with (
             turn_of(WRITERS.of(self._file), self.name, wait) as left,
@@ -145,7 +145,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
-        """Give a connection another busy timeout for a while."""
+        """Set another busy timeout on a connection temporarily."""
         own = self._pragmas["busy_timeout"]
         if seconds is None or seconds * 1000 >= own:
             yield
@@ -160,7 +160,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def driver(self) -> Iterator[sqlite3.Connection]:
-        """The driver's connection, outside any transaction, for VACUUM and the like."""
+        """Yield the driver's connection, outside any transaction, for VACUUM and the like."""
         with self._translated():
             raw = self._engine.raw_connection()
             try:
@@ -171,7 +171,7 @@ class SqliteDatabase(Database):
                 raw.close()
 
     def rewrite(self) -> None:
-        """Rewrite the file without its free pages, and empty the -wal file."""
+        """Rewrite the file without free pages, and empty the -wal file."""
         with turn_of(WRITERS.of(self._file), self.name), self.driver() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("VACUUM")
@@ -180,22 +180,22 @@ class SqliteDatabase(Database):
             raise StoreBusyError(f"another reader still uses an old snapshot of {self.path}")
 
     def files(self) -> tuple[Path, ...]:
-        """The file and those beside it. Only SQLite may open them: see docs/store-file.md."""
+        """Return the file and its side files. Only SQLite may open them: see docs/store-file.md."""
         return tuple(path for path in store_path.names(self.path) if path.exists())
 
     def size(self) -> int:
-        """Bytes of the files."""
+        """Return the files' total size in bytes."""
         return sum(path.stat().st_size for path in self.files())
 
     def problems(self, connection: Connection) -> list[str]:
-        """Return the problems SQLite's own checks find in pages, indexes and foreign keys."""
+        """Return the problems found by SQLite's own checks of pages, indexes and foreign keys."""
         unsound = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
         found = [f"SQLite: {what}" for what in unsound if what != "ok"]
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check")
         return found + [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
 
     def exposures(self) -> list[str]:
-        """Files that other users of this machine can read or write."""
+        """Return files that other users of this machine can read or write, one sentence each."""
         open_files = [shlex.quote(str(file)) for file in self.files() if store_path.open_to_others(file)]
         told = f"other users of this machine can read or write the store: chmod 600 {' '.join(open_files)}"
         return [told] if open_files else []
@@ -209,7 +209,7 @@ class SqliteDatabase(Database):
             raise self._explained(error) from error
 
     def _explained(self, error: BaseException | None) -> StoreError:
-        """The one clear error for what SQLite said."""
+        """Convert an SQLite error into one clear error."""
         code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_").split("_")[0]
         path = self.path
         match code:

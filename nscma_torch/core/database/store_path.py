@@ -1,6 +1,6 @@
 """Parse store addresses, and check a path before SQLite opens it for writing.
 
-No descriptor of the file is opened here.
+This opens no descriptor of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEADER = 100  # bytes of the header of a SQLite file
 
 
 def located(path: Path | str) -> Path:
-    """The absolute path without symbolic links. Raises StoreAccessError where no file can be."""
+    """Resolve a path to an absolute one without symbolic links. Raises StoreAccessError for an impossible path."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInputError(f"store must be the path of a file, got {type(path).__name__}")
     if not os.fspath(path):
@@ -52,23 +52,23 @@ def located(path: Path | str) -> Path:
 
 
 def is_postgres(store: Path | str) -> bool:
-    """Return whether a store is named by a PostgreSQL address rather than a file path."""
+    """Return True if a store's address is a PostgreSQL one rather than a file path."""
     return isinstance(store, str) and store.startswith(_POSTGRES)
 
 
 def file_of(store: str) -> Path | None:
-    """The file that a store's address names; None where it names a database of PostgreSQL."""
+    """Return the file of a store's address; None for PostgreSQL."""
     return None if is_postgres(store) else Path(store).expanduser()
 
 
 def is_of(store: str, path: Path | str) -> bool:
-    """Return whether a path names a store's file or an SQLite side file of it, existing or not."""
+    """Return True if a path names a store's file or an SQLite side file of it, existing or not."""
     file = file_of(store)
     return file is not None and Path(os.path.realpath(path)) in names(Path(os.path.realpath(file)))
 
 
 def name_of(store: str) -> str:
-    """A store's address as it may be shown: without a password."""
+    """Return a store's address for display, without a password."""
     if not is_postgres(store):
         return store
     from nscma_torch.core.database.postgres_address import parse
@@ -77,9 +77,10 @@ def name_of(store: str) -> str:
 
 
 def exists(path: Path | str) -> bool:
-    """Return whether the file exists; a PostgreSQL database is assumed to exist.
+    """Return True if the file exists; a PostgreSQL database is assumed to.
 
-    Raises StoreAccessError if that cannot be determined."""
+    Raises StoreAccessError if this can't be determined.
+    """
     if is_postgres(path):
         return True
     try:
@@ -89,21 +90,21 @@ def exists(path: Path | str) -> bool:
 
 
 def names(path: Path) -> tuple[Path, ...]:
-    """The store file and what SQLite may keep beside it."""
+    """Return the store file and SQLite's possible side files."""
     return tuple(path.with_name(path.name + end) for end in ("", "-wal", "-shm", "-journal"))
 
 
 def open_to_others(path: Path) -> bool:
-    """Return whether a file's permissions let its group or other users read or write it."""
+    """Return True if a file's permissions let its group or other users read or write it."""
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise StoreFormatError for an existing file that is no store of ours. It is left untouched.
+    """Raise StoreFormatError for an existing file that isn't an nscma store, leaving it untouched.
 
     The header is read through SQLite, as closing a descriptor of our own would drop the locks of every connection of
     this process. `immutable` keeps SQLite from recovering and checkpointing another program's file. A new store is
-    created in one transaction that writes the first page at once, so ours always shows its id.
+    created in one transaction that writes the first page at once, so ours always has its id.
     """
     size = path.stat().st_size
     if not size:

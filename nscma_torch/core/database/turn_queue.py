@@ -1,4 +1,4 @@
-"""First come, first served among the threads of this process: a lock that hands itself to whoever waits longest."""
+"""A first-come-first-served lock among the threads of this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Waiter(NamedTuple):
 
 
 class TurnQueue:
-    """A lock whose waiting threads get it in the order in which they asked; `threading.Lock` promises no order."""
+    """A lock that serves waiting threads in the order they asked, which `threading.Lock` doesn't promise."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class TurnQueue:
         self._holder: int | None = None  # a thread
 
     def acquire(self, seconds: float | None = None) -> bool:
-        """Wait for the turn, at most `seconds`; False if it did not come."""
+        """Wait up to `seconds` for the turn; return False on timeout."""
         own = _Waiter(threading.get_ident(), threading.Event())
         with self._lock:
             if self._holder is None:
@@ -45,7 +45,7 @@ class TurnQueue:
         return False
 
     def release(self) -> None:
-        """Hand the turn to the thread that has waited longest."""
+        """Pass the turn to the longest-waiting thread."""
         with self._lock:
             self._holder = None
             if self._waiting:
@@ -61,28 +61,28 @@ class TurnQueue:
 
 
 class TurnQueues:
-    """One `TurnQueue` per key, for as long as somebody uses it. A forked child starts with none."""
+    """One `TurnQueue` per key, while in use. A forked child starts without any."""
 
     def __init__(self) -> None:
         self.forget()
         _every.add(self)
 
     def of(self, key: Hashable) -> TurnQueue:
-        """The queue of a key; keep it until its turn is released."""
+        """Return the queue of a key; keep it until its turn is released."""
         with self._lock:
             return self._queues.setdefault(key, TurnQueue())
 
     def forget(self) -> None:
-        """Start anew."""
+        """Drop all queues."""
         self._lock = threading.Lock()
         self._queues: WeakValueDictionary[Hashable, TurnQueue] = WeakValueDictionary()
 
 
 @contextmanager
 def turn_of(queue: TurnQueue, name: str, wait: float | None = None) -> Iterator[float | None]:
-    """Keep other threads of this process from writing to the store `name`; gives what is left of the seconds to wait.
+    """Exclude other threads of this process from writing to the store `name`; yield the seconds left to wait.
 
-    Raises StoreBusyError if the turn does not come within `wait` seconds.
+    Raises StoreBusyError if the turn doesn't come within `wait` seconds.
     """
     began = time.monotonic()
     if not queue.acquire(wait):

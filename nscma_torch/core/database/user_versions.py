@@ -1,4 +1,4 @@
-"""Versions of what is stored of a user, by which readers notice that something changed."""
+"""Versions of a user's stored data, for detecting changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USER_VERSION = select(users.c.generation, users.c.epoch).where(users.c.user_id 
 
 
 def first_version(connection: Connection) -> dict[str, int]:
-    """The epoch and the generation that a new user begins with: above all that one who was erased has had.
+    """Return a new user's epoch and generation: above all that an erased user has had.
 
     A new stream takes its version from the same numbers, for the same reason.
     """
@@ -20,11 +20,11 @@ def first_version(connection: Connection) -> dict[str, int]:
 
 
 def version(connection: Connection, user_id: str) -> tuple[int, int]:
-    """(generation, epoch) of what is stored of a user: what was read before one of them changed is out of date."""
+    """Return (generation, epoch) of a user's data; if either changes, data read before is out of date."""
     row = connection.execute(_USER_VERSION, {"user_id": user_id}).first()
     return (0, 0) if row is None else (row.generation, row.epoch)
 
 
 def new_epoch(connection: Connection) -> int:
-    """A number that no epoch of any user has had, so that a user who is erased and returns is not taken for the old."""
+    """Take an epoch that no user has had, to tell a user who returns after an erasure from the erased one."""
     return next_seq(connection, "epochs")

@@ -1,1 +1,1 @@
-"""The queue of background work: jobs, leases and the worker that runs them."""
+"""The job queue: jobs, leases and the worker that runs them."""

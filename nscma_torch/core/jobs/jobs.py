@@ -1,6 +1,6 @@
-"""The queue of background work.
+"""The queue of background jobs.
 
-A job's row stays until its work is committed, in the same transaction; a failed one stays with its error.
+A job's row is deleted in the transaction that commits its work; a failed job stays, with its error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAID = func.coalesce(jobs.c.episode_seq, 0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on one episode, or on its lane as a whole. `attempts` counts the failures so far."""
+    """Work on one episode, or on its whole lane. `attempts` counts the failures so far."""
 
     seq: int
     user_id: str
@@ -39,10 +39,10 @@ class Job:
 
 
 def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> int:
-    """Queue one job for each (lane, episode) that has none of this kind yet; returns how many were added.
+    """Queue one job for each (lane, episode) that has none of this kind yet; return their number.
 
-    The lane is the id of the stream or hierarchy: jobs of one lane are worked on together. An episode of None stands
-    for the lane as a whole. A job that had failed is queued again.
+    The lane is the id of the stream or hierarchy: jobs of a lane are processed together. An episode of None stands for
+    the whole lane. Failed jobs are queued again.
     """
     known: set[tuple[str, int | None]] = set()
     failed: list[int] = []
@@ -65,7 +65,9 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
 
 
 def enqueue_new(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> None:
-    """Queue one job for each (lane, episode): distinct ones that have none of this kind, as new episodes have not."""
+    """Queue one job for each (lane, episode), which must be distinct and have none of this kind, as
+    for new episodes.
+    """
     if not subjects:
         return
     numbers = next_seqs(connection, "jobs", len(subjects))
@@ -87,14 +89,13 @@ def next_batch(
     owner: str | None = None,
     up_to: int | None = None,
 ) -> list[Job]:
-    """The oldest queued job of the kinds in `sizes`, and those of its kind and lane, in the order they were said.
+    """Return the oldest queued job of the kinds in `sizes`, with others of its kind and lane, in message order.
 
-    Batches are cut by count, `sizes` for each kind, and by lane, never by time, so that timing cannot change a result.
-    A batch that failed is tried again as it was. `alone` names kinds whose jobs depend on no other: they come from all
-    lanes of a user, and go one by one after a failure, so that one message that cannot be worked on does not hold up
-    others. Kinds of a later stage (0 by default) are taken where none of an earlier one is queued. `user_id`: only of
-    this user; `owner`: only of users whose jobs are leased to it; `up_to`: only on episodes up to this row number, or
-    on lanes as a whole.
+    Batches are cut by count (`sizes` for each kind) and by lane, never by time, so timing can't change a result. A
+    failed batch is retried unchanged. `alone` names kinds whose jobs are independent: they come from all lanes of a
+    user, and run one by one after a failure, so one bad message doesn't block others. Kinds of a later stage (0 by
+    default) wait until none of an earlier one is queued. `user_id` restricts to this user, `owner` to users whose jobs
+    are leased to it, `up_to` to episodes up to this row number or jobs on whole lanes.
     """
     early = _early(up_to)
     first = _oldest(connection, sizes, stages or {}, _of(user_id, owner) & early)
@@ -109,7 +110,7 @@ def next_batch(
 def _oldest(
     connection: Connection, kinds: Collection[str], stages: Mapping[str, int], wanted: ColumnElement[bool]
 ) -> Job | None:
-    """The oldest queued job of the first stage that has one."""
+    """Return the oldest queued job of the first stage that has one."""
     of_stage: dict[int, list[str]] = {}
     for kind in kinds_queued(connection, kinds):
         of_stage.setdefault(stages.get(kind, 0), []).append(kind)
@@ -122,7 +123,7 @@ def _oldest(
 
 
 def _of(user_id: str | None, owner: str | None) -> ColumnElement[bool]:
-    """Of a user, and of users whose jobs are leased to an owner; None: of all."""
+    """Build the condition on a user, and on users whose jobs are leased to an owner; None for all."""
     leased = true() if owner is None else leases.held_by(jobs.c.user_id, leases.JOBS, owner)
     return leased if user_id is None else and_(jobs.c.user_id == user_id, leased)
 
@@ -136,7 +137,7 @@ def next_of_lanes(
     owner: str | None = None,
     up_to: int | None = None,
 ) -> Iterator[list[Job]]:
-    """The next batch of each lane of a kind that goes lane by lane, in the order in which `next_batch` takes them."""
+    """Yield the next batch of each lane of a per-lane kind, in the order of `next_batch`."""
     first, early = func.min(jobs.c.seq), _early(up_to)
     own = (jobs.c.state == "queued", jobs.c.kind == kind, early, _of(user_id, owner))
     lanes = select(first).where(*own).group_by(jobs.c.lane).order_by(first)
@@ -146,9 +147,9 @@ def next_of_lanes(
 
 
 def batches_ahead(connection: Connection, kind: str, size: int, *, most: int) -> list[list[Job]]:
-    """Of a kind whose jobs come from all lanes of a user, the batches that `next_batch` takes next, `most` jobs in all.
+    """Return the next batches of `next_batch`, `most` jobs in all, of a kind that spans all lanes of a user.
 
-    Jobs that have failed are left out: those are tried one by one.
+    Omits jobs that have failed, as those are retried one by one.
     """
     query = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == kind, jobs.c.attempts == 0)
     of_user: dict[str, list[Job]] = {}
@@ -168,12 +169,12 @@ def batches_ahead(connection: Connection, kind: str, size: int, *, most: int) ->
 
 
 def _early(up_to: int | None) -> ColumnElement[bool]:
-    """On episodes up to this row number, or on lanes as a whole."""
+    """Build the condition on episodes up to this row number, or on whole lanes."""
     return true() if up_to is None else up_to >= _SAID
 
 
 def _beside(connection: Connection, first: Job, together: ColumnElement[bool], size: int) -> list[Job]:
-    """The first `size` queued jobs of the kind and attempts of one, in the order they were said."""
+    """Return the first `size` queued jobs with the kind and attempts of `first`, in message order."""
     beside = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == first.kind, together)
     beside = beside.where(jobs.c.attempts == first.attempts)
     ordered = beside.order_by(_SAID, jobs.c.seq).limit(size)
@@ -183,10 +184,10 @@ def _beside(connection: Connection, first: Job, together: ColumnElement[bool], s
 def whole_batches(
     connection: Connection, kind: str, size: int, *, up_to: int, owner: str | None = None
 ) -> Iterator[list[Job]]:
-    """The next batch of each lane that is the same whenever it is asked for; lanes that have none are left out.
+    """Yield the next batch of each lane whose composition is already final.
 
-    The first `size` jobs of a lane on episodes up to the row number `up_to`, or the job on a lane as a whole, alone.
-    Batches that are cut so are those that `next_batch` cuts once everything has been queued.
+    It consists of the first `size` jobs of a lane on episodes up to the row number `up_to`, or of the single job on a
+    whole lane. `next_batch` would cut the same batches after everything is queued.
     """
     own = (jobs.c.state == "queued", jobs.c.kind == kind, _of(None, owner))
     on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq)
@@ -202,7 +203,7 @@ def whole_batches(
 
 
 def all_queued(connection: Connection, batch: Sequence[Job]) -> bool:
-    """Return whether all jobs of a batch are still queued."""
+    """Return True if all jobs of a batch are still queued."""
     found = 0
     for some in pages([job.seq for job in batch]):
         there = select(func.count()).where(jobs.c.seq.in_(some), jobs.c.state == "queued")
@@ -217,13 +218,13 @@ def kinds_queued(connection: Connection, kinds: Collection[str]) -> list[str]:
 
 
 def waiting(connection: Connection, kinds: Collection[str]) -> bool:
-    """Return whether jobs of these kinds are queued or recalls wait to be counted."""
+    """Return True if jobs of these kinds are queued or recalls wait to be counted."""
     recalled = connection.execute(select(recalls.c.user_id).limit(1)).first() is not None
     return recalled or bool(kinds_queued(connection, kinds))
 
 
 def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select[str]:
-    """The users with a queued job of these kinds, those first whose job is the oldest; then those with recalls."""
+    """Select the users with a queued job of these kinds, oldest job first; then those with recalls."""
     early = (jobs.c.state == "queued", jobs.c.kind.in_(kinds), _early(up_to))
     of_jobs = select(jobs.c.user_id, func.min(jobs.c.seq).label("oldest")).where(*early).group_by(jobs.c.user_id)
     of_recalls = select(recalls.c.user_id, literal(_NEVER)).distinct()
@@ -232,14 +233,14 @@ def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select
 
 
 def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:
-    """Return whether jobs of these kinds are queued (with `or_failed`: or have failed) for a user."""
+    """Return True if a user has queued (with `or_failed`: or failed) jobs of these kinds."""
     states = ("queued", "failed") if or_failed else ("queued",)
     query = select(jobs.c.seq).where(jobs.c.state.in_(states), jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
     return connection.execute(query.limit(1)).first() is not None
 
 
 def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str]) -> dict[str, int]:
-    """Number of a user's active episodes with a job of these kinds, by the state of the job."""
+    """Count a user's active episodes with a job of these kinds, by job state."""
     shown = (episodes.c.seq == jobs.c.episode_seq) & (episodes.c.status == "active")
     state = func.max(jobs.c.state)  # of an episode with several, "queued" before "failed"
     query = select(jobs.c.episode_seq, state).join(episodes, shown).group_by(jobs.c.episode_seq)
@@ -248,7 +249,7 @@ def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str
 
 
 def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> bool:
-    """Return whether a user's job of this kind has failed on an episode with a smaller row number."""
+    """Return True if a user's job of this kind failed on an episode with a smaller row number."""
     query = select(jobs.c.seq).where(jobs.c.state == "failed", jobs.c.user_id == user_id, jobs.c.kind == kind)
     return connection.execute(query.where(jobs.c.episode_seq < before).limit(1)).first() is not None
 
@@ -260,7 +261,7 @@ def finish(connection: Connection, done: Sequence[Job]) -> None:
 
 
 def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:
-    """Delete an episode's job, where there is one."""
+    """Delete an episode's job, if any."""
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.episode_seq == episode_seq))
 
 
@@ -272,9 +273,9 @@ def clear(connection: Connection, kind: str, lane: str) -> None:
 def fail(
     connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int, alone: Collection[str] = ()
 ) -> None:
-    """Count a failure; after `max_attempts` the job waits as failed until `retry`.
+    """Count a failure; after `max_attempts` the job stays failed until `retry`.
 
-    A job of a kind in `alone` waits only after it has failed by itself: what it was batched with may be at fault.
+    A job of a kind in `alone` becomes failed only by failing alone: another job of its batch may be at fault.
     """
     for job in failed:
         last = job.attempts + 1 >= max_attempts and (len(failed) == 1 or job.kind not in alone)
@@ -284,18 +285,18 @@ def fail(
 
 
 def forget_errors(connection: Connection, user_id: str) -> None:
-    """Delete the errors of a user's jobs: they quote replies of models, and those repeat what they read."""
+    """Delete the errors of a user's jobs, as they quote model replies, which may repeat messages."""
     told = jobs.update().where(jobs.c.user_id == user_id, jobs.c.error.is_not(None))
     connection.execute(told.values(error=FORGOTTEN))
 
 
 def retry(connection: Connection) -> int:
-    """Queue all failed jobs again; returns how many."""
+    """Queue all failed jobs again; return their number."""
     return connection.execute(jobs.update().where(jobs.c.state == "failed").values(state="queued", attempts=0)).rowcount
 
 
 def states(connection: Connection, user_id: str | None = None) -> dict[str, int]:
-    """Jobs by state."""
+    """Count jobs by state."""
     query = select(jobs.c.state, func.count()).group_by(jobs.c.state)
     if user_id is not None:
         query = query.where(jobs.c.user_id == user_id)
@@ -303,13 +304,13 @@ def states(connection: Connection, user_id: str | None = None) -> dict[str, int]
 
 
 def failures(connection: Connection, user_id: str | None = None) -> list[str]:
-    """Distinct errors of jobs that have failed, or that were put off after a failure."""
+    """Return distinct errors of jobs that failed, or were postponed after a failure."""
     query = select(jobs.c.error).where(_tried(user_id)).distinct().order_by(jobs.c.error)
     return [error for error in connection.execute(query).scalars() if error]
 
 
 def put_off(connection: Connection, user_id: str | None = None) -> bool:
-    """Return whether a queued job was postponed because its language engine could not be reached."""
+    """Return True if a job is postponed because its language engine was unreachable."""
     query = select(jobs.c.seq).where(_tried(user_id), jobs.c.state == "queued").limit(1)
     return connection.execute(query).first() is not None
 

@@ -1,4 +1,4 @@
-"""Recalls that wait to be counted: how often searches found each message since the last count."""
+"""Recalls to be counted: how often searches found each message since the last count."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from nscma_torch.core.jobs import jobs, leases
 
 
 def recalls_queued(connection: Connection, episode_seq: int) -> int:
-    """The recalls of a message that wait to be counted."""
+    """Count a message's queued recalls."""
     return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
 
 
 def users_recalled(connection: Connection, owner: str) -> list[str]:
-    """The users whose recalls wait to be counted, by name, of those whose jobs are leased to an owner."""
+    """Return the users with queued recalls whose jobs are leased to an owner, by name."""
     own = leases.held_by(recalls.c.user_id, leases.JOBS, owner)
     query = select(recalls.c.user_id).where(own).distinct().order_by(recalls.c.user_id)
     return list(connection.execute(query).scalars())
 
 
 def count_recalls(connection: Connection, user_id: str, kind: str) -> int:
-    """Add a user's queued recalls to the episodes' accesses, and queue those the gate had deferred for encoding.
+    """Add a user's queued recalls to the episodes' accesses, and queue deferred ones for encoding.
 
-    Messages that were added with `infer=False` have no decision, and are never queued. Returns how many were queued.
+    Returns the number of jobs queued. Messages added with `infer=False` have no gate decision, and are never queued.
     """
     rows = connection.execute(
         select(

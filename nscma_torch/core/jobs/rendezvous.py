@@ -1,7 +1,7 @@
-"""Rendezvous hashing (Thaler and Ravishankar 1998): which of several workers a user belongs to.
+"""Rendezvous hashing (Thaler and Ravishankar 1998), which assigns users to workers.
 
-Everybody who knows the same workers comes to the same one, without asking. A worker that goes leaves its users to the
-others, evenly, and moves nobody else's; one that comes takes its part from all of them.
+All who know the same workers compute the same assignment, without communication. If a worker leaves, its users are
+spread evenly over the others and no other user moves; a new one takes a share from all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 
 def worker_of(user_id: str, workers: Collection[str]) -> str:
-    """The worker of a user. Raises ValueError where there is none."""
+    """Return the worker of a user. Raises ValueError if there are no workers."""
     return max(workers, key=lambda worker: (_weight(worker, user_id), worker))
 
 

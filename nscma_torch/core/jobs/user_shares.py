@@ -1,5 +1,6 @@
 """Share users among background workers: each takes its own users, whose caches stay warm, and those whose own worker
-has kept them waiting too long."""
+has kept them waiting too long.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ _PATIENCE = 5.0  # seconds that a user waits for the worker that it belongs to
 
 
 class UserShare:
-    """The part of one worker.
+    """One worker's share of the users.
 
     Args:
         owner: the worker.
-        living: the workers that are alive, this one among them.
-        most: users that it takes on at once where there are others: what it holds, no other can help with.
-        clock: seconds.
+        living: the live workers, including this one.
+        most: maximum users held at once if there are other workers, who can't help with users held here.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -36,9 +37,9 @@ class UserShare:
         self._since: dict[str, float] = {}  # when a user whom nobody works for was first seen
 
     def chosen(self, free: Sequence[str], *, held: int = 0) -> Sequence[str]:
-        """Return the free users this worker should take now, in their order; a lone worker takes all.
+        """Return the free users this worker should take now, in order; a lone worker takes all.
 
-        `held`: how many it has already.
+        `held` is the number it has already.
         """
         workers = {*self._living(), self._owner}
         now = self._clock()

@@ -1,9 +1,7 @@
-"""Runs the background jobs of a store: each user's by one worker at a time, batches in the order of what was said,
-failures kept and visible.
+"""Run a store's background jobs: each user's by one worker at a time, in message order; failures are kept and visible.
 
-A worker leases the users whose jobs wait and nobody else runs, all of them unless it is told otherwise (`user_shares`),
-and works off their queues together. What becomes of a user depends on that user's jobs alone, so that it is the same
-for any number of workers.
+A worker leases users with waiting jobs that no other worker has, all of them by default (`user_shares`), and processes
+their queues together. A user's result depends only on that user's jobs, so it is the same for any number of workers.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from nscma_torch.core.jobs.user_shares import UserShare
 class Handler:
     """Handler of one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
-    `separable` jobs depend on no other: a batch takes them from all lanes of a user, and where it fails they are tried
-    one by one; those of other kinds make sense together only, lane by lane. Jobs of a `stage` wait until none of an
-    earlier stage is queued. `language`: it asks the language tasks, which may be out of reach. `cut`: results depend on
-    where batches are cut, so beside an application only whole ones are run.
+    `separable` jobs are independent: a batch takes them from all lanes of a user, and after a failure they are retried
+    one by one; jobs of other kinds are processed together, lane by lane. Jobs of a `stage` wait until none of an
+    earlier stage is queued. `language`: it uses the language tasks, which may be unavailable. `cut`: results depend on
+    batch boundaries, so a background worker runs only whole batches.
 
-    `gather` comes before `run`, with the batch and with what tells the next batch of each lane that waits: what these
-    have in common can be computed together. It commits nothing.
+    `gather` is called before `run`, with the batch and a function that returns the next batch of each waiting lane, so
+    that shared work can be computed together. It commits nothing.
     """
 
     run: Callable[[Sequence[Job]], None]
@@ -52,9 +50,9 @@ class Handler:
 class _Circuit:
     """Circuit breaker for the language engine within one run of the worker.
 
-    Each request is sent several times before it fails for good, so a first batch without any answer ends the asking. An
-    engine that has answered in this run is only given up after more such batches in a row than one job has attempts:
-    one message that it chokes on is no outage.
+    Each request is retried before it fails for good, so a first batch without any answer opens the circuit. If the
+    engine has answered in this run, it opens only after more such batches in a row than a job has attempts: one bad
+    message isn't an outage.
     """
 
     def __init__(self, handlers: Mapping[str, Handler], max_attempts: int) -> None:
@@ -64,7 +62,7 @@ class _Circuit:
         self._silent = 0
 
     def note(self, kind: str, error: Exception | None) -> None:
-        """Take note of how a batch of this kind ended."""
+        """Record how a batch of this kind ended."""
         if kind not in self._language:
             return
         if isinstance(error, EngineUnavailableError) and not error.answered:
@@ -74,7 +72,7 @@ class _Circuit:
 
     @property
     def broken(self) -> bool:
-        """True once the engine is no longer asked."""
+        """Return True once the engine is no longer used."""
         return self._silent > (self._most if self._answered else 0)
 
     def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -86,10 +84,10 @@ class _Circuit:
 class _Run:
     """Selection of jobs for one run of the worker.
 
-    `sizes`: the kinds of jobs, with the most of a batch; `user_id`: of this user alone, `users`: of these alone,
-    `share`: of those that it chooses. Before each batch `goes_on` is asked, after it `progress` is told the number of
-    its jobs. `lasting`: beside an application, where an outage costs no job an attempt. `up_to`: on episodes up to this
-    row number; `whole`: of kinds that are `cut` only whole batches. `held`: the users that it has leased.
+    `sizes`: the kinds of jobs, with the maximum batch size; `user_id`: this user only, `users`: these only, `share`:
+    those it chooses. `goes_on` is called before each batch, `progress` after it with the number of jobs. `lasting`: run
+    by a background worker, where an outage costs no attempt. `up_to`: only episodes up to this row number; `whole`:
+    only whole batches of `cut` kinds. `held`: the users leased.
     """
 
     circuit: _Circuit
@@ -110,13 +108,13 @@ _LOOK = 2.0  # seconds of work after which it looks for more users
 
 
 class Worker:
-    """Works off the queue.
+    """Process the job queue.
 
     Args:
-        handlers: what works on each kind of job.
-        recall_kind: the kind of job by which a recalled, not yet encoded episode is queued.
-        max_attempts: failures after which a job is left as failed.
-        lease_seconds: how long after its last sign of life another worker may take over its users.
+        handlers: the handlers of each kind of job.
+        recall_kind: the kind of job queued for a recalled episode that is not yet encoded.
+        max_attempts: failures after which a job stays failed.
+        lease_seconds: seconds after its last heartbeat until another worker may take over its users.
     """
 
     def __init__(
@@ -142,12 +140,12 @@ class Worker:
         self._renewed = self._looked = 0.0  # time.monotonic() of the last time
 
     def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
-        """Count the recalls, then run jobs until none is queued; returns how many were run.
+        """Count the recalls, then run jobs until none is queued; return the number run.
 
-        Waits for users whose jobs another worker runs, at most `timeout` seconds (`StoreBusyError`). A job that fails
-        is recorded with its error and tried again until `max_attempts`. Where the language engine is out of reach it is
-        not asked again in this run (`_Circuit`): the jobs that need it stay queued, those that asked with an attempt
-        less.
+        Waits up to `timeout` seconds for users whose jobs another worker runs (`StoreBusyError`). A failed job is
+        recorded with its error and retried up to `max_attempts` times. If the language engine is unreachable, it isn't
+        used again in this run (`_Circuit`): the jobs that need it stay queued, and those that tried have used an
+        attempt.
         """
         done, give_up = 0, time.monotonic() + timeout
 
@@ -169,16 +167,17 @@ class Worker:
         return done
 
     def read(self, goes_on: Callable[[], bool], *, share: UserShare | None = None) -> bool:
-        """Count the recalls and run all jobs whose batches may be cut anywhere: what makes facts, no integration.
+        """Count the recalls and run all jobs whose batches may be cut anywhere: those that make facts, but no
+        integration.
 
-        For a worker beside an application; so is `consolidate`. It ends when `goes_on`, asked before each batch, says
-        so, and where other workers have all that waits. An engine out of reach costs no job an attempt.
+        For background workers, as is `consolidate`. It ends when `goes_on`, called before each batch, returns False, or
+        when other workers have all waiting users. An unreachable engine costs no attempt.
 
         Args:
-            share: chooses the users; by default all that nobody else has.
+            share: chooses the users; by default all that no other worker has.
 
         Returns:
-            False where it should rest: an engine is out of reach, or a fault of the program's made a batch fail.
+            False if it should wait: an engine is unreachable, or a bug made a batch fail.
         """
         sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
         run = _Run(self._circuit(), sizes, goes_on=goes_on, lasting=True, share=share)
@@ -192,11 +191,10 @@ class Worker:
     def consolidate(
         self, goes_on: Callable[[], bool], *, up_to: int, whole: bool, users: Collection[str] | None = None
     ) -> bool:
-        """Run the jobs of these users, or of all, on episodes up to a row number; returns what `read` does.
+        """Run the jobs of these users, or of all, on episodes up to a row number; returns as `read` does.
 
-        With `whole`, of jobs that depend on how batches are cut, only whole batches: they are the same whenever this is
-        called, if all episodes up to `up_to` that are to be read have been queued for it. Users whose jobs another
-        worker runs are waited for.
+        With `whole`, jobs that depend on batch boundaries run in whole batches only: these are the same at any time, if
+        all episodes up to `up_to` have been queued. Users whose jobs another worker runs are waited for.
         """
         with self._database.read(ALL_USERS) as connection:
             waiting = set(connection.execute(jobs.users_waiting(self._sizes, up_to=up_to)).scalars())
@@ -214,13 +212,13 @@ class Worker:
         return True
 
     def settle(self, user_id: str, kinds: Collection[str], *, seconds: float, works: bool = True) -> None:
-        """Have one user's jobs of these kinds run until none is queued, or for `seconds`.
+        """Run one user's jobs of these kinds until none is queued, or for `seconds`.
 
-        Where another worker is at work, in this process or another, it is asked to take them first. A batch that has
-        begun is finished. Recalls are left to others, and with `works` False so are the jobs.
+        If another worker is active, in this process or another, it is asked to process them first. A running batch is
+        finished. Recalls are left to others, and with `works` False so are the jobs.
 
         Raises:
-            StoreError: the store cannot be written, or another process was writing all the time.
+            StoreError: the store can't be written, or another process kept it locked.
         """
         until = time.monotonic() + seconds
         sizes = {kind: self._sizes[kind] for kind in kinds}
@@ -250,7 +248,7 @@ class Worker:
 
     @property
     def _owner(self) -> str:
-        """Owner name of the leases; a forked child gets another one."""
+        """Return the owner name for leases; a forked child gets another one."""
         return leases.owner_name(self._number)
 
     def _circuit(self) -> _Circuit:
@@ -265,7 +263,7 @@ class Worker:
             return jobs.waiting(connection, kinds)
 
     def _claim(self, run: _Run, *, wait: float | None = None) -> bool:
-        """Lease users for a run, beside those that it has; whether there are any. `wait` as in `Database.write`."""
+        """Lease further users for a run; return True if it has any. `wait` as in `Database.write`."""
         self._looked = time.monotonic()
         kinds = run.circuit.closed(run.sizes)
         chosen: Collection[str] = () if run.user_id is None else (run.user_id,)
@@ -284,7 +282,7 @@ class Worker:
         return bool(taken)
 
     def _take(self, user_ids: Collection[str], *, wait: float | None = None) -> list[str]:
-        """Lease those of these users that nobody else has."""
+        """Lease those of these users that no other worker has."""
         if not user_ids:
             return []
         with self._database.write(ONE_BY_ONE, wait=wait) as connection:
@@ -297,7 +295,7 @@ class Worker:
             leases.release(connection, JOBS, self._owner, user_ids)
 
     def _renew(self) -> None:
-        """Push the leases ahead."""
+        """Extend the leases."""
         self._renewed = time.monotonic()
         with self._database.write(ONE_BY_ONE) as connection:
             leases.renew(connection, JOBS, self._owner, until=self._until(leases.now(connection)))
@@ -306,7 +304,9 @@ class Worker:
         return now + int(self._lease_seconds * 1e6)
 
     def _leased(self, run: _Run, *, wait: float | None = None) -> bool | None:
-        """Lease users for one run; None where other workers have all that wait, else what `_work_off` returns."""
+        """Lease users for one run; return None if other workers have all waiting users, else the
+        result of `_work_off`.
+        """
         self._renewed = time.monotonic()
         run.held.clear()
         if not self._claim(run, wait=wait):
@@ -319,7 +319,7 @@ class Worker:
             self._give_back()
 
     def _count_recalls(self) -> None:
-        """Count the recalls of each leased user who has some; where nobody has, nothing is written."""
+        """Count the recalls of each leased user; writes nothing if there are none."""
         with self._database.read(ALL_USERS) as connection:
             recalled = recall_queue.users_recalled(connection, self._owner)
         for user_id in recalled:
@@ -327,7 +327,7 @@ class Worker:
                 recall_queue.count_recalls(connection, user_id, self._recall_kind)
 
     def _work_off(self, run: _Run) -> bool:
-        """Run batches until there is none, or the run goes on no longer; False as `read` says."""
+        """Run batches until none is left or the run is to end; returns False as `read` does."""
         ahead: deque[list[Job]] = deque()
         while run.goes_on():
             self._keep(run)
@@ -349,7 +349,7 @@ class Worker:
         return not run.circuit.broken
 
     def _keep(self, run: _Run) -> None:
-        """Push the leases ahead, and take on users who have come, each where it is time to."""
+        """Extend the leases and take on new users, each when due."""
         now = time.monotonic()
         if now - self._renewed > self._lease_seconds / 3:
             self._renew()
@@ -357,7 +357,7 @@ class Worker:
             self._count_recalls()
 
     def _run_batch(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> bool:
-        """Run one batch; False where a fault of the program's made it fail beside an application."""
+        """Run one batch; return False if a bug made it fail in a background worker."""
         kind = batch[0].kind
         handler = self._handlers[kind]
         with self._database.read(batch[0].user_id) as connection:
@@ -379,7 +379,7 @@ class Worker:
         return True
 
     def _asked_for(self, run: _Run, lent: list[str]) -> list[Job]:
-        """The next batch of a user whose question waits; one whom the run has not leased is `lent` to it."""
+        """Return the next batch of a user whose question waits; a user the run hasn't leased is added to `lent`."""
         if run.user_id is not None:
             return []
         with self._database.read(ALL_USERS) as connection:
@@ -402,13 +402,13 @@ class Worker:
         return []
 
     def _of_user(self, connection: Connection, user_id: str, sizes: Mapping[str, int]) -> list[Job]:
-        """The next batch of a user who is leased; none of another one."""
+        """Return the next batch of a leased user; empty for another user."""
         return jobs.next_batch(
             connection, sizes, alone=self._alone, stages=self._stages, user_id=user_id, owner=self._owner
         )
 
     def _next_batch(self, connection: Connection, run: _Run, ahead: deque[list[Job]]) -> list[Job]:
-        """The jobs to run next, of the users who are leased. `ahead` keeps the whole batches that come next."""
+        """Return the leased users' next jobs to run. `ahead` holds the whole batches that follow."""
         sizes = run.circuit.closed(run.sizes)
         uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
         if run.user_id is not None:
@@ -451,7 +451,7 @@ class Worker:
 
     @contextmanager
     def _renewing(self) -> Iterator[None]:
-        """Push the leases ahead while a batch runs, however long its language work takes."""
+        """Extend the leases while a batch runs, however long its language work takes."""
         ended = threading.Event()
 
         def renew() -> None:

@@ -1,9 +1,9 @@
-"""State of a store's background workers, for `stats`: signs of life, last error, last sleep.
+"""Background workers' state for `stats`: heartbeats, last error, last sleep.
 
-A worker that stops takes its report back. One that was killed leaves it until another worker starts.
+A worker that stops removes its report. One that was killed leaves it until another worker starts.
 
-A scheduled sleep of the store is one time, its round, for which each user's sleep is done once, by any worker; it ends
-when it is done for all.
+A scheduled sleep of the store is a round with one time, for which each user's sleep is done once, by any worker; the
+round ends when all users are done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ERROR, _SLEPT, _SLEEPING = "worker error", "worker slept", "worker sleeps"  # k
 
 
 class Report(NamedTuple):
-    """A sign of life: whose, when in microseconds, until when it counts, and what is being done."""
+    """A heartbeat: owner, time in microseconds, expiry, and current activity."""
 
     owner: str
     at: int
@@ -33,31 +33,31 @@ class Report(NamedTuple):
 
 
 def report(connection: Connection, sign: Report) -> None:
-    """Write a worker's report in the place of the one before."""
+    """Replace a worker's report."""
     values = sign._asdict()
     row = insert(connection, workers).values(values)
     connection.execute(row.on_conflict_do_update(index_elements=[workers.c.owner], set_=values))
 
 
 def withdraw(connection: Connection, owner: str) -> None:
-    """Delete the report of a worker that stops."""
+    """Delete the report of a stopping worker."""
     connection.execute(workers.delete().where(workers.c.owner == owner))
 
 
 def forget_dead(connection: Connection, *, now: int) -> None:
-    """Delete the reports of workers that ended without a word."""
+    """Delete the reports of workers that died."""
     gone = set(connection.execute(select(workers.c.owner)).scalars()) - set(living(connection, now=now))
     connection.execute(workers.delete().where(workers.c.owner.in_(gone)))
 
 
 def living(connection: Connection, *, now: int) -> list[str]:
-    """The workers that are alive, in the same order everywhere."""
+    """Return the live workers, in the same order everywhere."""
     query = select(workers.c.owner).where(workers.c.until > now).order_by(workers.c.owner)
     return [owner for owner in connection.execute(query).scalars() if not leases.is_dead(owner)]
 
 
 def note_error(connection: Connection, user_id: str | None, error: str, at: int) -> None:
-    """Keep the last error of background work for a user, or with None of a worker itself."""
+    """Store the last error of background work for a user, or of a worker itself (None)."""
     if user_id is None:
         set_meta(connection, _ERROR, json.dumps([at, error]))
         return
@@ -67,7 +67,7 @@ def note_error(connection: Connection, user_id: str | None, error: str, at: int)
 
 
 def forget_error(connection: Connection, user_id: str) -> None:
-    """Delete a user's last error: it may quote a reply of a model, and that repeats what it read."""
+    """Delete a user's last error, as it may quote a model reply, which may repeat messages."""
     connection.execute(work_errors.delete().where(work_errors.c.user_id == user_id))
 
 
@@ -80,9 +80,9 @@ def _last_error(connection: Connection) -> tuple[int | None, str | None]:
 
 
 def read(connection: Connection, *, now: int, errors: bool) -> tuple[WorkerHealth, ...]:
-    """The reports of the workers that run, or that ended without a word; none of those that stopped as they should.
+    """Return the reports of workers that run or died, without those that stopped normally.
 
-    `errors`: with the last error, which may quote what any user said.
+    With `errors`, include the last error, which may quote any user's messages.
     """
     error_at, error = _last_error(connection) if errors else (None, None)
     alive, slept = set(living(connection, now=now)), slept_at(connection)
@@ -101,19 +101,19 @@ def read(connection: Connection, *, now: int, errors: bool) -> tuple[WorkerHealt
 
 
 def slept_at(connection: Connection) -> int | None:
-    """The time of the last scheduled sleep that was done for all users, in microseconds; None before the first one."""
+    """Return the time of the last completed scheduled sleep in microseconds; None before the first."""
     at = get_meta(connection, _SLEPT)
     return None if at is None else int(at)
 
 
 def sleeps_for(connection: Connection) -> int | None:
-    """The time of the scheduled sleep that has begun, and is not yet done for all users."""
+    """Return the time of the scheduled sleep in progress; None if there is none."""
     at = get_meta(connection, _SLEEPING)
     return int(at) if at else None
 
 
 def begin_sleep(connection: Connection, at: int) -> int:
-    """Begin a scheduled sleep if none has begun, or one for a time far ahead; returns the time of the one that has."""
+    """Begin a scheduled sleep unless a plausible one is in progress; return the time of the current one."""
     begun = sleeps_for(connection)
     if begun is not None and begun <= at + leases.DAY:
         return begun
@@ -122,6 +122,6 @@ def begin_sleep(connection: Connection, at: int) -> int:
 
 
 def note_sleep(connection: Connection, at: int) -> None:
-    """Keep the time of a scheduled sleep that was done for all users, and from which the next interval counts."""
+    """Record the time of a completed scheduled sleep, from which the next interval counts."""
     set_meta(connection, _SLEPT, str(at))
     set_meta(connection, _SLEEPING, "")
