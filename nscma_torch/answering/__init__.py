@@ -1,1 +1,1 @@
-"""Answer questions from facts, held against newer messages, and from passages."""
+"""Answer questions from facts, checked against newer messages, and from passages."""

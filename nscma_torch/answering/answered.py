@@ -26,10 +26,10 @@ def answered(
     follows: Answer | None,
     top_k: int,
 ) -> tuple[Answer, Sequence[Hit]]:
-    """The answer, and the hits that it was made of.
+    """Answer a question, and return the hits used.
 
-    If the language model is not reached, does not answer in time, is overloaded, or replies with what cannot be used,
-    the embedded tasks answer, and a note says so. A model that refuses raises: the configuration has to change.
+    If the language model is unreachable, overloaded or too slow, or its reply is unusable, the embedded tasks answer,
+    and a note says so. If the model refuses, this raises, as the configuration must change.
     """
     if only_small_talk(question):
         return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []

@@ -1,7 +1,8 @@
-"""Finds the event whose time a question asks for by what happens: "When do we meet Dana?", "When do we go to Lisbon?".
+"""Find the event a question asks the time of, from its description: "When do we meet Dana?", "When do we go to
+Lisbon?".
 
-The network that reads questions knows such an event by its name alone ("When is the meeting?"). Here the words of the
-question are compared with the names of events whose date is a fact; more than one that fits is none.
+The network that reads questions recognises an event only by its name ("When is the meeting?"). Here the question's
+words are compared with the names of dated events; if several match, none is returned.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _COMPLEMENT = re.compile(r"\s(?:with|to|in|at|for|of|from|on|about|by)\s", re.I)
 
 
 def event_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """The query for the time of the one event to come that a question names, None without one."""
+    """Return the query for the time of the single future event that a question names, or None."""
     if not (begin := _AHEAD.match(question)):
         return None
     asked = set(terms(question[begin.end() :])) - _TAKES_PLACE

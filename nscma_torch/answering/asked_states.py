@@ -1,7 +1,7 @@
-"""Finds the fact that a question by yes or no states in the words of its relation: "Do I have coeliac disease?".
+"""Find the fact that a yes-or-no question states in its relation's words: "Do I have coeliac disease?".
 
-The network that reads questions is not sure of every object. Here the question is compared with the facts about who
-asks, each in the words of its relation's template; more than one that fits is none.
+The network that reads questions isn't sure of every object. Here the question is compared with the facts about the
+asker, each worded by its relation's template; if several match, none is returned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AUXILIARIES = {"is": "am", "can": "can"}  # of a question, by the first word of
 
 
 def state_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """Return the query of the one fact about who asks that a question states word for word, None without one."""
+    """Return the query for the single fact about the asker that a question states word for word, or None."""
     asked = _WHETHER.fullmatch(question)
     if asked is None:
         return None

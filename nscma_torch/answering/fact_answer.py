@@ -1,7 +1,7 @@
-"""Answers to questions about facts, from the graph alone, with the facts they rest on; None where it cannot tell.
+"""Answer questions from the fact graph alone, with the supporting facts; None if it holds no answer.
 
-Roles of a `FactQuery` that asks about handing over ("who gave T to O", "what did S give to O"): `subject` is the
-giver, `object` the receiver, `topic` the thing.
+Roles of a `FactQuery` about handing over ("who gave T to O", "what did S give to O"): `subject` is the giver, `object`
+the receiver, `topic` the thing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from nscma_torch.text.names import name_key
 
 @dataclass(frozen=True, slots=True)
 class FactAnswer:
-    """An answer from facts. `values` are names of entities, empty where nothing holds; `facts` is what it rests on.
+    """An answer from facts. `values` are names of entities, empty if nothing holds; `facts` support it.
 
-    `disputed`: the values are sides of a dispute, and the text asks back. `verdict` answers a yes-or-no question.
+    `disputed`: the values are sides of a dispute, and the text asks for clarification. `verdict` answers a yes-or-no
+    question.
     """
 
     text: str
@@ -35,7 +36,7 @@ class FactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Transfer:
-    """A thing that went from one holder directly to the next."""
+    """A thing passed directly from one holder to the next."""
 
     thing: str
     giver: str
@@ -46,13 +47,13 @@ class _Transfer:
 def answer_query(
     query: FactQuery, graph: FactGraph, *, language: Language = "en", asker: str = "user"
 ) -> FactAnswer | None:
-    """The answer to a question, or None where the facts do not tell.
+    """Return the answer to a question, or None if the facts don't answer it.
 
     Args:
-        query: its relations are those of the graph's schema; others cannot be answered.
-        graph: facts of all statuses, so that past values are found.
-        language: of the text.
-        asker: the name of the entity that the text calls "you".
+        query: uses relations of the graph's schema; others can't be answered.
+        graph: facts of all statuses, to find past values.
+        language: the language of the answer.
+        asker: the entity that the answer calls "you".
     """
     if not query.path or any(name not in graph.schema for name in query.path):
         return None
@@ -91,7 +92,7 @@ class _Answering:
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
     def _listed(self, reached: Sequence[Reached], *, pairs: bool = False) -> FactAnswer:
-        """Values with their facts; both sides where they are disputed."""
+        """Answer with values and their facts; with both sides if they are disputed."""
         facts = _distinct(fact for one in reached for fact in one.facts)
         values = tuple(one.name for one in reached)
         disputed = [one.name for one in reached if one.facts and one.facts[-1].status == "disputed"]
@@ -128,7 +129,7 @@ class _Answering:
         return value.split()[-1] in self._relation.nouns
 
     def _history(self) -> list[Fact]:
-        """Facts of the last step, held at the time asked or before, in order."""
+        """Return the facts of the last step that held at the time asked about or before, in order."""
         query = self._query
         at = query.as_of or self._graph.now
         starts = self._graph.walk([query.subject], query.path[:-1], self._as_of)
@@ -141,7 +142,7 @@ class _Answering:
         return sorted(_distinct(f for f in facts if at is None or (f.valid_from or EARLIEST) <= at), key=order)
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
-        """The answer that nothing holds any more; None where no fact has ended, or one was only forgotten."""
+        """Answer that nothing holds any more; None if no fact has ended, or one was only forgotten."""
         if any(self._forgotten(fact) for fact in ended):
             return None
         if self._query.count:
@@ -165,7 +166,7 @@ class _Answering:
         return FactAnswer(text, (), ())
 
     def _count(self) -> FactAnswer | None:
-        """A number that was said, else how many are known."""
+        """Answer with a number that was stated, else with the number of known values."""
         query = self._query
         said = self._graph.walk([query.subject], query.path, self._as_of, topic=query.topic)
         if said:
@@ -216,7 +217,7 @@ class _Answering:
         return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if over else None
 
     def _forgotten(self, fact: Fact) -> bool:
-        """Return True if a fact was archived though it might still hold: no end of it is known."""
+        """Return True if a fact was archived although it may still hold: its end is unknown."""
         at = self._as_of or self._graph.now
         return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
 
@@ -227,7 +228,7 @@ class _Answering:
         return any({name_key(fact.subject), name_key(fact.object)} & keys for fact in facts)
 
     def _lies_in(self, place: str) -> bool:
-        """Return True if a place lies in the one asked about."""
+        """Return True if a place lies in the place asked about."""
         links = self._whereabouts.chain(place, self._as_of) if self._shape == "place" else []
         return any(same(link.name, self._query.object, "place") for link in links)
 
@@ -258,7 +259,7 @@ class _Answering:
         return self._listed(found, pairs=True) if found else None
 
     def _sides(self, facts: Sequence[Fact]) -> list[Reached]:
-        """All sides of the first dispute among facts."""
+        """Return all sides of the first dispute among the facts."""
         fact = next((fact for fact in facts if fact.status == "disputed"), None)
         if fact is None:
             return []
@@ -292,7 +293,7 @@ class _Answering:
         return None
 
     def _past(self) -> FactAnswer | None:
-        """The value before the one that holds, or before the latest time that another held."""
+        """Answer with the value before the current one, or before the last time another one held."""
         history = self._history()
         if self._query.before:
             there = [i for i, fact in enumerate(history) if same(fact.object, self._query.before, self._shape)]
@@ -307,7 +308,7 @@ class _Answering:
         return FactAnswer(self._words.listed((earlier[-1].object,)), (earlier[-1].object,), (earlier[-1],))
 
     def _when(self) -> FactAnswer | None:
-        """The day, month or year since which it holds or held, as far as it was said."""
+        """Answer with the day, month or year since which it holds or held, as precisely as stated."""
         query = self._query
         begun = [f for f in self._history() if not query.object or same(f.object, query.object, self._shape)]
         days = self._graph.begun(begun[-1]) if begun else None
@@ -317,7 +318,7 @@ class _Answering:
         return FactAnswer(told, (told,), (begun[-1],))
 
     def _handed_over(self, asks: Literal["giver", "receiver", "thing"]) -> FactAnswer | None:
-        """The giver, receiver or thing of the latest handing over that fits what is named."""
+        """Answer with the giver, receiver or thing of the latest matching transfer."""
         query = self._query
         named = {"giver": query.subject, "receiver": query.object, "thing": query.topic}
         wanted = {
@@ -337,7 +338,7 @@ class _Answering:
         return FactAnswer(self._words.listed((value,)), (value,), latest.facts)
 
     def _transfers(self) -> list[_Transfer]:
-        """Things that went from hand to hand: the next holder's time begins when the one's before ends."""
+        """Return things passed from hand to hand: the next holder's time begins when the last one's ends."""
         at = self._as_of or self._graph.now
         timelines: dict[str, list[Fact]] = {}
         for fact in self._graph.facts:
@@ -352,7 +353,7 @@ class _Answering:
 
 
 def _source(reached: Reached) -> str:
-    """The entity that the last step of a walk left from."""
+    """Return the entity at which the last step of a walk started."""
     last = reached.facts[-1]
     return last.subject if name_key(last.object) == reached.key else last.object
 

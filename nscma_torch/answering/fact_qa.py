@@ -1,4 +1,4 @@
-"""Answers a question from the facts of a store, with the messages they come from; None where they do not tell."""
+"""Answer a question from a store's facts, with their source messages; None if they don't answer it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _HELD_AGAINST = 5  # later messages that are read for a change to a fact, the ne
 
 
 class Renewable(NamedTuple):
-    """The newest message behind a fact that answered, and later ones on its matter, the newest first.
+    """The newest message behind an answering fact, and later messages on its matter, newest first.
 
-    `unread` are the ids of those from which no statement was read. `by_value` are those of messages that name no more
-    than its value; what they state in open words was not read as a change.
+    `unread` are the ids of those without a statement read from them. `by_value` are those of messages that name only
+    the value; their free-form text was not read as a change.
     """
 
     source: Unit
@@ -54,7 +54,7 @@ class Renewable(NamedTuple):
 
 
 class FactQA:
-    """Answers a question by the walk over facts that it asks for."""
+    """Answer a question by the walk over facts it asks for."""
 
     def __init__(self, database: Database, schema: Schema, graphs: FactGraphs, questions: QuestionReader) -> None:
         self._database = database
@@ -71,16 +71,16 @@ class FactQA:
         follows: FactQuery | None = None,
         as_of: datetime | None = None,
     ) -> Answer | None:
-        """The answer of the facts, or None.
+        """Answer from the facts, or return None.
 
-        None where the question is not surely one for facts, no fact tells, or the scope is a run. A fact is not told
-        where a message behind it was hidden, erased or edited since: of several values the others are, else the answer
+        None if the question isn't certainly about facts, no fact answers it, or the scope is a run. A fact is skipped
+        if a message behind it was since hidden, erased or edited: of several values, the others remain, else the result
         is None.
 
         Args:
-            now: what relative dates in the question count from.
-            follows: the query of the question before.
-            as_of: the world time asked about, where the question names none.
+            now: the time from which relative dates in the question count.
+            follows: the query of the previous question.
+            as_of: the world time asked about if the question names none.
         """
         begin = time.perf_counter()
         if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
@@ -139,7 +139,7 @@ class FactQA:
         scope: Scope,
         now: datetime,
     ) -> list[Evidence]:
-        """The newest message that may renew one of the facts that answer a question of how something stands now."""
+        """Return the newest message that may update a fact used to answer a question about the present."""
         for fact in found:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
@@ -155,7 +155,7 @@ class FactQA:
         return []
 
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
-        """Return the later messages that could renew the single fact behind an answer.
+        """Return the later messages that could update the single fact behind an answer.
 
         They name the fact's subject, matter or value, and no statement of its relation was read from them. There are at
         most `_HELD_AGAINST`; those naming only the value come last. None if there are no such messages, if no single
@@ -197,9 +197,9 @@ class FactQA:
     def _later(
         self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
     ) -> Iterator[LaterMessage]:
-        """Messages later than a fact that name one of these terms, without a statement of its relation, newest first.
+        """Yield later messages that name one of these terms, without a statement of the fact's relation, newest first.
 
-        Those that speak of a namesake of its subject are left out.
+        Messages about a namesake of its subject are skipped.
         """
         _, source = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
         name, _, role = fact.subject.removesuffix(")").partition(" (")
@@ -225,7 +225,7 @@ class FactQA:
                 yield one
 
     def doubted(self, told: Answer, newer: Unit) -> Answer:
-        """The answer where a newer message changes what the facts told, and it is not known to what: both are shown."""
+        """Show both the facts' answer and a newer message that changes it in an unknown way."""
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = FactWording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE
@@ -233,7 +233,7 @@ class FactQA:
 
 
 def _own_text(episode: Episode) -> str:
-    """The text of a message without what its speaker only hands over, which renews no fact."""
+    """Return a message's text without reported speech, which updates no fact."""
     return in_own_words(units.unit_of(episode)).text
 
 
@@ -247,24 +247,24 @@ def _quote(item: Evidence) -> tuple[str, date, str]:
 
 
 def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:
-    """Texts behind a fact and when they were said, the newest first."""
+    """Return the texts behind a fact and when they were said, newest first."""
     found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
     return [(episode.text, episode.occurred_at) for _, episode in found]
 
 
 def _sources(found: Sequence[Fact]) -> set[str]:
-    """Ids of the messages behind facts."""
+    """Return the ids of the messages behind facts."""
     return {episode_id for fact in found for episode_id in fact.episode_ids}
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
-    """The chunk that names most of a fact's parts, preferably its object; of equal ones the first."""
+    """Return the chunk that names most parts of a fact, preferably its object; the first among equals."""
     wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
     return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
-    """The sentences behind the facts, those of the newest facts first."""
+    """Return the sentences behind the facts, those of the newest facts first."""
     shown: dict[str, Evidence] = {}
     for fact in reversed(found):
         for episode_id in reversed(fact.episode_ids):

@@ -1,4 +1,4 @@
-"""Answers from facts in words, English and Chinese: values, lists, counts, yes and no, both sides of a dispute."""
+"""Phrase answers from facts in English and Chinese: values, lists, counts, yes and no, disputes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NONE_NOW = {"en": "none now", "zh": "现在没有"}
 
 
 class FactWording:
-    """Writes answers for one asker; `asker` is their name in the memory."""
+    """Phrases answers for one asker; `asker` is their name in the memory."""
 
     def __init__(self, language: Language, asker: str) -> None:
         self._language = language
         self._asker = asker
 
     def name(self, name: str) -> str:
-        """A name as the asker would say it: "user's sister" is "your sister"."""
+        """Phrase a name from the asker's viewpoint: "user's sister" is "your sister"."""
         key, asker = name_key(name), name_key(self._asker)
         you, your = ("you", "your ") if self._language == "en" else ("你", "你的")
         if key == asker:
@@ -38,46 +38,46 @@ class FactWording:
         return your + name[len(asker) + 3 :] if key.startswith(f"{asker}'s ") else name
 
     def listed(self, names: Sequence[str]) -> str:
-        """A list of names."""
+        """Join names into a list."""
         return (", " if self._language == "en" else "、").join(map(self.name, names))
 
     def by_subject(self, pairs: Sequence[tuple[str, str]]) -> str:
-        """Values that belong to different subjects: "Anna: Oslo; Eva: Rome"."""
+        """Phrase values of different subjects: "Anna: Oslo; Eva: Rome"."""
         between, end = (": ", "; ") if self._language == "en" else ("：", "；")
         return end.join(f"{self.name(subject)}{between}{self.name(value)}" for subject, value in pairs)
 
     def disputed(self, sides: Sequence[str]) -> str:
-        """All sides of a dispute, and a question back."""
+        """Phrase all sides of a dispute, and ask for clarification."""
         names = list(dict.fromkeys(map(self.name, sides)))
         if self._language == "zh":
             return f"有不同的说法：{'、'.join(names)}。哪个是对的？"
         return f"I was told different things: {', '.join(names[:-1])} and {names[-1]}. Which is right?"
 
     def unsure(self, quotes: Sequence[tuple[str, date, str]]) -> str:
-        """The answer where it is not known which value holds: who said what and when, the newest first."""
+        """Phrase the answer if the current value is unclear: who said what and when, newest first."""
         if self._language == "zh":
             return "不确定：" + "\n".join(f"{who}（{day:%Y-%m-%d}）：{text}" for who, day, text in quotes)
         return "not sure: " + "\n".join(f"{who}, {format_days(day, day)}: {text}" for who, day, text in quotes)
 
     def verdict(self, verdict: Literal["yes", "no"], known: Sequence[str] = ()) -> str:
-        """Yes or no, with what is known instead."""
+        """Phrase yes or no, with the known value instead."""
         word = {"yes": "yes", "no": "no"} if self._language == "en" else {"yes": "是", "no": "不是"}
         comma = ", " if self._language == "en" else "，"
         return word[verdict] + (comma + self.listed(known) if known else "")
 
     def count(self, number: int) -> str:
-        """A number in words up to twelve; "none" for 0."""
+        """Phrase a number, in words up to twelve; "none" for 0."""
         words = _NUMBERS[self._language]
         return words[number] if number < len(words) else str(number)
 
     def none(self, shape: Shape, *, ended: bool = False) -> str:
-        """The answer that nothing holds, or (`ended`) that nothing holds any more."""
+        """Phrase that nothing holds, or (`ended`) no longer holds."""
         if ended:
             return _NONE_NOW[self._language]
         return (_NOBODY if shape == "person" else _NOTHING)[self._language]
 
     def days(self, first: date, last: date) -> str:
-        """A day, month, year, or from one day to another."""
+        """Phrase a day, month, year, or a range of days."""
         if self._language == "en":
             return format_days(first, last)
         either = are_two_readings(first, last)

@@ -1,4 +1,4 @@
-"""Answers a question from facts, and holds what they tell against newer messages: `ask` and the controller alike."""
+"""Answer a question from facts and check them against newer messages, for `ask` and the controller."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def from_facts(
 ) -> Answer | None:
     """Answer from facts that nothing newer changes; None if they don't answer, or if `facts.answer` is off.
 
-    Of facts that may be renewed it is known which message may have done so: what the reader is sure of takes their
-    place where its passage is not older. Facts that answer are held against later messages on the matter
-    (`_against_later`). What is asked in Chinese, or of a time (`as_of`), is answered from facts alone: the reader
-    knows English, and the past is not renewed.
+    Facts that may be updated come with the messages that may have done so: a sure answer of the reader replaces them if
+    its passage isn't older. Answering facts are checked against later messages on the matter (`_against_later`).
+    Questions in Chinese, or about a time (`as_of`), are answered from facts alone: the reader knows English, and the
+    past isn't updated.
 
     Args:
-        follows: the query of the question before.
+        follows: the query of the previous question.
     """
     if not parts.config.facts.answer:
         return None
@@ -64,10 +64,10 @@ def from_facts(
 def _against_later(
     parts: Parts, told: Answer, renewable: Renewable, question: str, scope: Scope, now: datetime
 ) -> Answer:
-    """The facts' answer where no later message changes what they were made of.
+    """Return the facts' answer if no later message changes the facts behind it.
 
-    Else the reader's, where it is sure of it and read it in a message that does, or says the same as the facts; else
-    both messages, as not sure, unless some statement was read from the newer one.
+    Otherwise return the reader's, if it is sure and was read in such a message or agrees with the facts; else both
+    messages, marked as unsure, unless a statement was read from the newer one.
     """
     reader = parts.reader_qa
     if reader is None:
@@ -100,7 +100,7 @@ def _against_later(
 
 
 def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:
-    """The reader's answer, where it is sure of it; replies that only repeat the memory are not read."""
+    """Return the reader's answer if it is sure; assistant replies that only repeat the memory are skipped."""
     if parts.reader_qa is None:
         return None
     config = parts.config
@@ -115,7 +115,7 @@ def _day(unit: Unit) -> str:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Return True if all words of one value are among those of the other."""
+    """Return True if one value contains all words of the other."""
     first, second = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return first <= second or second <= first
 

@@ -1,4 +1,4 @@
-"""Answers a question from what a search finds: passages, with the trained reader's short answer before them."""
+"""Answer a question from search results: passages, preceded by the trained reader's short answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def from_messages(
     parts: Parts, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
-    """The answer of one search, and the first `top_k` hits, which it may quote."""
+    """Return the answer from one search, and the first `top_k` hits, which it may quote."""
     most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
@@ -59,11 +59,11 @@ def answer_from(
     now: datetime,
     search_again: SearchAgain | None = None,
 ) -> Answer:
-    """The answer that hits give, of which the first `top_k` may be quoted.
+    """Answer from hits; the first `top_k` may be quoted.
 
-    Where the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations; with
-    `search_again` it may search once more with what it read (`reading.hops`). Where a language model answers, it is
-    asked what the reader is not sure enough of (`reading.instead_of_model`).
+    If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations; with
+    `search_again` it may search once more using its reading (`reading.hops`). If a language model answers, it gets the
+    questions that the reader isn't sure enough of (`reading.instead_of_model`).
     """
     reader = _reader_beside(parts, tasks)
     if reader is None:
@@ -87,7 +87,7 @@ def answer_from(
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:
-    """The reader, which is loaded only for tasks that quote, or where it may spare a model."""
+    """Return the reader, which is loaded only for tasks that quote, or if it may save model calls."""
     return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
 
 

@@ -1,4 +1,4 @@
-"""The parts of a memory that answering a question needs."""
+"""The parts of a memory needed to answer questions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class HasNotes(Protocol):
 
 
 class ReadsQueued(Protocol):
-    """Reads what a user said before a question of theirs is answered."""
+    """Processes a user's queued messages before a question is answered."""
 
     def settle(self, user_id: str) -> HasNotes: ...
 
 
 class Parts(Protocol):
-    """Configured parts, each made on first use."""
+    """Configured parts, each created on first use."""
 
     @property
     def config(self) -> Config: ...

@@ -1,4 +1,4 @@
-"""Asks a memory one question as `Memory.ask` does without facts: one search, one reading of what it found."""
+"""Ask a memory one question as `Memory.ask` does without facts: one search, one reading of the hits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SearchAndRead:
     """A `ReadBack` over one store.
 
     Args:
-        passages: how many hits are read.
+        passages: number of hits to read.
     """
 
     def __init__(self, retriever: Retriever, reader: ReaderQA, passages: int) -> None:
@@ -28,7 +28,7 @@ class SearchAndRead:
     def __call__(
         self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
     ) -> Evidence | None:
-        """The likeliest answer, in the message or by the name of who wrote it; see `ReadBack`."""
+        """Return the most likely answer, in the message or as its author's name; see `ReadBack`."""
         bounds = Bounds(Scope(scope.user_id, scope.agent_id), now, kinds=("chunk",))
         found = self._retriever.retrieve(query, bounds, top_k=self._passages + _MORE)
         hits = [hit for hit in found.hits if hit.id not in without][: self._passages]

@@ -1,4 +1,4 @@
-"""Answers a question by the trained reader from what a search found: a short answer, and the passages below it."""
+"""Answer a question by the trained reader from search results: a short answer above the passages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within
 class ReadHits(NamedTuple):
     """Passages given to the reader, in the order they were said, and its output.
 
-    `query` is the question, with those it names of the passages' speakers; `asker` is who asks it.
+    `query` is the question, with the passages' speakers it names; `asker` is who asks it.
     """
 
     query: Query
@@ -66,15 +66,15 @@ class ReadHits(NamedTuple):
     asker: str
 
     def confidence(self, answerability: float) -> float:
-        """The probability that the memory holds the answer, given the answerability of the search."""
+        """Return the probability that the memory holds the answer, given the search's answerability."""
         return confidence(self.result, answerability, said_by_others(self.result, self.passages, self.query.speakers))
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a question: its short answer, None where there is none, and the confidence in [0, 1].
+    """One reading of a question: its short answer, None if there is none, and the confidence in [0, 1].
 
-    `vetoes` say which passages were no evidence, and why.
+    `vetoes` name the rejected passages, and why.
     """
 
     read: ReadHits
@@ -84,9 +84,9 @@ class Attempt:
 
 
 class ReaderQA:
-    """Reads the first hits for a question.
+    """Read the first hits for a question.
 
-    With `veto`, a passage that is about somebody else than the question is no evidence for its answer.
+    With `veto`, a passage about somebody other than the question's subject is rejected as evidence.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class ReaderQA:
         self._veto = veto
 
     def relevance(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[float]:
-        """The search's score of each hit, weighed by how likely the reader takes it for evidence; in [0, 1].
+        """Weight each hit's search score by the reader's probability that it is evidence; in [0, 1].
 
-        The first `RERANKED` are read; those below keep their place after them.
+        The first `RERANKED` are read; those below stay below.
         """
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         some = hits[:RERANKED]
@@ -120,9 +120,9 @@ class ReaderQA:
         asked: str = "",
         without: Collection[str] = (),
     ) -> ReadHits:
-        """The reader's result of the first hits, `reading.passages` of them, with the turns before them.
+        """Read the first hits, `reading.passages` of them, with the turns before them.
 
-        `asked`: who asks; by default the user. `without`: ids of units that are not read.
+        `asked`: the asker, by default the user. `without`: ids of units to skip.
         """
         some = hits[: most or self._settings.passages]
         with self._database.read(user_id) as connection:
@@ -147,14 +147,14 @@ class ReaderQA:
         now: datetime,
         search_again: SearchAgain | None = None,
     ) -> Answer:
-        """`quoted`, which shows passages, with a short answer before them where the reader finds one.
+        """Put a short answer before `quoted`, which shows passages, if the reader finds one.
 
-        Below `reading.sure` the answer is given as not sure, below `reading.unsure` there is none. What is asked in
-        Chinese stays as it is quoted, without passages about somebody else: the reader knows English. `answerability`
-        is that of the search.
+        Below `reading.sure` the answer is marked as unsure, below `reading.unsure` it is dropped. A question in Chinese
+        keeps its quotations, minus passages about somebody else: the reader knows English. `answerability` is that of
+        the search.
 
-        With `search_again`, while the answer is not sure, the question is searched for once more together with that
-        answer, and what is found is read: up to `reading.hops` readings in all.
+        With `search_again`, an unsure answer is added to the question for another search, whose results are read: up to
+        `reading.hops` readings in all.
         """
         if script(question) == "cjk":
             return _of_asker(question, quoted)
@@ -181,7 +181,7 @@ class ReaderQA:
     ) -> Attempt:
         """Read once; if a question of the present is answered from earlier years, prefer another passage.
 
-        Without one, "I taught at Oakfield in 1999" is not sure to tell where somebody teaches.
+        Otherwise the answer is unsure: "I taught at Oakfield in 1999" doesn't say where somebody teaches now.
         """
         first = self._admitted(question, hits, answerability, user_id, now, {})
         if not _is_of_years_ago(question, first):
@@ -205,7 +205,7 @@ class ReaderQA:
         now: datetime,
         left_out: Mapping[str, str],
     ) -> Attempt:
-        """Read without the passages that are not evidence; `left_out` are reasons by unit id."""
+        """Read only passages admitted as evidence; `left_out` are reasons for exclusion by unit id."""
         without = dict(left_out)
         while True:
             read = self.read(question, hits, user_id=user_id, now=now, without=without)
@@ -219,7 +219,7 @@ class ReaderQA:
         return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
-        """Why the passage of an answer is no evidence for it; "" where it may be."""
+        """Return why an answer's passage is rejected as evidence; "" if it is accepted."""
         if self._veto is None:
             return ""
         place = found.passage
@@ -227,7 +227,7 @@ class ReaderQA:
         return self._veto.reason(question, answer, found.kind, read.passages, place, read.hits[place].unit, read.asker)
 
     def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
-        """The answer of the reading that was kept."""
+        """Build the answer from the chosen reading."""
         read, found, sure = attempt.read, attempt.found, attempt.sure
         hops = [*hops, *attempt.vetoes]
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
@@ -310,7 +310,7 @@ def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
 
 
 def _told_of_times(read: ReadHits) -> list[int]:
-    """Places of the hits that tell of the times asked about, by whom it asks about, if it names nothing else."""
+    """Return the positions of hits about the times and persons asked about, if the question names nothing else."""
     query = read.query
     if not query.periods or not _ANYTHING.issuperset(query.terms):
         return []
@@ -324,7 +324,7 @@ def _told_of_times(read: ReadHits) -> list[int]:
 
 
 def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
-    """A line of the trace: what was searched for besides the question, what was read, and whether it counts."""
+    """Format a trace line: the added search terms, the reading, and whether it counts."""
     assert before.found is not None
     text = "nothing" if after.found is None else repr(after.found.text)
     what = "kept" if kept else f"not surer by {SURER}, rejected"
@@ -334,7 +334,7 @@ def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
 
 
 def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:
-    """The passage that holds the answer first, then the others that were quoted."""
+    """Return the passage with the answer first, then the other quoted ones."""
     own = next((item for item in quoted.evidence if item.hit is hit), None)
     if own is None:
         own = Evidence(hit, hit.text, 0, len(hit.text), confidence)
@@ -344,9 +344,9 @@ def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ..
 def in_order(
     connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
 ) -> tuple[list[Hit], list[InputPassage]]:
-    """The hits with the turns before them on the same day, in the order in which they were said, and as passages.
+    """Return the hits with the same day's turns before them, in the order they were said, and as passages.
 
-    The user's messages without a name are said by `user_name`.
+    The user's messages without a name get `user_name`.
     """
     numbered = turns.with_before(connection, user_id, [hit.id for hit in hits], TURNS_BEFORE, now)
     own = {numbers[-1] for numbers in numbered.values()}

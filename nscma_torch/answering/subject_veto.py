@@ -1,4 +1,6 @@
-"""Holds an answer of the reader against whom the question is about: another subject, a wish or a proposal is none."""
+"""Check a reader's answer against the question's subject: one about another subject, a wish or a
+proposal is rejected.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,11 @@ _ROLE = re.compile(rf"\s({PERSON_NOUN.pattern})$", re.IGNORECASE)
 
 
 class SubjectVeto:
-    """Asks the reader of facts whom a passage is about that answers a question about somebody.
+    """Asks the fact reader whom an answer passage is about.
 
     Args:
-        reader: makes the reader of facts when it is first asked.
-        schema: tells which nouns mean the same person.
+        reader: creates the fact reader on first use.
+        schema: knows which nouns mean the same person.
     """
 
     def __init__(self, reader: Callable[[], Reader], schema: Schema) -> None:
@@ -62,10 +64,10 @@ class SubjectVeto:
         """Return why the passage at `place` is not evidence for the answer; "" if it can be.
 
         Args:
-            answer: what was read; for a question of yes or no, `verdict` is "yes" or "no".
-            passages: in the order in which they were said.
-            unit: what the passage is of.
-            asker: the name of who asks.
+            answer: the reader's answer; for a yes-or-no question, `verdict` is "yes" or "no".
+            passages: in the order they were said.
+            unit: the passage's unit.
+            asker: the asker's name.
         """
         if whose := of_others(question, passages[place].text, self._schema):
             return f"the passage is about {whose!r}"
@@ -112,7 +114,7 @@ class SubjectVeto:
 
 
 def _is_of(read: ReadResult, passages: Sequence[InputPassage], asker: str) -> bool:
-    """Return True if a passage surely speaks of the asker, whom an assistant calls "you"."""
+    """Return True if a passage is certainly about the asker, whom an assistant calls "you"."""
     best = read.spans[0]
     you = best.of_text and best.text.lower() in SECOND_PERSON
     return best.share >= SURE and (you or name_key(_subject(best, passages[best.passage])[0]) == name_key(asker))
@@ -123,7 +125,7 @@ def _is_speaker(span: ReadSpan) -> bool:
 
 
 def _subject(span: ReadSpan, passage: InputPassage) -> tuple[str, str]:
-    """The name of a span's subject, and the noun by which its passage calls the person: "Tom", "brother"."""
+    """Return the name of a span's subject, and the noun its passage uses for the person: "Tom", "brother"."""
     if _is_speaker(span):
         return passage.speaker, ""
     named = name_of(span.text, passage.speaker, "")

@@ -1,1 +1,1 @@
-"""Layer 3, episodic memory: the log of messages, and the index that search reads."""
+"""Layer 3, episodic memory: the message log, and the index that search uses."""

@@ -1,4 +1,4 @@
-"""The log of messages and the index of units, with the queue and the bookkeeping of the store."""
+"""The message log and the unit index, with the store's queue and bookkeeping."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The write path: weigh a message, index it and commit it."""
+"""The write path: apply the gate to a message, index it and commit it."""

@@ -1,4 +1,4 @@
-"""The chunker that a configuration names."""
+"""The configured chunker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.text.segmentation import Segmentation
 def configured_chunker(
     section: ChunkerConfig, embedder: Embedder, surprise_model: Callable[[], SurpriseModel]
 ) -> Chunker:
-    """The chunker for an embedder; `surprise_model` gives the model whose surprise strategy "surprise" cuts at."""
+    """Build the chunker for an embedder; `surprise_model` returns the model used by strategy "surprise"."""
     limit = min(section.max_tokens or embedder.max_tokens, embedder.max_tokens)
     segmentation = None
     if section.strategy == "surprise":
@@ -27,7 +27,7 @@ def configured_chunker(
 
 
 def _surprise(surprise_model: SurpriseModel, text: str) -> torch.Tensor:
-    """Nats of each byte of a text read alone, and of its end."""
+    """Return the nats of each byte of a text read alone, and of its end."""
     score = surprise_model.score([[text]], [None])[0]
     if score.ends is None:
         return score.nll[0]

@@ -1,4 +1,4 @@
-"""The state of the gate that a stream carries: read, and written alone."""
+"""Read or write only the gate state of a stream."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nscma_torch.surprise.gate import GateState
 
 
 def gate_state_of(stream: Stream) -> GateState:
-    """The stored state; a fresh one where there is none."""
+    """Return the stored state, or a fresh one."""
     return GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
 
 
 def save_gate_state(connection: Connection, stream: Stream, state: GateState) -> None:
-    """Set the gate's state of a stored stream; what else it carries stays."""
+    """Store the gate state of a stored stream; its other state is unchanged."""
     streams.save(
         connection,
         stream,

@@ -1,6 +1,4 @@
-"""Weigh consecutive messages of one stream with the surprise model and the gate; independent of how they are
-batched.
-"""
+"""Score consecutive messages of one stream with the surprise model and the gate, whatever the batching."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ HISTORY = 32_768  # characters of the stream's past that repetition is looked up
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """State that a stream carries into its next message; by default that of a new stream.
+    """The state that a stream carries into its next message; by default that of a new stream.
 
-    `history` has its last `HISTORY` characters in whole messages (or the end of a longer last message), oldest first,
-    and `vectors` [n, d] their vectors, zeros if absent; `said` has the hashes, among the `content_hashes` of the texts
-    to be weighed, that are already in the user's memory.
+    `history` holds the last `HISTORY` characters as whole messages (or the end of a longer last message), oldest first,
+    and `vectors` [n, d] their vectors, zeros if absent; `said` holds those `content_hashes` of the new texts that are
+    already in the user's memory.
     """
 
     proxy_state: bytes | None = None
@@ -54,7 +52,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A decision and an observation per message, and the state after the last one (None: there was nothing yet)."""
+    """A decision and an observation per message, and the final state (None without any message)."""
 
     decisions: list[Decision]
     observations: list[Observation]
@@ -63,12 +61,12 @@ class Gated:
 
 
 def content_hashes(text: str) -> list[str]:
-    """Hashes of a text and, where it quotes, of each statement that it quotes."""
+    """Return hashes of a text and of each statement that it quotes."""
     return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
 
 
 def state_after(history: Sequence[str], surprise_model: SurpriseModel) -> bytes | None:
-    """A stream's state, made anew by reading its recent messages; None where there are none."""
+    """Recompute a stream's state by reading its recent messages; None if there are none."""
     return surprise_model.score([history], [None])[0].state if history else None
 
 
@@ -80,11 +78,11 @@ def gate_messages(
     stages: Stages,
     vectors: Callable[[], Tensor] | None = None,
 ) -> Gated:
-    """Ask the surprise model and the gate about the next messages of a stream, in order.
+    """Run the surprise model and the gate on a stream's next messages, in order.
 
-    `vectors` gives those of the messages, [n, d], and is called once the surprise model is done, so that they can be
-    made beside it. Without it nothing is known of what was said in other words: `nearest`, `news`, `learned` and
-    `gradient` are None. A state that the surprise model cannot read is made anew from the history.
+    `vectors` returns those of the messages, [n, d]; it is called once the surprise model is done, so they can be
+    computed in parallel. Without it, paraphrases aren't detected: `nearest`, `news`, `learned` and `gradient` are None.
+    A state that the surprise model can't read is recomputed from the history.
     """
     if not texts:
         return Gated([], [], past.proxy_state, past.gate_state)

@@ -1,4 +1,4 @@
-"""Makes units of texts: chunks that fit the embedder, their vectors and their lexical terms."""
+"""Turn texts into units: chunks that fit the embedder, with vectors and lexical terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RUN = 128  # chunks handed to the embedder at once, which sorts them by length
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk of one text with what makes it findable; `vector` is [d], or None where it is not embedded."""
+    """A chunk of one text with its search data; `vector` is [d], or None if not embedded."""
 
     chunk: Chunk
     terms: tuple[str, ...]
@@ -30,12 +30,12 @@ class IndexedChunk:
 
     @property
     def packed(self) -> bytes | None:
-        """The vector as it is stored. Raises `VectorError` for NaN or infinity."""
+        """Return the vector as stored. Raises `VectorError` for NaN or infinity."""
         return None if self.vector is None else pack_vector(self.vector)
 
 
 class Indexer:
-    """Chunks, embeds and analyses texts, many at once."""
+    """Chunks, embeds and analyses texts, in batches."""
 
     def __init__(self, embedder: Embedder, chunker: Chunker, stages: Stages) -> None:
         self._embedder = embedder
@@ -44,17 +44,17 @@ class Indexer:
 
     @property
     def fingerprint(self) -> str:
-        """The embedder's: what a store must be bound to before its vectors go in."""
+        """Return the embedder's fingerprint; bind the store to it before storing its vectors."""
         return self._embedder.fingerprint
 
     def index(
         self, texts: Sequence[str], embed: Sequence[bool], progress: Callable[[float], None] = lambda _: None
     ) -> list[list[IndexedChunk]]:
-        """Chunks of each text, in order; only those of texts marked in `embed` get a vector.
+        """Return the chunks of each text, in order; only texts marked in `embed` get vectors.
 
-        `progress` hears the share of the chunks that is embedded, after every `_RUN` of them.
+        `progress` is called with the share of chunks embedded, after every `_RUN` of them.
 
-        Raises `VectorError` where the embedder's vectors are not of the dimension that it names.
+        Raises `VectorError` if the embedder's vectors don't have its declared dimension.
         """
         with self._stages.stage("chunking"):
             chunks = [self._chunker.chunk(text) for text in texts]
@@ -79,13 +79,13 @@ class Indexer:
             ]
 
     def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
-        """The embedded units of each text: one, or several where it is too long for the embedder."""
+        """Return the embedded units of each text: one, or several if it is too long for the embedder."""
         indexed = self.index(texts, [True] * len(texts))
         return [_units(kind, origin, own) for origin, own in zip(origins, indexed, strict=True)]
 
 
 def chunk_units(episode: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
-    """The chunk units of an episode's row."""
+    """Return the chunk units of an episode's row."""
     return _units("chunk", episode, indexed)
 
 

@@ -1,7 +1,7 @@
-"""Measure how near a message is to earlier messages of its stream, and what it adds over the near ones.
+"""Measure a message's similarity to earlier messages of its stream, and its news over similar ones.
 
-d is the embedder's dimension. A message is compared with those of the window in which repetition is looked up; a
-message of several chunks uses the mean of their vectors, normalised again.
+d is the embedder's dimension. A message is compared with those in the repetition window; a message of several chunks
+uses the normalised mean of their vectors.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded si
 
 
 def message_vectors(owners: Sequence[int], chunks: Tensor, n: int) -> Tensor:
-    """Unit vectors [n, d] of messages: `owners` [m] names the message of each chunk [m, d]; zeros without any."""
+    """Return unit vectors [n, d] of messages from chunks [m, d]; `owners` [m] names each chunk's message; zeros without
+    any.
+    """
     sums = chunks.new_zeros(n, chunks.shape[1]).index_add(0, torch.tensor(owners, dtype=torch.long), chunks)
     return torch.nn.functional.normalize(sums, dim=1)
 
 
 def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[int]) -> Tensor:
-    """The vectors [n, d] of the messages at these positions of a stream, ascending; zeros for those that have none.
+    """Return vectors [n, d] of the messages at these positions of a stream, ascending; zeros for missing ones.
 
-    d is 1 where none has any.
+    d is 1 if none has a vector.
     """
     places = {position: row for row, position in enumerate(positions)}
     stored = packed_vectors.vectors_from(connection, stream_id, positions[0]) if positions else []
@@ -46,15 +48,15 @@ def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[i
 
 
 def followed(past: Tensor, new: Tensor) -> Tensor:
-    """Vectors [n + m, d]: past ones [n, d], or zeros of any width, and new ones [m, d]."""
+    """Concatenate past vectors [n, d], or zeros of any width, with new ones [m, d]: [n + m, d]."""
     return torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
 
 
 class Novelty:
-    """The vectors of a stream's recent messages, to which those of a call are added one after the other.
+    """The vectors of a stream's recent messages, extended by those of a call one by one.
 
     Args:
-        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, where there is none.
+        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, for missing ones.
         new: of the messages of the call, in order, [m, d].
     """
 
@@ -66,8 +68,8 @@ class Novelty:
         """Compare the next message with `history`, the last messages before it, oldest first.
 
         Returns:
-            The cosine to the nearest of them, 0 without any, and the least news to any near ones (`news` of
-            reading/restatement.py, sentence by sentence), at most `MUCH`; None where none is near.
+            The cosine to the nearest of them, 0 without any, and the least news over the near ones (`news` of
+                reading/restatement.py, sentence by sentence), at most `MUCH`; None if none is near.
         """
         at, self._next = self._next, self._next + 1
         if not history:
@@ -79,10 +81,10 @@ class Novelty:
 
 
 def _least_news(text: str, near: Sequence[str]) -> float:
-    """The news of each sentence to the sentence, or two on end, of a near message that leaves the least, summed up.
+    """Sum over sentences the least news to any one or two consecutive sentences of a near message.
 
-    Sentences, because the words of a long message taken together would make up facts that it never stated. What even
-    all near messages together do not hold is counted first: a long message mostly has that much news.
+    It works by sentence, as the pooled words of a long message would form facts that it never stated. News over all
+    near messages together is counted first: a long message mostly has that much.
     """
     together = joined([wording(other) for other in near])
     sentences = wordings(text)[0]
@@ -99,7 +101,7 @@ def _least_news(text: str, near: Sequence[str]) -> float:
 
 @erasable_cache(1 << 10)  # a message is near to many later ones
 def wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
-    """The wording of each sentence of a text; and of those and of each two on end."""
+    """Return the wording of each sentence of a text; and of each one and two consecutive sentences."""
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
     alone = [wording(sentence) for sentence in sentences]
     return alone, [*alone, *(wording(f"{first} {second}") for first, second in pairwise(sentences))]

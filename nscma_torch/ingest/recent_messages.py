@@ -1,7 +1,7 @@
-"""The recent messages of the streams that this process added to last, so that the next `add` need not read them again.
+"""The recent messages of streams that this process wrote last, to save reading them at the next `add`.
 
-A window is used for as long as nothing else of its user was written since, in this process or another one: each is kept
-with the user's version (`user_versions.version`) that the commit of its last message left.
+A window is valid while nothing else of its user was written, in this process or another one: each is stored with the
+user's version (`user_versions.version`) after its last message's commit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _STREAMS = 16  # windows that are kept, of about 400 kB
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Texts of a stream's recent messages, oldest first, and their vectors [n, d]; None where none are compared."""
+    """Texts of a stream's recent messages, oldest first, and their vectors [n, d]; None if none are compared."""
 
     history: Sequence[str]
     vectors: Tensor | None
 
 
 class Windows:
-    """Windows by stream; safe to share between threads. Erasing anything in this process empties it."""
+    """Windows by stream; safe to share between threads. Any erasure in this process empties it."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[tuple[int, int], Window]] = OrderedDict()
@@ -37,11 +37,11 @@ class Windows:
 
     @property
     def erasures(self) -> int:
-        """Number of erasures seen: read it before a transaction whose window is to be kept."""
+        """Return the number of erasures so far; read it before a transaction whose window is to be stored."""
         return self._erasures
 
     def get(self, stream_id: str, version: tuple[int, int]) -> Window | None:
-        """The stream's window where the user is still of this version; an older one is dropped."""
+        """Return the stream's window if the user still has this version; drop an older one."""
         with self._lock:
             kept, window = self._kept.pop(stream_id, (None, None))
             if kept != version or window is None:
@@ -50,7 +50,7 @@ class Windows:
             return window
 
     def put(self, stream_id: str, version: tuple[int, int], window: Window, *, erasures: int) -> None:
-        """Keep the window that a commit left, unless something was erased since `erasures` was read."""
+        """Store the window after a commit, unless an erasure happened since `erasures` was read."""
         with self._lock:
             if erasures != self._erasures:
                 return
@@ -60,7 +60,7 @@ class Windows:
                 self._kept.popitem(last=False)
 
     def forget(self) -> None:
-        """Let go of every window."""
+        """Drop every window."""
         with self._lock:
             self._kept.clear()
             self._erasures += 1

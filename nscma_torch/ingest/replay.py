@@ -1,4 +1,4 @@
-"""Decides the log again under other gate rules, from what the gate saw when each message came."""
+"""Repeat the gate's decisions with other rules, from the logged observations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nscma_torch.surprise.rules import OF_THE_MODEL
 
 @dataclass(frozen=True, slots=True)
 class Redecision:
-    """One message on which the new rules decide otherwise."""
+    """A message on which the new rules decide differently."""
 
     episode: Episode
     decision: Decision
@@ -30,11 +30,10 @@ def replay(
 ) -> tuple[int, list[Redecision]]:
     """Run `gate` over the logged observations of each stream of the scope, in order.
 
-    Returns how many messages were decided and those whose decision changed. With `dry_run=False` the decisions are
-    replaced, newly written messages are queued for extraction and newly deferred ones taken off the queue, each change
-    has a line in the history, and streams go on from the new statistics. Nats per byte and per token are never taken
-    together: where a stream goes from one to the other, their statistics begin again. A message that was
-    extracted already stays so.
+    Returns the number of messages decided and the decisions that changed. With `dry_run=False` the decisions are
+    replaced, newly written messages are queued for extraction and newly deferred ones removed from the queue, each
+    change is recorded in the history, and streams continue from the new statistics. Nats per byte and per token are
+    never mixed: where a stream switches, their statistics restart. A message already extracted stays so.
     """
     decided = 0
     changed: list[Redecision] = []

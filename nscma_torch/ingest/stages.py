@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 class Stages:
-    """Adds up wall-clock seconds by stage name."""
+    """Sums wall-clock seconds by stage name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the seconds inside the block to `name`."""
+        """Add the seconds inside the block to `name`."""
         begin = time.perf_counter()
         try:
             yield

@@ -1,10 +1,9 @@
-"""The write path: weigh each message, index it, and commit log, units and the stream's new state in one transaction.
+"""The write path: apply the gate to each message, index it, and commit log, units and stream state in one transaction.
 
-The surprise model and the embedder run outside the transaction, on the stream as it was read. If another writer moved
-the stream meanwhile (compare-and-set), the batch is weighed again; after a few such losses it is weighed while holding
-the write lock, so that it always gets through. A served surprise model may take minutes, so that it is never asked
-inside a
-transaction: it gets more attempts, and the last loss is the caller's to know.
+The surprise model and the embedder run outside the transaction, on the stream as read. If another writer changed the
+stream meanwhile (compare-and-set), the batch is scored again; after a few such conflicts it is scored while holding the
+write lock, which always succeeds. A served surprise model may take minutes and is never called inside a transaction: it
+gets more attempts, and the last conflict raises.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class Writer:
     """Adds messages to the store.
 
     Args:
-        embed_deferred: whether messages that the gate defers are embedded too.
-        served: whether the surprise model is asked over a network.
+        embed_deferred: embed messages that the gate defers, too.
+        served: True if the surprise model is called over a network.
     """
 
     def __init__(
@@ -95,15 +94,15 @@ class Writer:
         check: Callable[[Connection], None] = lambda _: None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[Added]:
-        """Store messages of one scope in order; when this returns they are on disk and can be found.
+        """Store messages of one scope in order; they are on disk and searchable when this returns.
 
         Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
-        what that raises leaves out its run and those after it, and what runs before it stored stays. With `infer=False`
-        no decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
-        `progress` hears how many more of the messages' UTF-8 bytes are indexed, maybe from another thread.
+        if it raises, this run and those after it are not stored, and the runs before it stay. With `infer=False` no
+        decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
+        `progress` is called with each number of newly indexed UTF-8 bytes, possibly from another thread.
 
-        Raises `StoreBusyError` where a served surprise model was too slow for what others add to the stream; that run
-        and those after it are not stored.
+        Raises `StoreBusyError` if a served surprise model was slower than other writers to the stream; that run and
+        those after it are not stored.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda message: message.source):
@@ -149,7 +148,7 @@ class Writer:
             return batch.results(known, stored.rows)
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
-        """The stream as it is stored, and what the surprise model and the gate must know of it and of the user's
+        """Return the stored stream, and the state that the surprise model and the gate need of it and of the user's
         memory.
         """
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
@@ -172,15 +171,13 @@ class Writer:
         return self._proxy_state(stream, history)
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
-        """The stream's state; that of another surprise model is not used, but made anew by reading the stream's recent
-        text.
-        """
+        """Return the stream's state, or recompute it from recent text if it is another surprise model's."""
         if stream.proxy_fingerprint == self._surprise_model.fingerprint:
             return stream.proxy_state
         return state_after(history, self._surprise_model)
 
     def _gate_state(self, stream: Stream) -> GateState:
-        """The stream's statistics; without those that another surprise model's nats went into."""
+        """Return the stream's statistics, without those from another surprise model's nats."""
         state = gate_state_of(stream)
         return state if stream.proxy_fingerprint == self._surprise_model.fingerprint else state.without(*OF_THE_MODEL)
 
@@ -192,9 +189,9 @@ class Writer:
         past: Past,
         indexed: dict[int, list[IndexedChunk]],
     ) -> tuple[Gated, Past]:
-        """Weigh and index the new messages: side by side, unless the gate must say first what is embedded.
+        """Score and index the new messages: in parallel, unless the gate decides what to embed.
 
-        Returns what was made of them, and what the stream carries after them.
+        Returns the results, and the stream's state after them.
         """
         past = replace(past, proxy_state=self._proxy_state(stream, past.history))
         texts = [batch.messages[i].content for i in new]
@@ -218,7 +215,7 @@ class Writer:
             return weighed, past.after(texts, weighed, vectors())
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
-        """Fill `indexed` for the messages of `embed` that it lacks, or whose vector it lacks."""
+        """Fill `indexed` for the messages of `embed` that are missing in it, or lack a vector."""
         missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
         texts = [batch.messages[i].content for i in missing]
         indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing], batch.heard), strict=True))
@@ -232,7 +229,7 @@ class Writer:
         weighed: Gated,
         indexed: dict[int, list[IndexedChunk]],
     ) -> _Stored | None:
-        """Write everything of the batch; None, with nothing written, where the stream has moved."""
+        """Write the whole batch; return None, having written nothing, if the stream has changed."""
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None
@@ -275,7 +272,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Rows of the new episodes by their place in the batch, and the user's version with them."""
+    """Rows of the new episodes by position in the batch, and the user's version after them."""
 
     rows: dict[int, dict[str, Any]]
     version: tuple[int, int]
@@ -283,7 +280,7 @@ class _Stored:
 
 @dataclass(slots=True)
 class _Heard:
-    """Told the share of `size` bytes that is done, tells how many more that are than the last time."""
+    """Converts the share of `size` bytes done to the bytes added since the last call."""
 
     progress: Callable[[int], None]
     size: int
@@ -298,7 +295,7 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Messages of one stream that are stored together."""
+    """Messages of one stream stored together."""
 
     messages: list[Message]
     scope: Scope
@@ -310,12 +307,12 @@ class _Batch:
     heard: Callable[[float], None]
 
     def known(self, connection: Connection) -> dict[str, Any]:
-        """Episodes that already hold one of the batch's idempotency keys."""
+        """Return the episodes that already hold one of the batch's idempotency keys."""
         keys = [message.idempotency_key for message in self.messages if message.idempotency_key is not None]
         return episodes.known_keys(connection, self.scope.user_id, keys) if keys else {}
 
     def new(self, known: dict[str, Any]) -> list[int]:
-        """Places of the messages to store: all but retries and keys that stand twice in the batch."""
+        """Return positions of the messages to store: all except retries and repeated keys."""
         seen = set(known)
         places = []
         for i, message in enumerate(self.messages):

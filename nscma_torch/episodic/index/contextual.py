@@ -1,6 +1,6 @@
-"""Contextual vectors: each unit's vector with a share of those of the turns beside it.
+"""Contextual vectors: each unit's vector blended with those of neighbouring turns.
 
-Legend: n units of which links tell the neighbours, m units whose vectors are wanted, d embedding dimension.
+Legend: n units in the neighbour links, m units to compute vectors for, d embedding dimension.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def contextual(
     links: Sequence[Tensor],  # two of [n] int64: the row before, and the row after; -1 for none
     share: Tensor,  # [n], what a unit lends and borrows
 ) -> Tensor:
-    """The contextual vectors [m, d] float32 of rows, of unit length; zeros for those that have no vector."""
+    """Return contextual vectors [m, d] float32 of rows, unit length; zeros for rows without a vector."""
     blended = vectors[rows].float()
     for link in links:
         beside = rows
@@ -35,7 +35,7 @@ def contextual(
 
 
 def around(rows: Tensor, links: Sequence[Tensor]) -> Tensor:
-    """Rows [m] and those that their contextual vectors take in, ascending."""
+    """Return rows [m] and the rows their contextual vectors depend on, ascending."""
     found = [rows]
     for link in links:
         beside = rows

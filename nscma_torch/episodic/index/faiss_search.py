@@ -1,6 +1,6 @@
 """The episodic score over one user's vectors: a faiss index proposes units, and tensors score them.
 
-Legend: n units, d embedding dimension, m rows; slot = the number under which the faiss index holds a vector.
+Legend: n units, d embedding dimension, m rows; slot = the number under which the faiss index stores a vector.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ class FaissSearch:
 
         score = <[a*q, b*exp(-lambda*(now - t0)), c], [a*x, b*exp(lambda*(t - t0)), c*importance]>
 
-    with a, b, c the roots of alpha, beta, gamma, so that stored vectors do not depend on `now`, and are as near to each
-    other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the index.
+    where a, b, c are the roots of alpha, beta, gamma. Stored vectors thus don't depend on `now`, and are as near to
+    each other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the
+    index.
 
-    The faiss index follows writes when the next search comes: what is new or changed is added under a new slot (a new
-    unit changes the contextual vectors of those beside it), and what is changed or gone is removed. A search in an
-    older state of the index is done by tensors. It is built again only then, and only where
+    The faiss index is updated by the next search: new and changed units are added under a new slot (a new unit changes
+    its neighbours' contextual vectors), and changed or removed ones are removed. A search in an older state of the
+    index uses tensors. The index is rebuilt only then, and only if
 
     - more than half of its vectors are stale, with a type that cannot remove: till then it keeps what was erased;
     - beta > 0, and lambda*|t - t0| exceeds 1, or 30 with Flat, t and t0 being the newest times now and when it was
       built: large extra columns ruin an approximate index;
     - following a write was interrupted.
 
-    `Flat` finds what `TensorSearch` finds: what faiss leaves out is proven to score less than the k-th, by a bound on
-    the error of its float32, or tensors search instead. They also search where an approximate index would find little
-    or take as long: before there are 39 vectors a list to train it on; where fewer than a tenth of its vectors pass the
-    mask; where it meets fewer than k that pass; and, with beta > 0, for a `now` more than 1/lambda before t0 (30/lambda
-    with Flat).
+    `Flat` finds what `TensorSearch` finds: units missing from faiss's result are proven to score less than the k-th, by
+    a bound on its float32 error; otherwise tensors search instead. They also search where an approximate index would
+    find little or take as long: before there are 39 vectors per list to train it on; if fewer than a tenth of its
+    vectors pass the mask; if it finds fewer than k that pass; and, with beta > 0, for a `now` more than 1/lambda before
+    t0 (30/lambda with Flat).
 
-    Raises ConfigError where faiss is not installed, or `factory` is none of those of `FaissStore`.
+    Raises ConfigError if faiss isn't installed, or for a `factory` that `FaissStore` doesn't support.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class FaissSearch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the faiss index, and of what tells which row of the user's index a vector of it is."""
+        """Return the bytes of the faiss index, and of its map from vectors to rows."""
         own = (self._seqs, self._marks, self._slots)
         return self._store.nbytes + self._rows.nbytes + sum(tensor.nbytes for tensor in own)
 
@@ -100,8 +101,8 @@ class FaissSearch:
         return self._exactly.search(index, query, now=now, mask=passing, k=k)
 
     def _proposed(self, query: Tensor, now: int, passing: Tensor, k: int) -> tuple[Tensor, float] | None:
-        """Rows [m], k at least if so many pass, and a score that a flat index leaves nothing above; None where faiss
-        cannot tell.
+        """Return rows [m], at least k if so many pass, and an upper bound on the scores of the others with a flat
+        index; None if faiss can't tell.
         """
         w, store = self._weights, self._store
         ahead = w.decay * (self._t0 - now) / MICROSECONDS_A_DAY if w.beta else 0.0
@@ -127,7 +128,7 @@ class FaissSearch:
         return rows, least + part * (abs(least) + size) + 2.0**-60 * w.beta  # of columns next to zero
 
     def _catch_up(self, index: UserIndex) -> None:
-        """Bring the faiss index to the state of the index, unless that is older."""
+        """Update the faiss index to the state of the index, unless that is older."""
         w = self._weights
         if self._generation is not None and self._generation >= index.generation:
             return
@@ -144,7 +145,7 @@ class FaissSearch:
         self._generation = index.generation
 
     def _start(self) -> None:
-        """Begin with an empty faiss index."""
+        """Start with an empty faiss index."""
         self._store = FaissStore(self._faiss, self._factory, self._dimension + 2, self._device, **self._options)
         self._followed = -1, -1  # generation and layout of the index when it was followed last
         self._farthest = _FARTHEST if self._store.exact else 1.0
@@ -155,7 +156,7 @@ class FaissSearch:
         self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 for what is removed
 
     def _follow(self, index: UserIndex, newest: int) -> None:
-        """Remove and add what changed since the last time: in the rows that say so, or, in another layout, anywhere."""
+        """Apply the changes since the last call: in the rows marked as changed or, after a new layout, anywhere."""
         store = self._store
         generation, layout = self._followed
         everything = layout != index.layout
@@ -193,7 +194,7 @@ class FaissSearch:
         self._followed = index.generation, index.layout
 
     def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
-        """The vectors stored for rows [m]: [m, d + 2]."""
+        """Return the vectors stored for rows [m]: [m, d + 2]."""
         a, b, c = self._roots
         days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
         recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
@@ -203,7 +204,7 @@ class FaissSearch:
         return stored
 
     def _hashed(self, index: UserIndex, rows: Tensor) -> Tensor:
-        """Hashes [m] of the bits of what `_augmented` reads of rows [m]: one of 2^64, linear in them."""
+        """Return hashes [m] of the bits that `_augmented` reads of rows [m]: 64 bits, linear in them."""
         factors = self._factors.to(index.device)
         hashes = [torch.empty(0, dtype=torch.int64)]
         for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():
@@ -222,5 +223,5 @@ def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
 
 
 def _taken(values: Tensor, places: Tensor) -> Tensor:
-    """The values [m] at places [n], -1 where there is none. [n]"""
+    """Return the values [m] at places [n], -1 for absent ones. [n]"""
     return torch.cat([values, values.new_tensor([-1])])[places]

@@ -1,6 +1,6 @@
-"""Vectors in one faiss index, for inner products: what Flat, IVF and HNSW can do, on a CPU and on a GPU.
+"""Vectors in one faiss index for inner products: Flat, IVF and HNSW, on CPU and GPU.
 
-Legend: m vectors, D their dimension; slot = the number of a vector, counted up from 0 and never given twice.
+Legend: m vectors, D their dimension; slot = a vector's number, counted up from 0 and never reused.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ class FaissStore:
     | `IVF<lists>` | once trained on 39 vectors a list | at once | those in `nprobe` lists |
     | `HNSW<links>` | into the graph | stay in it as stale, and are not found | those that a walk of `ef_search` meets |
 
-    HNSW adds on one thread, as the order makes the graph; with both IVF and HNSW what is found may depend on the order
-    of additions and removals.
+    HNSW adds on one thread, as the order shapes the graph; with both IVF and HNSW results may depend on the order of
+    additions and removals.
 
-    Where faiss is built for GPUs and `device` is one, Flat and IVF lie there; HNSW stays on the CPU. A GPU index has no
-    selectors and removes nothing: removed vectors stay as stale, and each search takes the best 2048 of all and leaves
-    out those it may not find. That was never run on a GPU: the tests use a CPU index that refuses the same.
+    If faiss is built for GPUs and `device` is one, Flat and IVF live there; HNSW stays on the CPU. A GPU index has no
+    selectors and removes nothing: removed vectors remain as stale, and each search takes the best 2048 of all and drops
+    those not allowed. That was never run on a GPU: the tests use a CPU index with the same restrictions.
 
     Args:
         faiss: the module.
         factory: as in the table; `,Flat` may follow.
 
     Attributes:
-        exact: whether a search compares all vectors.
-        to_train: vectors that `train` needs.
-        stale: how many removed vectors the index still holds.
+        exact: True if a search compares all vectors.
+        to_train: number of vectors that `train` needs.
+        stale: number of removed vectors the index still holds.
 
     Raises ConfigError for another `factory`.
     """
@@ -83,18 +83,18 @@ class FaissStore:
             self._place()
 
     def __len__(self) -> int:
-        """Vectors in the index, stale ones too."""
+        """Return the number of vectors, including stale ones."""
         return int(self._index.ntotal)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of vectors and links, stale ones too; the number of each vector is not counted, nor are centroids."""
+        """Return the bytes of vectors and links, including stale ones; without vector numbers and centroids."""
         dimension = int(self._index.d)
         return len(self) * 4 * (dimension + 2 * self._links)  # HNSW: twice as many links on its lowest level
 
     @property
     def trained(self) -> bool:
-        """True if vectors can be added."""
+        """Return True if vectors can be added."""
         return bool(self._index.is_trained)
 
     def sample(self, m: int) -> NDArray[np.int64]:
@@ -102,12 +102,12 @@ class FaissStore:
         return np.unique(np.linspace(0, m - 1, min(m, _POINTS[1] * self.to_train // _POINTS[0]), dtype=np.int64))
 
     def train(self, vectors: NDArray[np.float32]) -> None:
-        """Learn the lists from vectors [m, D], m >= `to_train`; the seed is faiss's own, and fixed."""
+        """Train the lists on vectors [m, D], m >= `to_train`, with faiss's own fixed seed."""
         self._index.train(vectors)
         self._place()
 
     def add(self, slots: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add vectors [m, D] under slots [m], which go on from those before."""
+        """Add vectors [m, D] under slots [m], which continue the existing ones."""
         if self._removes:
             self._index.add_with_ids(vectors, slots)
             return
@@ -115,7 +115,7 @@ class FaissStore:
             self._index.add(vectors)
 
     def remove(self, slots: NDArray[np.int64]) -> None:
-        """Remove vectors, or count them as stale where the index cannot."""
+        """Remove vectors, or count them as stale if the index can't."""
         if self._removes:
             self._index.remove_ids(self._faiss.IDSelectorBatch(slots))
         else:
@@ -124,10 +124,10 @@ class FaissStore:
     def search(
         self, query: NDArray[np.float32], k: int, allowed: NDArray[np.bool_], share: float
     ) -> tuple[NDArray[np.int64], float]:
-        """Slots, in no order, of the best for query [D] among those that allowed [slots] lets pass: k, or fewer or more
-        where the index meets so many; and a bound: what an index that is `exact` leaves out has no larger product.
+        """Return the slots, unordered, of the best for query [D] among `allowed` [slots], about k; and an upper bound
+        on the products of the others for an `exact` index.
 
-        Where only a share of all vectors passes, so many more lists are visited, or a walk goes so much deeper.
+        If only a share of all vectors passes, more lists are visited, or a walk goes deeper, in proportion.
         """
         if self._resources is not None:
             scores, slots = self._index.search(query[None], min(len(self), _MOST_ON_A_GPU))

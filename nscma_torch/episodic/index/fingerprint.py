@@ -1,4 +1,4 @@
-"""Fingerprint of the embedder of a store's vectors, so that vectors of two embedders are never mixed."""
+"""The fingerprint of a store's embedder, which keeps vectors of different embedders apart."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ KEY = "embedder_fingerprint"
 
 
 def stored(connection: Connection) -> str | None:
-    """Fingerprint of the embedder that the store is bound to; None before its first vector."""
+    """Return the fingerprint of the embedder bound to the store; None before its first vector."""
     return get_meta(connection, KEY)
 
 
 def check(connection: Connection, fingerprint: str) -> None:
-    """Raise `EmbedderMismatchError` where the store is bound to another embedder."""
+    """Raise `EmbedderMismatchError` if the store is bound to another embedder."""
     _refuse_other(connection, stored(connection), fingerprint)
 
 
@@ -29,7 +29,7 @@ def _refuse_other(connection: Connection, bound: str | None, fingerprint: str) -
 
 
 def bind(connection: Connection, fingerprint: str) -> None:
-    """Bind the store to an embedder, in the transaction that stores vectors of it; `EmbedderMismatchError` as above."""
+    """Bind the store to an embedder, in the transaction that stores its vectors; raises like `check`."""
     bound = stored(connection)
     _refuse_other(connection, bound, fingerprint)
     if bound is None:
@@ -37,5 +37,5 @@ def bind(connection: Connection, fingerprint: str) -> None:
 
 
 def rebind(connection: Connection, fingerprint: str) -> None:
-    """Bind the store to another embedder, in the transaction that has replaced all vectors."""
+    """Bind the store to another embedder, in the transaction that replaces all vectors."""
     set_meta(connection, KEY, fingerprint)

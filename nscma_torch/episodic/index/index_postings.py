@@ -1,6 +1,6 @@
-"""Postings of terms among one user's units: read from the store when they are asked for, and kept.
+"""Postings of terms among one user's units: read from the store on demand, and cached.
 
-What is kept of a term goes up to a row; of rows that came later only their postings are read.
+A cached term covers the rows up to a certain one; for later rows only the new postings are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SMALL = 4096  # units; among so few a statement costs more than the postings th
 
 @dataclass(slots=True)
 class Posting:
-    """The occurrences of a term: rows [m] int64 ascending, and how often, tf [m] float32."""
+    """The occurrences of a term: rows [m] int64 ascending, and counts, tf [m] float32."""
 
     rows: Tensor
     tf: Tensor
@@ -30,7 +30,7 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The occurrences of a term among the rows before `end`, tombstones too."""
+    """The occurrences of a term in the rows before `end`, including tombstones."""
 
     rows: Tensor  # [m] int64 ascending
     tf: Tensor  # [m] float32
@@ -41,7 +41,7 @@ class _Kept:
         return self.rows.nbytes + self.tf.nbytes
 
     def within(self, alive: Tensor) -> Posting | None:
-        """The posting in a state of the index with rows that are alive [n]; None where the term is in none of them."""
+        """Return the posting restricted to the rows alive [n]; None if the term occurs in none of them."""
         rows, tf = self.rows, self.tf
         if self.end > len(alive):
             m = int(torch.searchsorted(rows, len(alive)))
@@ -53,11 +53,11 @@ class _Kept:
 
 
 class Postings:
-    """The postings of one user as long as rows keep their places. Several threads may ask at once, of several states.
+    """The postings of one user while rows keep their positions. Threads may query several states at once.
 
     Attributes:
-        nbytes: of the tensors that are kept.
-        postings_read: how many postings were read from the store, all in all.
+        nbytes: of the cached tensors.
+        postings_read: total number of postings read from the store.
     """
 
     def __init__(self, user_id: str) -> None:
@@ -73,7 +73,7 @@ class Postings:
         seqs: Tensor,  # [n] int64 ascending, units by row
         alive: Tensor,  # [n] bool, rows that count
     ) -> dict[str, Posting]:
-        """The postings of those of these terms that stand anywhere."""
+        """Return the postings of those of these terms that occur."""
         known = {term: self._kept.get(term) for term in terms}
         ends = {term: 0 if kept is None else kept.end for term, kept in known.items()}
         new = [term for term, end in ends.items() if not end]
@@ -100,7 +100,7 @@ class Postings:
     def _read(
         self, connection: Connection, terms: Sequence[str], seqs: Tensor, first: int
     ) -> dict[str, tuple[Tensor, Tensor]]:
-        """Of each term that stands in them, the rows from `first` on, and how often."""
+        """Return each occurring term's rows from `first` on, and counts."""
         # a list in a text for each term: a row for each posting takes four times as long
         lists = (func.aggregate_strings(cast(part, String), ",") for part in (postings.c.unit_seq, postings.c.tf))
         query = (

@@ -1,7 +1,7 @@
-"""Columns of tensors side by side that grow at the end, and of which snapshots can be taken.
+"""Parallel tensor columns that grow at the end and support snapshots.
 
-A snapshot shares the tensors. What is appended later lies behind its end; who changes cells in front of it asks for
-`writable`, which copies the column if a snapshot that is in use holds it.
+A snapshot shares the tensors. Rows appended later lie behind its end; to change earlier cells use `writable`, which
+copies the column if a live snapshot holds it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class IndexRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tensors take, with the room that is not used yet."""
+        """Return the bytes of the tensors, including unused capacity."""
         return sum(column.nbytes for column in self._columns.values())
 
     def __getitem__(self, name: str) -> Tensor:
-        """The column [n, …]: not to be written to."""
+        """Return the column [n, …], read-only."""
         return self._columns[name][: self._count]
 
     def writable(self, name: str) -> Tensor:
-        """The column [n, …], in which cells may be changed: no snapshot sees it."""
+        """Return the column [n, …] for changing cells, which no snapshot sees."""
         if name not in self._owned:
             if any(snapshot() is not None for snapshot in self._snapshots):
                 self._columns[name] = self._columns[name].clone()
@@ -48,7 +48,7 @@ class IndexRows:
         return self[name]
 
     def append(self, new: Mapping[str, Any]) -> None:
-        """Add rows: for each column values [m, …], a tensor or what makes one."""
+        """Add rows: for each column values [m, …], a tensor or convertible to one."""
         if set(new) != set(self._columns):
             raise ValueError(f"values are needed for every column, got {sorted(new)}")
         parts = {
@@ -67,7 +67,7 @@ class IndexRows:
         self._count = first + added
 
     def drop(self, names: Sequence[str]) -> None:
-        """Give up columns; snapshots keep theirs."""
+        """Remove columns; snapshots keep theirs."""
         self._columns = {name: column for name, column in self._columns.items() if name not in names}
 
     def arrange(self, order: Tensor) -> None:
@@ -77,7 +77,7 @@ class IndexRows:
         self._owned = set(self._columns)
 
     def snapshot(self) -> IndexRows:
-        """The rows as they are now; nothing changes them any more."""
+        """Return the current rows, unaffected by later changes."""
         taken = IndexRows(self._columns)
         taken._count = self._count
         self._snapshots = [own for own in self._snapshots if own() is not None]

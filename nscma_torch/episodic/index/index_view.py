@@ -76,31 +76,31 @@ class IndexView:
 
     @property
     def previous(self) -> Tensor:
-        """[n] int64: the row before in the same stream, session and kind, by its place there; -1 for none."""
+        """[n] int64: position of the preceding row in the same stream, session and kind; -1 for none."""
         return self._rows["previous"]
 
     @property
     def following(self) -> Tensor:
-        """[n] int64: the row after, as `previous`."""
+        """[n] int64: the following row, as in `previous`."""
         return self._rows["following"]
 
     @property
     def stamps(self) -> Tensor:
-        """[n] int64: the generation with which the row, or its contextual vector, last changed."""
+        """[n] int64: the generation in which the row, or its contextual vector, last changed."""
         return self._rows["stamps"]
 
     def under(self, mask: Tensor) -> Tensor:
-        """A mask of the rows of the user's whole index, for those of this view."""
+        """Restrict a mask of the whole index to the rows of this view."""
         return mask
 
     def whole(self, rows: Tensor) -> Tensor:
-        """Rows of this view as rows of the user's whole index."""
+        """Convert rows of this view to rows of the user's whole index."""
         return rows
 
     def since(self, now: int) -> Tensor:
-        """[n] int64 microseconds: what recency counts from at a time (`score.recency_since`).
+        """[n] int64 microseconds: the start of recency at a time (`score.recency_since`).
 
-        When it was said; where recalls count, when it was last recalled if that is later, and no later than `now`.
+        The time it was said; if recalls count, the last recall if later, up to `now`.
         """
         if not self.timed:
             return self.occurred_at
@@ -108,18 +108,18 @@ class IndexView:
         return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
 
     def recall_bound(self, now: int) -> int | None:
-        """`now`, where it changes `since`; else None."""
+        """Return `now` if it affects `since`; else None."""
         if not self.timed or not len(self):
             return None
         newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
         return now if newest > now else None
 
     def shares(self, reach: float) -> Tensor:
-        """min(1, reach / length) [n]: what a unit lends to its neighbours and borrows from them."""
+        """Return min(1, reach length) [n]: the weight of a unit and its neighbours in each other's vectors."""
         return reach / self.lengths.clamp(min=reach)
 
     def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:
-        """The value that `make` computes from the current rows, cached under its name for the last `key`."""
+        """Return the value that `make` computes from the current rows, cached by name for the last `key`."""
         known = self._computed.get(name)
         if known is None or known[0] != key:
             known = key, make()
@@ -129,13 +129,15 @@ class IndexView:
 
     @property
     def _computed_nbytes(self) -> int:
-        """Bytes of the tensors among the values that are cached."""
+        """Return the bytes of the cached tensors."""
         values = [value for _, value in list(self._computed.values())]
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         return sum(part.nbytes for part in parts if isinstance(part, Tensor))
 
     def turns(self, hops: int) -> list[Tensor]:
-        """Rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n + 1]."""
+        """Return the rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n
+        + 1].
+        """
         return self.computed("turns", hops, lambda: self._turns(hops))
 
     def _turns(self, hops: int) -> list[Tensor]:
@@ -158,8 +160,8 @@ class IndexView:
         until: int | None = None,
         expired: bool = False,
     ) -> Tensor:
-        """Mask [n] of the units of these kinds and ids that are not expired at `at` (microseconds) and were said by
-        `until`, by default `at`; with `expired` also those that are.
+        """Return a mask [n] of units of these kinds and ids, not expired at `at` (microseconds) and said by `until`,
+        which defaults to `at`; `expired` includes expired ones.
         """
         mask = self.alive & (self.occurred_at <= (at if until is None else until))
         if not expired:
@@ -172,7 +174,7 @@ class IndexView:
         return mask
 
     def _one_of(self, column: str, values: Sequence[str]) -> Tensor:
-        """Mask [n] of the units that hold one of these values in a coded column."""
+        """Return a mask [n] of the units with one of these values in a coded column."""
         codes, book, mask = self._rows[column], self._codebook[column], torch.zeros_like(self.alive)
         for value in book.keys() & set(values):
             mask |= codes == book[value]
@@ -180,24 +182,24 @@ class IndexView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of those who spoke; documents have none."""
+        """Return the names of speakers; documents have none."""
         return self.computed("names", None, lambda: tuple(filter(None, self._spoken(self.alive))))
 
     def names_in(self, role: str) -> tuple[str, ...]:
-        """Names of those who spoke in a role, "" for those without one."""
+        """Return the names of speakers in a role, "" for those without one."""
         return self.computed("names_in", role, lambda: self._spoken(self.said_by((), (role,))))
 
     def _spoken(self, mask: Tensor) -> tuple[str, ...]:
-        """Names, also "", under a mask [n]."""
+        """Return the speakers' names, "" included, under a mask [n]."""
         codes = set(torch.unique(self._rows["name"][mask]).tolist())
         return tuple(name or "" for name, code in self._codebook["name"].items() if code in codes)
 
     def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> Tensor:
-        """Mask [n] of what people of these names, or in these roles, said."""
+        """Return a mask [n] of units said by these names, or in these roles."""
         return self.alive & (self._one_of("name", names) | self._one_of("role", roles))
 
     def rows_of(self, seqs: Sequence[int]) -> Tensor:
-        """Rows [m] of those of these units that the index holds."""
+        """Return the rows [m] of those of these units that the index holds."""
         wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
         if not len(self):
             return wanted[:0]

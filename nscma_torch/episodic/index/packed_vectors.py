@@ -1,6 +1,6 @@
-"""Vectors of units between tensors and the bytes that a row holds: little-endian float32, d numbers.
+"""Convert unit vectors between tensors and stored bytes: little-endian float32, d numbers.
 
-Apart from `units`, so that what reads no vector loads neither torch nor numpy.
+Separate from `units`, so that code that reads no vectors loads neither torch nor numpy.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from nscma_torch.episodic.index.unit_schema import units, vectors
 
 
 def pack_vector(vector: torch.Tensor) -> bytes:
-    """Bytes of a vector [d]: little-endian float32. Raises `VectorError` for NaN or infinity."""
+    """Pack a vector [d] as little-endian float32. Raises `VectorError` for NaN or infinity."""
     refuse_infinite(vector)
     array: np.ndarray[Any, np.dtype[np.float32]] = vector.detach().to("cpu", torch.float32).numpy()
     return array.astype("<f4").tobytes()
 
 
 def refuse_infinite(embedded: torch.Tensor) -> None:
-    """Raise `VectorError` where vectors of the embedder hold NaN or infinity."""
+    """Raise `VectorError` if vectors of the embedder hold NaN or infinity."""
     if not bool(torch.isfinite(embedded).all()):
         raise VectorError(
             "the embedder returned NaN or infinity; nothing was stored. Check the model's weights and dtype"
@@ -34,14 +34,14 @@ def refuse_infinite(embedded: torch.Tensor) -> None:
 
 
 def vectors_of(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
-    """The vectors [d] of those of these units that have one, by row number."""
+    """Return the vectors [d] of the units that have one, by row number."""
     query = select(vectors.c.unit_seq, vectors.c.vector)
     found = (row for some in pages(seqs) for row in connection.execute(query.where(vectors.c.unit_seq.in_(some))))
     return {seq: np.frombuffer(vector, dtype="<f4") for seq, vector in found}
 
 
 def vectors_from(connection: Connection, stream_id: str, position: int) -> list[tuple[int, bytes]]:
-    """Position and vector, as it is stored, of each active chunk of a stream from a position on, in order."""
+    """Return position and stored vector of each active chunk of a stream from a position on, in order."""
     query = (
         select(units.c.position, vectors.c.vector)
         .join(vectors, vectors.c.unit_seq == units.c.seq)
@@ -53,7 +53,7 @@ def vectors_from(connection: Connection, stream_id: str, position: int) -> list[
 
 
 def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:
-    """Vectors of units that have none yet; call `touch_user` in the same transaction."""
+    """Store vectors of units that have none yet; call `touch_user` in the same transaction."""
     unit_changes.note(connection, list(new))
     rows = [{"unit_seq": seq, "user_id": user_id, "vector": pack_vector(vector)} for seq, vector in new.items()]
     if rows:

@@ -1,8 +1,8 @@
-"""The episodic score of Generative Agents: each of its three parts is brought to [0, 1] over the units at hand.
+"""The episodic score of Generative Agents: each of its three parts is scaled to [0, 1] over the candidate units.
 
-score = alpha*cos' + beta*recency' + gamma*importance', where x' = (x - min) / (max - min) over all units that the
-question may find (Park et al. 2023, retrieval; `normalize_dict_floats` of the authors' published code, which also says
-that a part that is the same for all counts 0.5).
+score = alpha*cos' + beta*recency' + gamma*importance', where x' = (x - min) (max - min) over all units that the
+question may find (Park et al. 2023, retrieval; `normalize_dict_floats` of the authors' published code, by which a
+constant part counts 0.5).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OF_ALL_ALIKE = 0.5
 
 
 class ScaledSearch:
-    """Exact search by the scaled score: as the score of a unit depends on all others, each question compares all."""
+    """Exact search by the scaled score: a unit's score depends on all others, so each question compares all."""
 
     nbytes = 0
 
@@ -26,7 +26,7 @@ class ScaledSearch:
         self._weights = weights
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Scores [m] and rows [m], best first, m <= k, of the rows under `mask` [n] that have a vector."""
+        """Return scores [m] and rows [m], best first, m <= k, of the rows under `mask` [n] with a vector."""
         w = self._weights
         rows = torch.nonzero(mask & index.embedded)[:, 0]
         scores = torch.zeros(len(rows), dtype=torch.float64, device=index.device)
@@ -41,7 +41,7 @@ class ScaledSearch:
 
 
 def scaled(part: Tensor) -> Tensor:
-    """(x - min) / (max - min) of each value [m], 0.5 of values that are all the same."""
+    """Scale values [m] to (x - min) (max - min); 0.5 if all are equal."""
     if not len(part):
         return part
     least, most = part.aminmax()

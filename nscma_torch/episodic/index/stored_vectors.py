@@ -1,7 +1,7 @@
-"""Searches the vectors of a user that stay in PostgreSQL, and reads those that it finds.
+"""Search the vectors of a user that stay in PostgreSQL, and read the matches.
 
-What the database proposes is scored by the code that scores every user's: a `Selection` holds the rows of the index
-that may be among the best, with their exact vectors. They are
+The database proposes candidates, which the usual code scores: a `Selection` holds the rows of the index that may be
+among the best, with their exact vectors. They are
 
 - the nearest by the units' own vectors, among the rows under a mask: an exact scan where these are few or where there
   is no vector index (`vector_index`), else its HNSW, walked by an iterative scan until enough rows under the mask came;
@@ -49,7 +49,7 @@ class Selection(IndexView):
     """Rows of an index whose vectors are in the database, with these vectors.
 
     Attributes:
-        rows: [m] int64 ascending: which rows of the index.
+        rows: [m] int64 ascending: rows of the index.
     """
 
     def __init__(self, index: UserIndex, rows: Tensor, vectors: Tensor, mixed: Tensor) -> None:
@@ -69,7 +69,7 @@ class Selection(IndexView):
 
 
 def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: bool) -> Selection:
-    """Rows [m] with their vectors, read from the database; with `mixed` also their contextual ones."""
+    """Read rows [m] with their vectors from the database; with `mixed` also their contextual ones."""
     rows = torch.unique(rows)
     links = (index.previous, index.following)
     held = around(rows, links) if mixed else rows
@@ -93,7 +93,7 @@ def _placed(rows: Tensor, held: Tensor) -> Tensor:
 def candidates(
     connection: Connection, index: UserIndex, query: Tensor, mask: Tensor, k: int, *, now: int, weights: ScoreConfig
 ) -> Tensor:
-    """Rows that may be among the k of best episodic score under a mask [n]; query [d]."""
+    """Return rows that may be among the k of best episodic score under a mask [n]; query [d]."""
     passing = mask & index.embedded
     mixed = weights.similarity == "contextual"
     rows = nearest(connection, index, query, passing, _PROPOSED * k if mixed else k)
@@ -109,7 +109,7 @@ def candidates(
 def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
     """Up to k rows under `passing` [n] whose own vectors have the largest inner product with query [d].
 
-    Raises StoreAccessError where there is a vector index, and pgvector cannot scan it iteratively.
+    Raises StoreAccessError if there is a vector index that pgvector can't scan iteratively.
     """
     count = int(passing.sum())
     if count <= k:
@@ -124,9 +124,9 @@ def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Te
 def scanned(
     connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int | None
 ) -> tuple[Tensor, Tensor]:
-    """The k rows under `passing` of the largest inner product with query, best first, and these products: exactly.
+    """Return the exact k rows under `passing` with the largest inner products with query, best first, and the products.
 
-    None: all of them.
+    With k None, return all of them.
     """
     bound: dict[str, Any] = {"user_id": index.user_id, "query": _sent(query), "k": k}
     among = ""
@@ -164,12 +164,12 @@ def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Te
 
 
 def _sent(query: Tensor) -> str:
-    """A vector as pgvector reads it."""
+    """Format a vector for pgvector."""
     return str(query.double().tolist())
 
 
 def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
-    """The vectors [m, d] of rows [m], in any order, zeros for those without one; float32, as they are stored."""
+    """Read the vectors [m, d] of rows [m], in any order, zeros for missing ones; float32, as stored."""
     rows, places = torch.unique(rows, return_inverse=True)
     vectors = torch.zeros(len(rows), index.dimension, device=index.device)
     held = index.embedded[rows]

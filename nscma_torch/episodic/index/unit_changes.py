@@ -1,7 +1,7 @@
-"""The log of units that were changed or removed, by which an index in memory follows the store without reading it all.
+"""The log of changed or removed units, from which an in-memory index is updated incrementally.
 
-An entry is a row number and the generation of the user with which the change was committed, or a later one; no text.
-Units that were added need none: their numbers are larger than any before.
+An entry is a row number and the user's generation in which the change was committed, or a later one; no text. Added
+units need none: their numbers are larger than any before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _KEPT = 1024  # generations
 
 
 def note(connection: Connection, seqs: Sequence[int]) -> None:
-    """Log that these units change or go. Call it before they do, and `streams.touch_user` in the same transaction."""
+    """Log that these units change or go. Call it before the change, and `streams.touch_user` in the
+    same transaction.
+    """
     owners: set[str] = set()
     for some in pages(seqs):
         own = select(units.c.user_id, users.c.generation + 1, units.c.seq).join(
@@ -33,19 +35,19 @@ def note(connection: Connection, seqs: Sequence[int]) -> None:
 
 
 def void(connection: Connection, user_id: str) -> None:
-    """Log that everything of a user is to be read again, and forget what was logged before."""
+    """Log that all of a user's units must be read again, and drop earlier entries."""
     connection.execute(delete(unit_changes).where(unit_changes.c.user_id == user_id))
     now = connection.execute(select(users.c.generation).where(users.c.user_id == user_id)).scalar_one()
     begin(connection, user_id, now + 1)
 
 
 def begin(connection: Connection, user_id: str, generation: int) -> None:
-    """Log that nothing is known of a user from before this generation: one who was erased may have come back."""
+    """Log that nothing is known of a user before this generation, as an erased user may have returned."""
     connection.execute(unit_changes.insert().values(user_id=user_id, generation=generation, unit_seq=_ALL))
 
 
 def since(connection: Connection, user_id: str, generation: int) -> list[int] | None:
-    """Row numbers of the units that changed or went after a generation, ascending; None where all is to be read."""
+    """Return row numbers of the units changed or removed after a generation, ascending; None to read all."""
     query = select(unit_changes.c.unit_seq).distinct().order_by(unit_changes.c.unit_seq)
     own = query.where(unit_changes.c.user_id == user_id, unit_changes.c.generation > generation)
     seqs = list(connection.execute(own).scalars())
@@ -53,7 +55,7 @@ def since(connection: Connection, user_id: str, generation: int) -> list[int] | 
 
 
 def _prune(connection: Connection, user_id: str) -> None:
-    """Keep the entries of the last generations; who is further behind reads everything."""
+    """Keep the entries of the last generations; readers further behind read everything."""
     own = unit_changes.c.user_id == user_id
     oldest = connection.execute(select(func.min(unit_changes.c.generation)).where(own)).scalar_one()
     now = connection.execute(select(users.c.generation).where(users.c.user_id == user_id)).scalar_one()

@@ -1,4 +1,4 @@
-"""Units: what retrieval finds, each with its vector, its lexical postings and the episodes it came from."""
+"""Units of retrieval, each with its vector, its lexical postings and its source episodes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ _INSERT_VECTORS, _INSERT_POSTINGS = vectors.insert(), postings.insert()
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
-    """A unit about to be stored. `terms` are its lexical terms, `vector` is packed (see `packed_vectors`), or
-    None where it is not embedded.
+    """A unit to be stored. `terms` are its lexical terms, `vector` is packed (see `packed_vectors`), or None if not
+    embedded.
 
-    `origin` is the row of the episode that it came from, or what stands in for one, with a `seq` of None: a summary's
-    provenance is its hierarchy.
+    `origin` is the source episode's row, or a substitute with a `seq` of None: a summary's provenance is its hierarchy.
     """
 
     kind: str
@@ -45,19 +44,19 @@ class NewUnit:
 
 
 def unit_id(origin: str, kind: str, start: int, end: int, text: str) -> str:
-    """Id of a unit, of the id of its origin (a message, or what stands in for one) and of its text there."""
+    """Return the id of a unit, derived from its origin's id (a message or substitute) and its text there."""
     return derive_id("unit", origin, kind, start, end, text)
 
 
 def node_key(hierarchy: str, *place: object) -> str:
-    """Id of a node of a hierarchy, by its level and number, as the origin of its units."""
+    """Return the id of a hierarchy node from its level and number, as the origin of its units."""
     return derive_id("node", hierarchy, *place)
 
 
 def origin_alone(key: str, scope: Scope, at: int) -> dict[str, Any]:
-    """What stands in for an episode's row as the origin of units that were made from none, at a time (microseconds).
+    """Build a substitute for an episode's row as the origin of units without one, at a time (microseconds).
 
-    They are found by `key` as their stream, in a session of their own: they have no neighbours in time.
+    Its `key` serves as their stream, in a session of their own: they have no neighbours in time.
     """
     return {
         "id": key,
@@ -79,7 +78,7 @@ def origin_alone(key: str, scope: Scope, at: int) -> dict[str, Any]:
 
 
 def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
-    """Store units with their vectors, postings and provenance; returns their row numbers."""
+    """Store units with their vectors, postings and provenance; return their row numbers."""
     if not new:
         return []
     seqs = next_seqs(connection, "units", len(new))
@@ -110,7 +109,7 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
 
 
 def add_sources(connection: Connection, user_id: str, seqs: Iterable[int], episode_seqs: Collection[int]) -> None:
-    """Note further episodes that units rest on."""
+    """Add episodes to the sources of units."""
     rows = [{"unit_seq": seq, "episode_seq": one, "user_id": user_id} for seq in seqs for one in sorted(episode_seqs)]
     if rows:
         connection.execute(_INSERT_SOURCES, rows)
@@ -135,7 +134,7 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
 
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
-    """The user's units with these row numbers, provenance included."""
+    """Return the user's units with these row numbers, including provenance."""
     return {seq: unit for some in pages(seqs) for seq, unit in _load(connection, user_id, some).items()}
 
 
@@ -183,7 +182,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
 
 
 def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None = None) -> list[int]:
-    """Row numbers of the units that came from an episode."""
+    """Return row numbers of the units from an episode."""
     query = (
         select(units.c.seq)
         .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
@@ -194,7 +193,7 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
 
 
 def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Chunks (row numbers, in order) of those of these episodes that have active ones."""
+    """Return the active chunks (row numbers, in order) of those of these episodes that have any."""
     found: dict[int, list[int]] = {}
     for some in pages(sorted(episode_seqs)):
         query = (
@@ -209,7 +208,7 @@ def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[i
 
 
 def chunks_of(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[str, list[int]]:
-    """Active chunks (row numbers) of each of these episodes of the user, in the order of the text."""
+    """Return the active chunks (row numbers) of each of these episodes of the user, in text order."""
     found: dict[str, list[int]] = {}
     for some in pages(list(dict.fromkeys(episode_ids))):
         query = (
@@ -240,7 +239,7 @@ def set_importance(connection: Connection, seqs: Sequence[int], importance: floa
 
 
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
-    """Delete units with everything derived from them; returns the deleted rows by table. Call `touch_user` as well."""
+    """Delete units with everything derived from them; return the deleted rows by table. Call `touch_user` as well."""
     unit_changes.note(connection, seqs)
     derived = [table for table in tables_with("unit_seq") if table.c.unit_seq.foreign_keys]
     counts = dict.fromkeys((*(table.name for table in derived), units.name), 0)
@@ -252,7 +251,7 @@ def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
 
 
 def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
-    """Active units by kind."""
+    """Count active units by kind."""
     query = select(units.c.kind, func.count()).where(units.c.status == "active").group_by(units.c.kind)
     if user_id is not None:
         query = query.where(units.c.user_id == user_id)
@@ -260,41 +259,41 @@ def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
 
 
 def texts(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
-    """The text of each unit, by row number."""
+    """Return the text of each unit, by row number."""
     query = select(units.c.seq, units.c.text)
     return {seq: text for some in pages(seqs) for seq, text in connection.execute(query.where(units.c.seq.in_(some)))}
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a summary inherits from a unit below it: the time it was said (microseconds), and its importance."""
+    """Attributes a summary inherits from a unit below it: when it was said (microseconds), and its importance."""
 
     occurred_at: int
     importance: float
 
 
 def weights(connection: Connection, seqs: Sequence[int]) -> dict[int, Weight]:
-    """The weight of each unit, by row number."""
+    """Return the weight of each unit, by row number."""
     query = select(units.c.seq, units.c.occurred_at, units.c.importance)
     found = (row for some in pages(seqs) for row in connection.execute(query.where(units.c.seq.in_(some))))
     return {row.seq: Weight(row.occurred_at, row.importance) for row in found}
 
 
 def ordinals(connection: Connection, stream_id: str) -> dict[int, int]:
-    """Place of each chunk within its stream, by row number: 0, 1, …"""
+    """Return the position of each chunk within its stream, by row number: 0, 1, …"""
     query = select(units.c.seq).where(units.c.stream_id == stream_id, units.c.kind == "chunk")
     in_order = connection.execute(query.order_by(units.c.position, units.c.start, units.c.seq)).scalars()
     return {seq: place for place, seq in enumerate(in_order)}
 
 
 def stream_of(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
-    """The stream of each unit, by row number."""
+    """Return the stream of each unit, by row number."""
     query = select(units.c.seq, units.c.stream_id)
     return {seq: s for some in pages(seqs) for seq, s in connection.execute(query.where(units.c.seq.in_(some)))}
 
 
 def unit_of(episode: Episode) -> Unit:
-    """A whole message as a unit."""
+    """Build a unit of a whole message."""
     return Unit(
         id=episode.id,
         scope=episode.scope,

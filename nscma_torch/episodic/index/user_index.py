@@ -1,11 +1,10 @@
-"""One user's units as tensors on the device: derived from the store, never the truth.
+"""One user's units as tensors on the device, derived from the store.
 
-A read compares the user's generation with the store's. Where it moved, units that were added are read and appended,
-and those that the log of changes names are taken out, or read again; so the writes of other processes are seen, and a
-read pays for what changed. What is taken out stays as a row that nothing finds (a tombstone) until many are.
+A read compares the user's generation with the store's. If it changed, added units are appended, and units in the change
+log are removed or read again; so other processes' writes are seen, and a read costs in proportion to the changes. A
+removed unit's row stays as a tombstone, invisible to search, until there are many.
 
-The vectors of a user with many units stay in PostgreSQL, where `stored_vectors` searches them; all else of the units
-is here.
+Vectors of a user with many units stay in PostgreSQL, where `stored_vectors` searches them; all other columns are here.
 
 Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
 """
@@ -42,18 +41,18 @@ _Place = tuple[int, int]  # position in the stream, and first character in the m
 
 
 class UserIndex(IndexView):
-    """The units of one user. `catch_up` changes it; a `snapshot` stays as it is, and can be read meanwhile.
+    """The units of one user. `catch_up` changes it; a `snapshot` stays unchanged, and can be read meanwhile.
 
     Args:
-        dtype: of the vectors as they are kept: bfloat16 takes half the memory, and cosines are off by up to 0.004.
-        database_from: with so many active units or more in PostgreSQL the vectors stay there; 0 for never.
+        dtype: of the vectors in memory: bfloat16 takes half the space, and cosines are off by up to 0.004.
+        database_from: number of active units from which vectors stay in PostgreSQL; 0 for never.
 
     Attributes:
-        apart: whether the vectors are in the database alone, without columns here.
-        timed: whether `since` follows recalls, of which the generation tells nothing.
-        generation: of the store that this index equals; -1 for none.
-        layout: another number says that rows stand elsewhere than before.
-        rows_read: how many rows of units were read from the store, all in all.
+        apart: True if the vectors are only in the database, without columns here.
+        timed: True if `since` depends on recalls, which don't change the generation.
+        generation: the store's generation that this index reflects; -1 for none.
+        layout: changes if rows have moved.
+        rows_read: total number of unit rows read from the store.
         headings: rows under each heading of a document, by `words_of` it.
     """
 
@@ -104,26 +103,26 @@ class UserIndex(IndexView):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tensors take: columns, postings that are kept, and what was computed of them last."""
+        """Return the bytes of the tensors: columns, cached postings, and last computed values."""
         return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
 
     @property
     def dimension(self) -> int:
-        """Of the vectors."""
+        """Return the dimension of the vectors."""
         return self._dimension
 
     def column(self, name: str) -> Tensor:
-        """A column [n, …] by its name."""
+        """Return a column [n, …] by name."""
         return self._rows[name]
 
     def snapshot(self) -> UserIndex:
-        """The index as it is now. It shares the tensors and stays as it is; give it up soon."""
+        """Return the current index. It shares the tensors and stays unchanged; release it soon."""
         taken = copy.copy(self)
         taken._rows = self._rows.snapshot()
         return taken
 
     def catch_up(self, connection: Connection) -> None:
-        """Bring the index to the state that `connection` sees."""
+        """Update the index to the state that `connection` sees."""
         generation, _ = version(connection, self.user_id)
         if generation != self.generation:
             self._follow(connection, generation)
@@ -131,7 +130,7 @@ class UserIndex(IndexView):
             self._hear(connection)
 
     def _hear(self, connection: Connection) -> None:
-        """Take over the recalls since the last time, of which the generation tells nothing."""
+        """Apply the recalls since the last call, which don't change the generation."""
         found, self._heard = history.unit_recalls_after(connection, self.user_id, self._heard)
         held = self.rows_of(sorted(found))
         if len(held):
@@ -141,7 +140,7 @@ class UserIndex(IndexView):
             self._computed = {}
 
     def _follow(self, connection: Connection, generation: int) -> None:
-        """Read what was added, changed or removed up to a generation."""
+        """Read the units added, changed or removed up to a generation."""
         known, self.generation = self.generation, -1  # what is interrupted from here on is read again as a whole
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
@@ -201,9 +200,9 @@ class UserIndex(IndexView):
             self.headings = {name: own for name, own in kept.items() if own}
 
     def _units(self) -> Select[Any]:
-        """Active units of the user with their vectors, and with their last recalls where these count.
+        """Select the user's active units with their vectors, and their last recalls if these count.
 
-        Where vectors stay apart, a number tells that there is one.
+        If vectors stay in the database, a number marks that there is one.
         """
         vector = (vectors.c.unit_seq if self.apart else vectors.c.vector).label("vector")
         more = [history.last_recall_of_unit().label("recalled_at")] if self.timed else []
@@ -219,7 +218,7 @@ class UserIndex(IndexView):
                 self._append(dict(zip(names, zip(*rows, strict=True), strict=True)), generation)
 
     def _append(self, read: Mapping[str, Sequence[Any]], generation: int) -> None:
-        """Append units: what was read of each of them, by column."""
+        """Append units from the columns read of each."""
         n, base = len(read["seq"]), len(self)
         links = np.full((n, 2), -1, dtype=np.int64)
         chains = np.zeros(n, dtype=np.int64)
@@ -270,7 +269,7 @@ class UserIndex(IndexView):
         self.rows_read += n
 
     def _unpacked(self, packed: Sequence[bytes | None]) -> dict[str, Tensor]:
-        """The columns of vectors for units with these; their contextual vectors come later."""
+        """Return the vector columns for units with these packed vectors; contextual vectors come later."""
         block = np.zeros((len(packed), self._dimension), dtype=np.float32)
         for i, vector in enumerate(packed):
             if vector is not None:
@@ -278,7 +277,7 @@ class UserIndex(IndexView):
         return {"vectors": torch.from_numpy(block), "contextual": torch.zeros(block.shape)}
 
     def _coded(self, column: str, values: Iterable[str | None]) -> list[int]:
-        """The code of each value; new ones are given to what is seen for the first time."""
+        """Return the code of each value, assigning codes to new values."""
         listed, book = list(values), self._codebook[column]
         new = [value for value in dict.fromkeys(listed) if value not in book]
         if new:  # a snapshot keeps the book as it was
@@ -303,7 +302,7 @@ class UserIndex(IndexView):
         self.layout += 1
 
     def _relink(self) -> None:
-        """Chain the rows of the torn chains by their places in the conversation."""
+        """Rebuild broken chains of rows by position in the conversation."""
         if not self._torn:
             return
         chain = self._rows["chain"]
@@ -325,7 +324,7 @@ class UserIndex(IndexView):
         self._torn = set()
 
     def _blend(self, generation: int) -> None:
-        """Contextual vectors of the rows whose neighbours changed, and of those that they stand beside."""
+        """Recompute contextual vectors of the rows whose neighbours changed, and of their neighbours."""
         if not self._dirty:
             return
         if self.apart:
@@ -346,7 +345,9 @@ class UserIndex(IndexView):
         self._dirty = []
 
     def postings(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
-        """Postings of these terms among this user's units; `connection` must see what `catch_up` saw last."""
+        """Return postings of these terms among this user's units; `connection` must see the state of the last
+        `catch_up`.
+        """
         return self._postings.of(connection, terms, self.seqs, self.alive) if len(self) else {}
 
 
@@ -374,12 +375,12 @@ _TAKEN_OVER = {
 
 
 def _headings(name: str) -> list[str]:
-    """The headings that a document's section stands under, without what a title adds in brackets."""
+    """Return the headings above a document's section, without a title's parenthesised suffix."""
     return [_without_brackets(part) for part in name.split(" > ")]
 
 
 def _without_brackets(title: str) -> str:
-    """A title without the brackets at its end.
+    """Strip the parentheses at a title's end.
 
     >>> _without_brackets("Mercury (planet)")
     'Mercury'

@@ -2,8 +2,8 @@
 
 Score(d) = alpha*sim(q, d) + beta*exp(-lambda*(now - t_d)) + gamma*importance(d)   (NSCMA section 3.4.1)
 
-sim is the cosine of the question to the unit's vector as `score.similarity` chooses it. Times are measured in days
-here; n units, d dimension.
+sim is the cosine of the question to the unit's vector chosen by `score.similarity`. Times are in days here; n units, d
+dimension.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ MICROSECONDS_A_DAY = 86_400_000_000
 
 
 class VectorSearch(Protocol):
-    """Finds the units with the best episodic score, in a user's index. Several threads may search at once."""
+    """Finds the units with the best episodic score in a user's index. Several threads may search at once."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes beside the index."""
+        """Return the bytes used beside the index."""
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
+        """Return scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
 
 
 def compared(index: IndexView, weights: ScoreConfig) -> Tensor:
-    """The vectors [n, d] that questions are compared with: with a share of their neighbours', or the units' own."""
+    """Return the vectors [n, d] compared with questions: the contextual or the units' own."""
     return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
 def recency(index: IndexView, weights: ScoreConfig, *, now: int) -> Tensor:
-    """exp(-lambda*(now - t)) of each unit, float64. [n]"""
+    """Return exp(-lambda*(now - t)) of each unit, float64. [n]"""
     age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
     return torch.exp(-weights.decay * age)
 
 
 class TensorSearch:
-    """Exact search over the index's own tensors, of whatever user.
+    """Exact search over any user's index tensors.
 
     As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
-    `now` and a column that does not. t0 is `now` down to a whole multiple of 1/lambda, so that both keep float32's
-    precision and no score depends on what was asked before; units later than 2/lambda after t0 have the column of that
-    moment: `mask` leaves out what is not yet.
+    `now` times a column that doesn't. t0 is `now` rounded down to a multiple of 1/lambda, so both keep float32's
+    precision and no score depends on earlier questions; units later than 2/lambda after t0 get the column of that
+    moment: `mask` excludes future units.
     """
 
     nbytes = 0
@@ -80,12 +80,12 @@ class TensorSearch:
         return scores[0][found], rows[0][found]
 
     def _reference(self, now: int) -> int:
-        """t0, in microseconds."""
+        """Return t0, in microseconds."""
         decay = self._weights.decay / MICROSECONDS_A_DAY
         return now - now % max(1, int(1 / decay)) if decay else now
 
     def _columns(self, index: IndexView, t0: int, now: int) -> Tensor:
-        """exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
+        """Return exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
         decay = self._weights.decay / MICROSECONDS_A_DAY
         recency = torch.exp((decay * (index.since(now) - t0).double()).clamp_(max=2.0))
         return torch.stack([recency.float(), index.importance]).T

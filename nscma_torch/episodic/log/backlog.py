@@ -1,4 +1,4 @@
-"""The backlog: messages that the gate deferred and no job has read."""
+"""The backlog: deferred messages that no job has processed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ RESTATE = "restate"  # the job of a deferred one that was said before
 
 
 def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) -> int:
-    """Queue the user's deferred messages for jobs of this kind, recalled ones too; returns how many.
+    """Queue the user's deferred messages for jobs of this kind, including recalled ones; return their number.
 
-    One whose job has failed is left to `retry_failed`, so that it does not fail again every night. Times are
-    microseconds.
+    Messages whose job has failed are left to `retry_failed`, lest they fail again every night. Times are microseconds.
     """
     tried = select(job_rows.c.episode_seq).where(job_rows.c.kind == kind, job_rows.c.episode_seq.is_not(None))
     query = (
@@ -34,7 +33,7 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
 
 
 def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, kind: str) -> int:
-    """Queue the extracted messages to this agent (None: to no agent) for jobs of this kind; returns how many."""
+    """Queue the extracted messages to this agent (None: to no agent) for jobs of this kind; return their number."""
     own = episodes.c.agent_id.is_not_distinct_from(agent_id)
     query = select(episodes.c.stream_id, episodes.c.seq).where(episodes.c.user_id == user_id, own, episodes.c.encoded)
     query = query.where(episodes.c.status == "active").order_by(episodes.c.seq)
@@ -42,16 +41,16 @@ def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, ki
 
 
 def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> None:
-    """Queue those of these deferred episodes whose whole text the user's memory held before."""
+    """Queue those of these deferred episodes whose whole text was already in the user's memory."""
     for row in rows:
         if episode_rows.said_before(connection, row["user_id"], row["seq"], [row["text_hash"]]):
             jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])
 
 
 def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
-    """Earlier episodes with the same speaker, text and agent, oldest first, each with whether it was extracted.
+    """Return earlier episodes with the same speaker, text and agent, oldest first, each with True if extracted.
 
-    Episodes that are hidden, are to expire or were stored without inference are left out.
+    Skips episodes that are hidden, have an expiration date or were stored without inference.
     """
     own = episodes.alias()
     alike = (
@@ -68,7 +67,7 @@ def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
 
 
 def deferred(connection: Connection, user_id: str, now: int) -> int:
-    """Number of the user's messages that the gate deferred and no job is to read: `sleep` queues them."""
+    """Count the user's deferred messages without a job: `sleep` queues them."""
     query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.write.is_not(None))
     tried = select(job_rows.c.episode_seq).where(job_rows.c.user_id == user_id, job_rows.c.episode_seq.is_not(None))
     query = query.where(~episodes.c.encoded, episode_rows.live(now), episodes.c.seq.not_in(tried))

@@ -1,6 +1,6 @@
-"""Integrity checks of the log: streams and messages have the ids and scopes that their content gives, and known values.
+"""Check the log for integrity: ids and scopes that match the content, and known values.
 
-No row takes an id that a later row, perhaps of another user, will get.
+No row may take an id that a later row, perhaps of another user, will get.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _E, _H, _S = episodes.c, history.c, streams.c
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """The problems in the log, a sentence each."""
+    """Yield the problems in the log, one sentence each."""
     yield from _streams(rows)
     yield from _scopes(rows)
     yield from strange_values(rows, episodes, "role", ROLES)
@@ -36,7 +36,7 @@ def problems(rows: RowQueries) -> Iterator[str]:
 
 
 def damaged_json(row: Mapping[Any, Any]) -> list[str]:
-    """The JSON columns of a message that cannot be read."""
+    """Return the names of a message's unreadable JSON columns."""
     found = []
     for column in JSON_COLUMNS:
         try:
@@ -48,7 +48,7 @@ def damaged_json(row: Mapping[Any, Any]) -> list[str]:
 
 
 def mend_messages(connection: Connection, user_id: str) -> None:
-    """Give the messages of a user whose text or history was lost the ids that follow from what is left."""
+    """Recompute the ids of a user's messages whose text or history was lost."""
     for row, wanted in _other_ids(RowQueries(connection, (user_id,))):
         set_columns(connection, row.seq, id=wanted)
 
@@ -69,7 +69,7 @@ def _scopes(rows: RowQueries) -> Iterator[str]:
 
 
 def _other_ids(rows: RowQueries) -> list[tuple[Any, str]]:
-    """The messages that have another id than they should, and that id. It stays when the text is updated."""
+    """Return messages with a wrong id, and the right one. An id is kept when the text is updated."""
     updates = select(_H.episode_seq, _H.old_text).where(_H.event == "UPDATE", _H.old_text.is_not(None))
     first = {row.episode_seq: row.old_text for row in rows(updates.order_by(_H.seq.desc()), _H.user_id)}
     said = rows(select(_E.seq, _E.id, _E.stream_id, _E.position, _E.role, _E.name, _E.text), _E.user_id)

@@ -1,4 +1,4 @@
-"""The message log: every message that was ever acknowledged, with the gate's decision on it."""
+"""The message log: every acknowledged message, with the gate's decision."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _KNOWN_TEXTS = (
 
 
 def text_hash(text: str) -> str:
-    """Key of a text that ignores case and white space, for finding restatements word for word."""
+    """Return a hash of a text that ignores case and whitespace, for finding verbatim restatements."""
     return derive_id("text", " ".join(text.casefold().split()))
 
 
 def id_of(stream_id: str, position: int, role: str, name: str | None, text: str) -> str:
-    """Id of a message, of its place in its stream, who spoke and the text at first."""
+    """Return the id of a message, derived from its position in its stream, its speaker and its original text."""
     return derive_id("episode", stream_id, position, role, name, text)
 
 
@@ -60,7 +60,7 @@ def new_row(
     observation: Mapping[str, Any] | None,
     importance: float,
 ) -> dict[str, Any]:
-    """Row of a new episode."""
+    """Build the row of a new episode."""
     return {
         "seq": seq,
         "id": id_of(stream_id, position, message.role, message.name, message.content),
@@ -90,7 +90,7 @@ def new_row(
 
 
 def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The columns that hold a gate's decision."""
+    """Build the columns that hold a gate's decision."""
     return {
         "write": None if decision is None else decision.write,
         "decision": None if decision is None else json.dumps(asdict(decision), sort_keys=True),
@@ -99,7 +99,7 @@ def decision_columns(decision: Decision | None, observation: Mapping[str, Any] |
 
 
 def decision_of(row: Mapping[Any, Any]) -> Decision | None:
-    """The gate's decision on a row."""
+    """Return the gate's decision stored in a row."""
     return None if row["decision"] is None else Decision(**decoded(row["decision"]))
 
 
@@ -109,7 +109,7 @@ def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def within(scope: Scope) -> ColumnElement[bool]:
-    """Rows of the user, narrowed by the ids that the scope names."""
+    """Build the condition on the user, narrowed by the ids that the scope names."""
     clauses = [episodes.c.user_id == scope.user_id]
     if scope.agent_id is not None:
         clauses.append(episodes.c.agent_id == scope.agent_id)
@@ -119,23 +119,23 @@ def within(scope: Scope) -> ColumnElement[bool]:
 
 
 def find(connection: Connection, user_id: str, episode_id: str) -> Episode | None:
-    """The user's episode with this id, deleted ones included."""
+    """Return the user's episode with this id, even if deleted."""
     return next(_read(connection, episodes.c.user_id == user_id, episodes.c.id == episode_id), None)
 
 
 def owner(connection: Connection, episode_id: str) -> str | None:
-    """The user who has the episode with this id, deleted or not; ids of two users are never the same."""
+    """Return the user who owns an episode, deleted or not; ids are unique across users."""
     return connection.execute(select(episodes.c.user_id).where(episodes.c.id == episode_id)).scalar()
 
 
 def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
-    """The user's episodes with these row numbers."""
+    """Return the user's episodes with these row numbers."""
     query = _with_source().where(episodes.c.user_id == user_id, episodes.c.seq.in_(seqs))
     return {row["seq"]: from_row(row) for row in connection.execute(query).mappings()}
 
 
 def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
-    """The user's episodes that already hold one of these idempotency keys."""
+    """Return the user's episodes with one of these idempotency keys."""
     found: dict[str, Episode] = {}
     for some in pages(keys):
         query = _with_source().where(episodes.c.user_id == user_id, episodes.c.idempotency_key.in_(some))
@@ -174,9 +174,9 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
 
 
 def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
-    """Texts of the stream's last messages by position, oldest first, at most `limit` characters in all.
+    """Return texts of the stream's last messages by position, oldest first, at most `limit` characters in all.
 
-    The same as `newest` of them: of a last one that is longer, its end.
+    As `newest` selects them: if the last message alone is longer, its end.
     """
     found: dict[int, str] = {}
     left = limit
@@ -191,9 +191,9 @@ def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]
 
 
 def newest(backwards: Iterable[str], limit: int) -> list[str]:
-    """The first whole texts of `backwards`, newest first, that have at most `limit` characters in all; oldest first.
+    """Take whole texts from `backwards` (newest first) up to `limit` characters in all; return them oldest first.
 
-    Of a first one that is longer, its end is left.
+    If the first alone is longer, return its end.
     """
     texts: list[str] = []
     size = 0
@@ -212,12 +212,12 @@ def select_all(
     *clauses: ColumnElement[bool],
     limit: int | None = None,
 ) -> Iterator[Episode]:
-    """Episodes of a scope in the order they were recorded, with further conditions."""
+    """Yield episodes of a scope in the order they were recorded, with further conditions."""
     return _read(connection, within(scope), *clauses, limit=limit)
 
 
 def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[str, Any]) -> list[int]:
-    """Row numbers of the units, ascending, whose episode's metadata holds all these keys with these values."""
+    """Return row numbers of units whose episode's metadata has all these keys and values, ascending."""
     query = (
         select(unit_sources.c.unit_seq, episodes.c.metadata)
         .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
@@ -229,7 +229,7 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
 
 
 def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Episode], bool]) -> tuple[int, ...]:
-    """Row numbers of the units, ascending, that come from active messages of a scope for which `where` is true."""
+    """Return row numbers of units from active messages of a scope that satisfy `where`, ascending."""
     query = _with_source().add_columns(unit_sources.c.unit_seq)
     query = query.join(unit_sources, unit_sources.c.episode_seq == episodes.c.seq).where(within(scope), live())
     rows = connection.execute(query.order_by(episodes.c.seq).execution_options(yield_per=PAGE)).mappings()
@@ -249,22 +249,22 @@ def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def in_session(session: str) -> ColumnElement[bool]:
-    """Condition: it is of the session of this name."""
+    """Build the condition on the session's name."""
     return episodes.c.session == session
 
 
 def of_sources(beginning: str) -> ColumnElement[bool]:
-    """Condition: the name of its document begins so, in capitals or small letters."""
+    """Build the condition on a prefix of the document's name, ignoring case."""
     return streams.c.source.startswith(beginning, autoescape=True)
 
 
 def decided(write: bool) -> ColumnElement[bool]:
-    """Condition: the gate wrote (True) or deferred (False) it."""
+    """Build the condition that the gate wrote (True) or deferred (False) it."""
     return episodes.c.write.is_(write)
 
 
 def live(now: int | None = None) -> ColumnElement[bool]:
-    """Condition: not deleted or archived, and not expired at `now` (microseconds)."""
+    """Build the condition: not deleted or archived, and not expired at `now` (microseconds)."""
     active = episodes.c.status == "active"
     return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
 
@@ -289,7 +289,7 @@ def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
 
 
 def last_seq(connection: Connection) -> int:
-    """The row number of the episode that was stored last; 0 where there is none."""
+    """Return the row number of the last stored episode; 0 for an empty log."""
     return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())
 
 
@@ -300,7 +300,7 @@ def last_recorded(connection: Connection) -> datetime | None:
 
 
 def recalled() -> ColumnElement[bool]:
-    """Episodes that a counted search has found."""
+    """Build the condition that a counted search has found the episode."""
     return episodes.c.accesses > 0
 
 
@@ -310,7 +310,7 @@ def set_columns(connection: Connection, seq: int, **values: Any) -> None:
 
 
 def observations(connection: Connection, stream_id: str) -> list[tuple[int, str, dict[str, Any]]]:
-    """Row number, text and gate observation of a stream's episodes that have one, in order."""
+    """Return row number, text and gate observation of a stream's observed episodes, in order."""
     query = select(episodes.c.seq, episodes.c.text, episodes.c.observation).where(
         episodes.c.stream_id == stream_id, episodes.c.observation.is_not(None)
     )
@@ -319,7 +319,7 @@ def observations(connection: Connection, stream_id: str) -> list[tuple[int, str,
 
 
 def positions(connection: Connection, stream_id: str) -> dict[int, int]:
-    """Position of each episode of a stream, by row number."""
+    """Return the position of each episode of a stream, by row number."""
     query = select(episodes.c.seq, episodes.c.position).where(episodes.c.stream_id == stream_id)
     return {row.seq: row.position for row in connection.execute(query)}
 
@@ -333,12 +333,12 @@ def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence
 
 
 def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
-    """One row of the log."""
+    """Return one row of the log."""
     return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()
 
 
 def require(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
-    """Row number and record of the user's episode with this id; `NotFoundError` where there is none."""
+    """Return row number and record of the user's episode with this id; raise `NotFoundError` if absent."""
     query = _with_source().where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
     row = connection.execute(query).mappings().first()
     if row is None:
@@ -358,7 +358,7 @@ def _read(connection: Connection, *clauses: ColumnElement[bool], limit: int | No
 
 
 def from_row(row: Mapping[Any, Any]) -> Episode:
-    """The record of a row joined with its stream's source."""
+    """Build an episode from a row joined with its stream's source."""
     return Episode(
         id=row["id"],
         scope=Scope(row["user_id"], row["agent_id"], row["run_id"]),

@@ -46,7 +46,7 @@ def note(
 
 
 def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, int]) -> None:
-    """Record when messages, by row number, were last recalled (microseconds), in place of an earlier time."""
+    """Record the last recall of messages by row number (microseconds), replacing an earlier one."""
     for episode_seq, at in sorted(recalled.items()):
         own = (history.c.episode_seq == episode_seq, history.c.event == RECALL)
         before = connection.execute(select(history.c.at).where(*own)).scalar()
@@ -79,9 +79,9 @@ def last_recall_of_unit() -> ScalarSelect[int]:
 
 
 def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[dict[int, int], int]:
-    """The recalls of a user that were recorded after entry `seq` of the log, and the number of its last entry.
+    """Return a user's recalls recorded after log entry `seq`, and the number of the last entry.
 
-    By row number of each unit that was made of a message alone, the time (microseconds).
+    Times are microseconds, by row number of each unit made from a single message.
     """
     told = history.join(unit_sources, unit_sources.c.episode_seq == history.c.episode_seq)
     query = select(unit_sources.c.unit_seq, history.c.at).select_from(told)
@@ -91,7 +91,7 @@ def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:
-    """All events of the user's episode, oldest first; the first is its ADD. Empty where there is no such episode."""
+    """Return all events of the user's episode, oldest first, starting with its ADD; empty for an unknown episode."""
     query = select(episodes.c.seq, episodes.c.text, episodes.c.recorded_at).where(
         episodes.c.user_id == user_id, episodes.c.id == episode_id
     )

@@ -1,4 +1,4 @@
-"""The log a page at a time, for whoever looks through it; a page begins beside a message that is named by its id."""
+"""The log in pages, for browsing; a page begins next to a message given by id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENING = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Messages in the order they were stored; `skipped` of the `total` come before the first of them."""
+    """Messages in the order they were stored; `skipped` of the `total` precede them."""
 
     items: Sequence[Episode]
     skipped: int
@@ -31,9 +31,9 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session of a conversation, or a document: how much is in it, and when it was last added to.
+    """A session of a conversation, or a document: its size, and its last addition.
 
-    `first` is the id of its first message, `source` the document's name, `deferred` counts what the gate put off.
+    `first` is the id of its first message, `source` the document's name, `deferred` counts deferred messages.
     """
 
     first: str
@@ -63,15 +63,15 @@ def messages(
     after: str | None = None,
     at: str | None = None,
 ) -> LogPage:
-    """At most `limit` messages of a scope, deleted ones too: the newest, or those next to a message.
+    """Return at most `limit` messages of a scope, including deleted ones: the newest, or those next to a message.
 
     Args:
-        of: id of a message; those of its conversation (and session) or document.
-        deferred: those that the gate put off (True) or wrote (False).
-        before, after: id of the message that comes after, or before, the page.
-        at: id of a message that is in the middle of the page.
+        of: id of a message; only messages of its conversation (and session) or document.
+        deferred: only those that the gate deferred (True) or wrote (False).
+        before, after: id of the message right after, or right before, the page.
+        at: id of the message in the middle of the page.
 
-    Raises `NotFoundError` where the user has no message of that id.
+    Raises `NotFoundError` if the user has no message with that id.
     """
     clauses = [log.within(scope)]
     if of is not None:
@@ -95,7 +95,7 @@ def messages(
 
 
 def conversations(connection: Connection, scope: Scope, *, limit: int, offset: int) -> tuple[list[Conversation], int]:
-    """The conversations and documents of a scope, the one last added to first, and how many there are."""
+    """Return the conversations and documents of a scope, latest addition first, and their number."""
     grouped = (
         select(
             _E.session,
@@ -133,7 +133,7 @@ def conversations(connection: Connection, scope: Scope, *, limit: int, offset: i
 
 
 def agents(connection: Connection, user_id: str, *, limit: int) -> list[str]:
-    """Agents that a user has said anything to, by name."""
+    """Return the agents a user has talked to, by name."""
     query = select(streams.c.agent_id).where(streams.c.user_id == user_id, streams.c.agent_id.is_not(None))
     return list(connection.execute(query.distinct().order_by(streams.c.agent_id).limit(limit)).scalars())
 

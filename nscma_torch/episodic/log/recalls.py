@@ -1,4 +1,4 @@
-"""Queue the recalls of messages that searches found, with their times where those are recorded."""
+"""Queue the recalls of messages that searches found, with their times if recorded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from nscma_torch.episodic.log import history
 def note_recalls(
     connection: Connection, user_id: str, counts: Mapping[str, int], times: Mapping[str, int] | None = None
 ) -> None:
-    """Queue recalls, by episode id, for the next counting, negative ones to take some off; ids that are gone are passed
-    over.
+    """Queue recalls by episode id for the next count, negative ones to subtract; unknown ids are skipped.
 
-    `times`: when each was last recalled (microseconds), where that is recorded.
+    `times`: each one's last recall (microseconds), if recorded.
     """
     insert = dialects.insert(connection, recalls)
     more = {"count": recalls.c.count + insert.excluded.count}

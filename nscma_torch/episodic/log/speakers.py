@@ -1,4 +1,4 @@
-"""Resolves "you" in a message and "I" in a question."""
+"""Resolve "you" in a message and "I" in a question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names
 
 
 def listener_of(connection: Connection, episode_seq: int) -> str:
-    """The name that an episode's "you" means: the last other speaker, else the other role; "" if it has a name."""
+    """Return the name that an episode's "you" means: the last other speaker, else the other role; ""
+    if it has a name.
+    """
     own = connection.execute(
         select(episodes.c.stream_id, episodes.c.position, episodes.c.role, episodes.c.name).where(
             episodes.c.seq == episode_seq
@@ -39,7 +41,7 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
 
 
 def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
-    """The row numbers of the episodes whose "you" means the speaker of one of these by name: see `listener_of`."""
+    """Return row numbers of the episodes whose "you" means the speaker of one of these: see `listener_of`."""
     speaker = func.coalesce(episodes.c.name, episodes.c.role).label("speaker")
     columns = (episodes.c.seq, episodes.c.stream_id, episodes.c.position, episodes.c.role, speaker)
     found: set[int] = set()
@@ -60,10 +62,9 @@ def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
 class Asker(NamedTuple):
     """The user of a memory, who asks it. The memory is theirs; other people may speak in it under names.
 
-    `name` is that of the entity that "I" means: "user", who speaks without a name, or the one name that all of the
-    user's own messages carry. `named` is the user's name where messages carry it, "" where none is known to be theirs.
-    `by_id` is the user's id, where it is a word: a name only if nothing else names the user, and nobody else is known
-    by it.
+    `name` is the entity that "I" means: "user" for messages without a name, or the one name of all the user's own
+    messages. `named` is the user's name as messages give it, "" if unknown. `by_id` is the user's id if it is a word:
+    used as a name only if nothing else names the user, and no other speaker has it.
     """
 
     name: str
@@ -72,16 +73,16 @@ class Asker(NamedTuple):
 
 
 def asker_of(connection: Connection, user_id: str) -> Asker:
-    """The asker of a user's questions, whom "I" means."""
+    """Return the asker of a user's questions, whom "I" means."""
     query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user")
     return asker_among(connection.execute(query).scalars(), user_id)
 
 
 def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
-    """The asker among those who spoke in the role of the user, by their names; None or "" is one without a name.
+    """Find the asker among the names used in the user role; None or "" stands for no name.
 
     A name is the user's own if all messages carry it, or if it is the user's id. Beside messages without a name, any
-    other is that of another speaker; that the user bears it is for a fact to tell ("my name is Ana").
+    other name is another speaker's; only a fact ("my name is Ana") can say that it is the user's.
     """
     spoken = set(names)
     unnamed = not spoken.isdisjoint({None, ""})
@@ -94,5 +95,5 @@ def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
 
 
 def word_of_id(user_id: str) -> str:
-    """A user's id as a name, "" where it is no word: "ana", but not "user-17", nor a word for anybody."""
+    """Return a user's id as a name, "" if it isn't one: "ana", but not "user-17", nor a generic word."""
     return user_id if user_id.isalpha() and user_id.casefold() not in _ANYBODY else ""

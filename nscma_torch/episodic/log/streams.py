@@ -1,4 +1,4 @@
-"""Streams: the next position, and the state that the surprise model and the gate carry from message to message."""
+"""Streams: the next position, and the state carried by the surprise model and the gate between messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOUCH = (
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream as it was read. `version` is 0 for one that is not stored yet."""
+    """A stream as read. `version` is 0 if not stored yet."""
 
     id: str
     scope: Scope
@@ -40,18 +40,18 @@ class Stream:
 
 
 def derive_id(*parts: object) -> str:
-    """Id derived from its parts: the same input gives the same store. 32 hex digits of SHA-256."""
+    """Derive an id from its parts, 32 hex digits of SHA-256: the same input gives the same store."""
     text = "\x1f".join("\x00" if part is None else str(part) for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def stream_id_of(scope: Scope, source: str | None = None) -> str:
-    """Id of the stream of this scope and document (None: the conversation), stored or not."""
+    """Return the id of the stream of this scope and document (None: the conversation), stored or not."""
     return derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
 
 
 def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
-    """The stream of this scope and document (None: the conversation), stored or new."""
+    """Load the stream of this scope and document (None: the conversation), or start a new one."""
     stream_id = stream_id_of(scope, source)
     row = connection.execute(_BY_ID, {"stream_id": stream_id}).mappings().first()
     if row is None:
@@ -60,7 +60,7 @@ def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
 
 
 def of_user(connection: Connection, user_id: str) -> list[Stream]:
-    """All streams of a user, by id."""
+    """Return all streams of a user, by id."""
     rows = connection.execute(select(streams).where(streams.c.user_id == user_id).order_by(streams.c.id)).mappings()
     return [_from_row(row) for row in rows]
 
@@ -77,9 +77,7 @@ def is_stored(connection: Connection, stream_id: str) -> bool:
 
 
 def unmoved(connection: Connection, stream: Stream) -> bool:
-    """Return True if the stream is unchanged since it was read: the compare of compare-and-set, inside a write
-    transaction.
-    """
+    """Return True if the stream is unchanged since it was read, inside a write transaction (compare-and-set)."""
     current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
     return (current or 0) == stream.version
 
@@ -93,7 +91,7 @@ def save(
     proxy_state: bytes | None,
     gate_state: str | None,
 ) -> None:
-    """Set what a stream carries. Call `touch_user` first: streams refer to users."""
+    """Store a stream's state. Call `touch_user` first: streams refer to users."""
     values = {
         "next_position": next_position,
         "version": stream.version + 1 if stream.version else user_versions.first_version(connection)["generation"],
@@ -110,11 +108,11 @@ def save(
 
 
 def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> tuple[int, int]:
-    """Note that something of a user was written; with `changed`, that existing messages were changed or hidden.
+    """Record a write to a user; with `changed`, that existing messages were changed or hidden.
 
-    Returns the user's `version` once this transaction is committed, if it touches the user no more.
+    Returns the user's `version` after this transaction, unless the user is touched again.
 
-    Which units changed is logged by what changes them; see `unit_changes`.
+    The code that changes units logs which; see `unit_changes`.
     """
     epoch = {"epoch": user_versions.new_epoch(connection)} if changed else {}
     touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()

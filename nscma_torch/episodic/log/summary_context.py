@@ -13,7 +13,7 @@ KEY = "read_with_summaries"
 
 
 def note(connection: Connection) -> None:
-    """Note that messages were read so, in the transaction that stores what was made of them."""
+    """Record that messages were read this way, in the transaction that stores the results."""
     if not was_used(connection):
         set_meta(connection, KEY, "yes")
 

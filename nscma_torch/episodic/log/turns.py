@@ -1,7 +1,7 @@
-"""A stream read as a conversation: its turns in order, the standing instructions of a user, the rolling summary.
+"""A stream as a conversation: its turns, the user's standing instructions, the rolling summary.
 
-The rolling summary stands among the drafts, under the stream's id and a key that says which turns it covers: it can
-be made again, and whatever hides or erases a text of the user deletes it.
+The rolling summary is stored among the drafts, under the stream's id and a key that names the turns it covers: it can
+be recomputed, and hiding or erasing a text of the user deletes it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _E = episodes.c
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """One live message of a stream, without its text.
+    """A live message of a stream, without its text.
 
-    `written`: the gate let it through when it came; `at`: when it was said (microseconds).
+    `written`: the gate accepted it on arrival; `at`: when it was said (microseconds).
     """
 
     seq: int
@@ -49,7 +49,7 @@ _SAID = func.coalesce(_E.occurred_at, _E.recorded_at)
 
 
 def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> list[TurnRow]:
-    """The live messages of a stream with larger row numbers, in order, but for those that are to expire."""
+    """Return a stream's live messages with larger row numbers, in order, except those with an expiration date."""
     written = _E.write.is_(True).label("written")
     query = select(_E.seq, _E.id, _E.role, written, _E.text_hash, _SAID.label("at")).where(
         _E.stream_id == stream_id, _E.seq > seq, _E.expires_at.is_(None), log.live(now)
@@ -60,9 +60,9 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
 def with_before(
     connection: Connection, user_id: str, episode_ids: Sequence[str], count: int, now: int | None = None
 ) -> dict[str, list[int]]:
-    """The row number of each message of the user's, the last, after those of the `count` live ones before it.
+    """Return the row numbers of each of these messages and of the `count` live ones before it, ending with the message.
 
-    Of its stream, in order; unknown messages are left out. Without `now` none has expired.
+    They are in stream order; unknown messages are skipped. Without `now`, none counts as expired.
     """
     query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id, _E.id.in_(list(episode_ids)))
     own = connection.execute(query).all()
@@ -77,7 +77,7 @@ def with_before(
 def said_before(
     connection: Connection, user_id: str, episode_ids: Sequence[str], count: int
 ) -> dict[str, list[Episode]]:
-    """Of each message those of the `count` before it that were said on the same day, and are to stay."""
+    """Return, for each message, those of the `count` before it that are from the same day and don't expire."""
     numbered = with_before(connection, user_id, episode_ids, count)
     found = load(connection, user_id, sorted({seq for seqs in numbered.values() for seq in seqs}))
     return {
@@ -91,9 +91,10 @@ def said_before(
 
 
 def after(connection: Connection, seqs: Collection[int], count: int) -> list[int]:
-    """The row numbers of the messages that may have these among the `count` live ones before them in their stream.
+    """Return the messages that may have these among the `count` live ones before them in their stream.
 
-    Now, or when they were read: hidden ones between them are among these, and none that was ever hidden counts.
+    "May" covers the time they were read and now: hidden messages in between are included, and none that was ever hidden
+    counts.
     """
     found: set[int] = set()
     hidden = exists().where(history.c.episode_seq == _E.seq, history.c.event == "DELETE")
@@ -110,16 +111,16 @@ def after(connection: Connection, seqs: Collection[int], count: int) -> list[int
 
 
 def _last_before(stream_id: str, seq: int, count: int, now: int | None) -> Select[tuple[int, int]]:
-    """Pairs of `seq` and the row number of one of the last live messages before it."""
+    """Select pairs of `seq` and the row number of one of the last live messages before it."""
     earlier = select(literal(seq).label("of"), _E.seq).where(_E.stream_id == stream_id, _E.seq < seq, log.live(now))
     some = earlier.order_by(_E.seq.desc()).limit(count).subquery()
     return select(some.c.of, some.c.seq)
 
 
 def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> tuple[int, int]:
-    """The last row number and the latest time of live messages after `seq` outside of a stream; 0 where there is none.
+    """Return the largest row number and latest time of live messages after `seq` outside a stream; 0 for none.
 
-    Of the user, and of the agent where one is given.
+    Considers the user's messages, of the given agent if any.
     """
     query = select(func.max(_E.seq), func.max(_SAID)).where(
         _E.user_id == scope.user_id, _E.seq > seq, _E.stream_id != stream_id, log.live(now)
@@ -131,15 +132,15 @@ def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: 
 
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Episode]:
-    """The user's messages with these row numbers."""
+    """Return the user's messages with these row numbers."""
     return {seq: found for some in pages(seqs) for seq, found in log.by_seqs(connection, user_id, some).items()}
 
 
 def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
-    """Live messages of a user and agent that hold standing instructions, oldest first.
+    """Return live messages of a user and agent with standing instructions, oldest first.
 
-    Only what was said in a conversation by the user or by the program itself: no document, no reply, and no line of a
-    file, whatever its metadata claims (files come with idempotency keys).
+    Only conversation messages of the user or the program itself count: no document, no reply, and no line of a file,
+    whatever its metadata claims (file lines have idempotency keys).
     """
     own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
     query = (
@@ -153,7 +154,7 @@ def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
 
 
 def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str) -> bool:
-    """Queue a message that the gate deferred as if it had been written; False where that is done or queued."""
+    """Queue a deferred message as if it had been written; return False if it is processed or queued already."""
     seq, episode = log.require(connection, user_id, episode_id)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 
@@ -166,12 +167,12 @@ def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[s
 
 
 def summary_of(connection: Connection, stream_id: str) -> str | None:
-    """The stream's summary, whatever it covers."""
+    """Return the stream's summary, whatever it covers."""
     return connection.execute(select(drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).scalar()
 
 
 def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str]) -> tuple[str, str] | None:
-    """The stream's summary with one of these keys, and its key."""
+    """Return the stream's summary with one of these keys, and its key."""
     row = connection.execute(select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).first()
     return (row.text, row.key) if row is not None and row.key in set(keys) else None
 
@@ -183,15 +184,15 @@ def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, k
 
 
 def keep_summary(connection: Connection, user_id: str, lane: str, key: str, text: str) -> None:
-    """Keep a summary beside the others of its lane; one of this key that is there stays."""
+    """Store a summary beside the others of its lane; an existing one with this key stays."""
     row = {"hierarchy_id": lane, "key": key, "user_id": user_id, "text": text}
     connection.execute(dialects.insert(connection, drafts).values(**row).on_conflict_do_nothing())
 
 
 def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) -> list[str]:
-    """Ids of the user's replies that were written from these messages, or from such replies, oldest first.
+    """Return ids of the user's replies written from these messages, or from such replies, oldest first.
 
-    They may repeat them word for word. A summary covers all of its stream up to the last message in it.
+    They may repeat the messages verbatim. A summary covers all of its stream up to its last message.
     """
     query = select(_E.seq, _E.id, _E.stream_id, _E.metadata).where(_E.user_id == user_id).order_by(_E.seq)
     marked = [_E.metadata.contains(f'"{key}"', autoescape=True) for key in (EVIDENCE, SUMMARISED)]
@@ -217,7 +218,7 @@ def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) 
 def quoting_none_hidden(
     connection: Connection, user_id: str, replies: Sequence[str], *, besides: Collection[str]
 ) -> list[str]:
-    """Return the replies that quote no deleted message, if `besides` and the replies themselves come back."""
+    """Return the replies that quote no deleted message, if `besides` and the replies themselves are restored."""
     query = select(_E.id).where(_E.user_id == user_id, _E.status == "deleted")
     hidden = set(connection.execute(query).scalars()) - {*besides, *replies}
     concerned = set(quoting(connection, user_id, hidden))
@@ -225,7 +226,7 @@ def quoting_none_hidden(
 
 
 def _seen(metadata: str) -> tuple[list[str], str]:
-    """Ids of the messages that a reply was written from, and of the last in its summary; a file may say anything."""
+    """Return ids of the messages a reply was written from, and of the last in its summary; validates the metadata."""
     about = decoded(metadata)
     ids, last = about.get(EVIDENCE), about.get(SUMMARISED)
     known = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
@@ -233,7 +234,7 @@ def _seen(metadata: str) -> tuple[list[str], str]:
 
 
 def _places(connection: Connection, user_id: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Row numbers and streams of the user's messages with these ids."""
+    """Return row numbers and streams of the user's messages with these ids."""
     query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id)
     rows = (row for some in pages(sorted(ids)) for row in connection.execute(query.where(_E.id.in_(some))))
     return {row.id: (row.seq, row.stream_id) for row in rows}

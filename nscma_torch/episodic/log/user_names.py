@@ -1,4 +1,4 @@
-"""Users of a store by the beginning of their names, read at once or not at all: for a shell that completes them."""
+"""Users of a store by prefix, for shell completion; never waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 50
 
 
 def beginning_with(store: Path, begins: str) -> list[str]:
-    """The first users whose names begin so, in order; none where no store can be read without waiting."""
+    """Return the first users with this prefix, in order; none if the store can't be read without waiting."""
     pattern = begins.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
     query = "SELECT user_id FROM users WHERE user_id LIKE ? ESCAPE '!' ORDER BY user_id LIMIT ?"
     path = store.expanduser()
