@@ -1,12 +1,12 @@
-"""Estimates whether the memory holds an answer: how much of a question one message covers, and how near it is.
+"""Estimate whether the memory holds an answer: how much of a question one message covers, and how similar it is.
 
     answerability = C_in / 2 + min(1, I_in / 16) / 2 + cos_in - max(0, C_out - C_in)
 
-C is the largest share of the question's IDF mass that one unit's own text holds, I the same in nats: a chatty
-question has much mass that no answer repeats. `in` are the units of the speakers whom the question names, `out` all
-others; where it names nobody, all are `in`. A topic that only somebody else spoke of counts against an answer. On
-LoCoMo, odd conversations, answerable questions against those of other conversations AUC .93, against adversarial ones
-.75.
+C is the largest share of the question's IDF mass in one unit's own text, I the same in nats: a chatty question has much
+mass that no answer repeats. `in` are the units of the speakers named in the question, `out` all others; if it names
+nobody, all are `in`. A topic that only another speaker mentioned counts against an answer. On LoCoMo, odd
+conversations, the AUC is .93 for answerable questions against those of other conversations, .75 against adversarial
+ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def answerability(
     mask: Tensor,  # [n] bool
     author: Tensor,  # [n] bool, units of the speakers whom the question names
 ) -> float:
-    """Support in [-1, 2] for an answer among the units under `mask`; `view` has the vectors that may be the nearest."""
+    """Return the support in [-1, 2] for an answer among the units under `mask`; `view` has the candidate vectors."""
     inside = mask & author if query.speakers else mask
     covered = torch.zeros(len(index), device=index.device)
     mass = 0.0

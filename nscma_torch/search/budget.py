@@ -1,4 +1,4 @@
-"""Trims what a search returns to a token budget."""
+"""Trim search results to a token budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nscma_torch.text.sentences import split_sentences
 
 
 def within(hits: Sequence[Hit], budget: int, count_tokens: Callable[[Sequence[str]], list[int]]) -> list[Hit]:
-    """The best hits whose texts have at most `budget` tokens together; the last may lose its last sentences."""
+    """Return the best hits with at most `budget` tokens together; the last may lose its last sentences."""
     kept: list[Hit] = []
     left = budget
     for hit, size in zip(hits, count_tokens([hit.text for hit in hits]) if hits else [], strict=True):
@@ -28,7 +28,7 @@ def within(hits: Sequence[Hit], budget: int, count_tokens: Callable[[Sequence[st
 
 
 def _beginning(text: str, tokens: int, count_tokens: Callable[[Sequence[str]], list[int]]) -> str:
-    """The first sentences of a text that have at most so many tokens."""
+    """Return the first sentences of a text that fit into this many tokens."""
     beginnings = [text[: span.end] for span in split_sentences(text)]
     sizes = count_tokens(beginnings) if beginnings else []
     fitting = [beginning for beginning, size in zip(beginnings, sizes, strict=True) if size <= tokens]

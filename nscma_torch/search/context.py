@@ -1,4 +1,4 @@
-"""The view of a memory that retrieval strategies get: within the bounds of one question."""
+"""The view of a memory given to retrieval strategies, within the bounds of one question."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each h
 
 
 class RetrievalContext:
-    """The operations that strategies are made of. Each reads the store in a transaction of its own."""
+    """The operations available to strategies. Each reads the store in a transaction of its own."""
 
     def __init__(
         self,
@@ -52,23 +52,23 @@ class RetrievalContext:
 
     @property
     def tasks(self) -> RetrievalTasks:
-        """The language tasks that judge hits. Raises `ConfigError` where those configured cannot."""
+        """Return the language tasks that judge hits. Raises `ConfigError` if the configured ones can't."""
         tasks = self._tasks()
         if not isinstance(tasks, RetrievalTasks):
             raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
         return tasks
 
     def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:
-        """The best units by hybrid search; of the bounds' kinds, or of these."""
+        """Return the best units by hybrid search, of the bounds' kinds or of these."""
         bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
         return self._searcher.rank(text, bounds, top_k, explain=self._explain)
 
     def nearest(self, text: str) -> Ranking:
-        """The cosine of every unit within bounds with a text; of no more than its meaning."""
+        """Return every unit's cosine with a text, comparing meaning only."""
         return self._searcher.nearest(text, self.bounds)
 
     def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
-        """The best nodes of the hierarchy, `retrieval.nodes` telling how they are scored; None for all.
+        """Return the best nodes of the hierarchy, scored by `retrieval.nodes`; all if `top_k` is None.
 
         Nodes are the units of the bounds' kinds and the summaries of every level.
         """
@@ -78,15 +78,15 @@ class RetrievalContext:
         return self._searcher.nearest(question, replace(self.bounds, kinds=kinds), top_k)
 
     def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
-        """For each text, the units under the headings that it mentions, with the weight of the link in (0, 1]."""
+        """Return for each text the units under the headings that it mentions, with a link weight in (0, 1]."""
         return self._searcher.linked(texts, self.bounds)
 
     def cosines(self, seqs: Sequence[int]) -> Tensor:
-        """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector."""
+        """Return the pairwise cosines of units, [m] to [m, m]; 0 for units without a vector."""
         return self._searcher.cosines(seqs, self.bounds)
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
-        """The units with these row numbers, in this order, but for those that were erased since they were ranked."""
+        """Return the units with these row numbers, in this order, skipping any erased since they were ranked."""
         seqs = list(seqs)
         new = [seq for seq in seqs if seq not in self._units]
         if new:
@@ -94,7 +94,7 @@ class RetrievalContext:
         return {seq: self._units[seq] for seq in seqs if seq in self._units}
 
     def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
-        """These units as hits, by their row numbers."""
+        """Return these units as hits, by row number."""
         return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
@@ -106,22 +106,22 @@ class RetrievalContext:
         return fitting("rerank", self.tasks.rerank(question, hits), hits)
 
     def roots(self) -> list[int]:
-        """Units of the hierarchy that no summary holds."""
+        """Return units of the hierarchy that no summary covers."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
 
     def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
-        """The units right below each of these that is a summary."""
+        """Return the units directly below each summary among these."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
-        """The units that each of these is linked to on its level of the hierarchy."""
+        """Return the units linked to each of these on the same level of the hierarchy."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def facts(self) -> FactGraph:
-        """The facts of the scope, as they hold at the bounds' time."""
+        """Return the scope's facts as of the bounds' time."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
 

@@ -1,5 +1,5 @@
-"""Fusion of lanes into one score. Each function takes lane scores [lanes, n], 0 where a lane did not find a unit, and a
-weight for each lane.
+"""Fusion of lanes into one score. Each function takes lane scores [lanes, n], 0 for units a lane did not find, and one
+weight per lane.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ RRF_CONSTANT = 60.0
 
 
 def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Weighted mean of the lanes, each divided by its best score: keeps how far apart the scores are. [n] in [0, 1]."""
+    """Weighted mean of the lanes, each divided by its best score, which preserves score gaps. [n] in [0, 1]."""
     best = lanes.amax(dim=1, keepdim=True)
     shares = lanes.new_tensor(weights) / sum(weights)
     return shares @ (lanes / torch.where(best > 0, best, torch.ones_like(best)))
@@ -29,7 +29,7 @@ def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def total(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Weighted sum of the lanes' scores as they are, mean weight 1: of one lane, its own scores. [n]."""
+    """Weighted sum of the raw lane scores, mean weight 1; a single lane keeps its scores. [n]."""
     return lanes.new_tensor(weights) * len(weights) / sum(weights) @ lanes
 
 

@@ -1,8 +1,8 @@
-"""A cache of the indexes of the users asked for last, brought up to date on each read.
+"""A cache of recently used users' indexes, updated on each read.
 
-A search reads a snapshot of its user's index. Where that is up to date no search waits for another. Where the store has
-moved on, one thread at a time brings the index of that user up to date; those of other users never wait. A write takes
-no lock of this file.
+A search reads a snapshot of its user's index. Searches of an up-to-date index never wait for each other. If the store
+has changed, one thread at a time updates that user's index; other users never wait. A write takes no lock of this
+module.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _EMPTY = 16_384  # bytes that an index without rows is counted as: its objects, 
 
 @dataclass(slots=True, eq=False)
 class _User:
-    """The index of a user, and what is known of it.
+    """A user's index with its state.
 
     Attributes:
-        lock: held by who brings `index` up to date; it guards `index` alone.
-        latest: the last snapshot; None while the index is brought up to date.
-        nbytes: counted when the last search ended.
+        lock: held while `index` is updated; it guards only `index`.
+        latest: the last snapshot; None while the index is updated.
+        nbytes: measured when the last search ended.
     """
 
     index: UserIndex
@@ -41,7 +41,7 @@ class _User:
     nbytes: int = 0
 
     def at_once(self, connection: Connection) -> UserIndex | None:
-        """A snapshot of what `connection` sees, where nobody need be waited for."""
+        """Return a snapshot of the state that `connection` sees, if available without waiting."""
         generation, _ = version(connection, self.index.user_id)
         latest = self.latest
         if latest is not None and latest.generation == generation:
@@ -54,7 +54,7 @@ class _User:
             self.lock.release()
 
     def caught_up(self, connection: Connection) -> UserIndex:
-        """A snapshot of what `connection` sees, which is no older than what the index has seen. Hold the lock."""
+        """Return a snapshot at least as new as the state `connection` sees. Hold the lock."""
         self.latest = None  # else it would be copied for what changes in place
         self.index.catch_up(connection)
         self.latest = self.index.snapshot()
@@ -63,7 +63,7 @@ class _User:
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
-    """A user's index as the transaction of `connection` sees the store, and what searches its vectors."""
+    """A user's index in the state that `connection` sees, and its vector search."""
 
     connection: Connection
     index: UserIndex
@@ -74,13 +74,13 @@ class Indexes:
     """A cache of indexes.
 
     Args:
-        embedder: whose vectors the store must hold.
-        new_index: makes the empty index of a user.
-        new_search: makes what searches the vectors of one user.
-        max_bytes: of all indexes together; those asked for longest ago are dropped, all but the last one if need be.
+        embedder: the embedder of the store's vectors.
+        new_index: creates an empty index for a user.
+        new_search: creates the vector search of a user.
+        max_bytes: of all indexes together; the least recently used are dropped, if necessary all but the last.
 
     Attributes:
-        nbytes: of all indexes together, each as counted when its last search ended.
+        nbytes: of all indexes together, each measured when its last search ended.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Indexes:
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[IndexSnapshot]:
-        """The index of a user as the store is now. Its snapshot may be kept after the transaction."""
+        """Yield a user's index in the store's current state. Its snapshot may outlive the transaction."""
         own = self._of(user_id)
         with ExitStack() as transaction:
             snapshot = None
@@ -119,7 +119,7 @@ class Indexes:
 
     @contextmanager
     def _begun(self, user_id: str) -> Iterator[Connection]:
-        """A transaction in a store that holds vectors of the embedder."""
+        """Open a transaction, checking that the store's vectors are the embedder's."""
         with self._database.read(user_id) as connection:
             fingerprint.check(connection, self._embedder.fingerprint)
             yield connection
@@ -130,7 +130,7 @@ class Indexes:
             self._drop(user_id)
 
     def users(self) -> list[str]:
-        """The users whose indexes are kept, in the order in which they were asked for."""
+        """Return the users whose indexes are cached, least recently used first."""
         with self._lock:
             return list(self._users)
 
@@ -141,7 +141,7 @@ class Indexes:
             return own
 
     def _weigh(self, user_id: str, own: _User) -> None:
-        """Count a user's index, unless it was dropped meanwhile, and drop the oldest while all take too much."""
+        """Measure a user's index, unless dropped meanwhile, and drop the oldest while the total is too large."""
         nbytes = _EMPTY + own.index.nbytes + own.vectors.nbytes
         with self._lock:
             if self._users.get(user_id) is not own:
@@ -152,7 +152,7 @@ class Indexes:
                 self._drop(next(iter(self._users)))
 
     def _drop(self, user_id: str) -> None:
-        """Take a user out of the dictionary and the sum. Hold the lock."""
+        """Remove a user from the dictionary and the total. Hold the lock."""
         own = self._users.pop(user_id, None)
         if own is not None:
             self.nbytes -= own.nbytes

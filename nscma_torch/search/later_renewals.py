@@ -1,10 +1,10 @@
-"""Detects later messages that may have changed a known fact though no statement was read from them.
+"""Detect later messages that may have changed a known fact although no statement was read from them.
 
-What no statement is read from leaves the old value standing: "I have a flight on the 3rd of May", then
-"The flight got moved to the 5th of May". So before a fact of one value answers, the later messages of its speaker that
-name the same matter are looked at, and the one that comes next. One may renew it if it asserts something, holds another
-value of the same shape (a date for a date, a number for a number, a name for a place or a person) and no statement of
-this relation was read from it. What it says is not understood: it is only a reason to be unsure.
+A message without a statement leaves the old value standing: "I have a flight on the 3rd of May", then "The flight got
+moved to the 5th of May". So before a single-valued fact answers, its speaker's later messages on the same matter are
+checked, and the one that comes next. A message may renew the fact if it asserts something, holds another value of the
+same shape (a date for a date, a number for a number, a name for a place or a person) and no statement of this relation
+was read from it. Its meaning is not understood: it is only a reason to be unsure.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _SHORT = 8  # words of a message that speaks of what was said just before withou
 
 
 def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
-    """Lexical terms of which a message about the same matter has at least one.
+    """Return lexical terms; a message about the same matter contains at least one.
 
-    Those of its topic, or of the thing that it is about ("flight" of "user's flight"); of what is known about a person,
-    those of the question without the names of the person, of which `asked_of` is the one in the question.
+    They are those of the fact's topic, or of the thing it is about ("flight" of "user's flight"); for facts about a
+    person, those of the question without the person's names, of which `asked_of` is the one in the question.
     """
     if known.topic:
         return frozenset(terms(known.topic))
@@ -57,7 +57,7 @@ def may_renew(
 
     Args:
         about: the terms of `matter`.
-        follows: it is the next message of the same speaker in the same conversation.
+        follows: True for the same speaker's next message in the same conversation.
     """
     told = statements(text)
     sentences = [told[span.start : span.end] for span in split_sentences(told)]
@@ -69,12 +69,12 @@ def may_renew(
 
 
 def naming(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
-    """Lexical terms of which a message that may change a fact has at least one: its matter's, or its subject's."""
+    """Return lexical terms, of the matter or the subject; a message that may change a fact contains at least one."""
     return matter(known, question, asked_of) | (frozenset(terms(f"{known.subject} {asked_of}")) - _USER)
 
 
 def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
-    """Lexical terms by which a message names the value of a fact itself: "Lidl", "my employer", "my job"."""
+    """Return lexical terms by which a message names a fact's value: "Lidl", "my employer", "my job"."""
     nouns = (*schema[known.relation].nouns, *_ALSO_CALLED.get(known.relation, ()))
     return frozenset(terms(" ".join((known.object, *nouns))))
 
@@ -82,7 +82,7 @@ def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
     """Return True if a message names a matter, or could refer to it without naming it because it follows (`follows`).
 
-    A message that only asks says nothing of it.
+    A message that only asks a question doesn't count.
     """
     return not only_asks(text) and (not set(about).isdisjoint(terms(text)) or (follows and _refers_back(text, text)))
 

@@ -1,9 +1,8 @@
-"""Chooses the strategy of a question where `strategy = "auto"`.
+"""Choose a question's strategy if `strategy = "auto"`.
 
-Chunks reached by links are measured best or beside the best on every set of
-`eval.experiments.retrieval.retrieval_table`, so that is the strategy, but for summaries and skills, which have no
-titles to follow. A question on how something stands now gets, besides, the newest statement of a matter before those
-that it renews.
+Following links to chunks was best or near the best on every set of `eval.experiments.retrieval.retrieval_table`, so
+that is the strategy, except for summaries and skills, which have no titles to follow. For a question about the present,
+the newest statement of a matter is also ranked before those it renews.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from nscma_torch.reading.question_intent import intent
 
 
 class RetrievalPlan(NamedTuple):
-    """A strategy by name, whether the newest statement of a matter goes first, and why."""
+    """A strategy's name, whether to promote the newest statement of a matter, and why."""
 
     strategy: str
     newest_first: bool
@@ -24,7 +23,7 @@ class RetrievalPlan(NamedTuple):
 
 
 def plan(question: str, kinds: Collection[UnitKind]) -> RetrievalPlan:
-    """The plan for a question about units of these kinds."""
+    """Plan the retrieval for a question about units of these kinds."""
     if OF_ONE_MESSAGE.isdisjoint(kinds):
         return RetrievalPlan(
             "single-step", False, ("strategy single-step: an overview of many messages has no titles to follow",)

@@ -1,12 +1,11 @@
-"""Puts the newest statement of a matter before the older ones that it replaces.
+"""Rank the newest statement of a matter before the older ones that it replaces.
 
-For a question on how something stands now ("What is my budget?"), of two of the best hits in which one person speaks of
-the same matter, the newer one is put directly before the older. Nothing is dropped, and the set of hits stays: an
-older one that turns out to be about something else is one place further down. It is marked as renewed; what is made of
-that is up to who reads the hits.
+For a question about the present ("What is my budget?"), if in two of the best hits one person speaks of the same
+matter, the newer is moved directly before the older. Nothing is dropped: an older hit that is in fact about something
+else is one place further down. It is marked as renewed; readers of the hits decide how to use that.
 
-Two messages are of one matter where their vectors are near, and the newer one holds most of the question's words that
-the older holds: "My cat is called Tom" renews no "My dog is called Rex" for who asks what the dog is called.
+Two messages are on one matter if their vectors are similar, and the newer contains most of the question's words that
+the older contains: "My cat is called Tom" doesn't renew "My dog is called Rex" for a question about the dog.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ def promote_latest(
     cosines: Callable[[Sequence[int]], Tensor],
     question: str,
 ) -> tuple[dict[int, float], frozenset[int]]:
-    """These scores (by row number, best first) in the new order, and the units that a newer one renews.
+    """Reorder scores (by row number, best first), and return them with the units that a newer one renews.
 
-    A unit that is moved up takes the score of the one that it now precedes.
+    A promoted unit takes the score of the one that it now precedes.
 
     Args:
-        units: those of the first `HEAD`, at least.
+        units: at least the first `HEAD`.
         cosines: of units by row number, [m] to [m, m].
     """
     order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
@@ -48,7 +47,7 @@ def promote_latest(
     asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
-        """Return True if one message is on the same matter as the other and later."""
+        """Return True if `newer` is later than `older` and on the same matter."""
         return (
             (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
             and units[older].name == units[newer].name

@@ -1,4 +1,4 @@
-"""Parses a question: its lexical terms, the people and days it names, and the text whose meaning is compared."""
+"""Parse a question: lexical terms, people and days named, and the text to embed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself|we|us
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question taken apart.
+    """A parsed question.
 
-    `terms` are without the names of `speakers` and without `periods`, which are matched against who spoke and when;
-    `roles` is ("user",) for a question in the first person, unless it asks for an overview, which is of what all said.
-    `meaning` is the text to embed, without the speakers' names: what they say themselves seldom holds them.
+    `terms` exclude the names of `speakers` and the `periods`, which are matched against who spoke and when; `roles` is
+    ("user",) for a question in the first person, unless it asks for an overview of all speakers. `meaning` is the text
+    to embed, without the speakers' names, which their own messages seldom contain.
     """
 
     text: str
@@ -34,11 +34,11 @@ class Query:
 
 
 def parse(text: str, *, names: Sequence[str], now: datetime, user: str = "") -> Query:
-    """Take a question apart, given the names of those who spoke and the time it is asked.
+    """Parse a question, given the speakers' names and the time it is asked.
 
-    `user`: the user's name; a question that has it is about what the user said, also in messages without a name.
+    `user` is the user's name; a question with it also asks about the user's messages without a name.
 
-    Raises `EmptyTextError` where there is no text, `InvalidInputError` for anything but a string.
+    Raises `EmptyTextError` for a blank text, `InvalidInputError` for anything but a string.
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"the question must be a string, got {type(text).__name__}")
@@ -72,7 +72,7 @@ def _without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _without_words(text: str, words: Sequence[str]) -> str:
-    """The text without these words and their possessive, in any case; the whole text where nothing would be left."""
+    """Remove these words and their possessives from a text, in any case; keep the text if nothing would be left."""
     if not words:
         return text
     longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

@@ -1,4 +1,4 @@
-"""The result of a search or a strategy: units with scores, and a trace of what was done."""
+"""The result of a search or a strategy: scored units, and a trace of the steps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nscma_torch.search.answerability import Answerability
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores by the row number of the unit, best first, and what the search or strategy did.
+    """Scores by the units' row numbers, best first, and the steps taken.
 
     Attributes:
-        answerability: computed when called: how far the memory holds an answer at all.
-        parts: of a unit, what its score was made of, if asked for.
+        answerability: estimates, when called, whether the memory holds an answer.
+        parts: the components of each unit's score, if requested.
         trace: short lines for people.
-        renewed: units of which a newer one of the same matter was found too; see `promote_latest`.
+        renewed: units for which a newer one on the same matter was found; see `promote_latest`.
     """
 
     scores: dict[int, float]
@@ -27,5 +27,5 @@ class Ranking:
 
 
 def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:
-    """The `top_k` largest scores, best first; equal ones in the order in which the units were stored."""
+    """Return the `top_k` largest scores, best first, ties in storage order."""
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])

@@ -1,4 +1,4 @@
-"""Runs a retrieval strategy: by name, or the one that the planner takes for the question."""
+"""Run a retrieval strategy, by name or as chosen by the planner."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Retriever:
 
         Args:
             top_k: None for `retrieval.top_k`.
-            tasks: what a strategy asks of language is asked of these; None for the configured ones.
-            budget: most tokens of the embedder in all texts; what does not fit is left out, never mid-sentence.
+            tasks: the language tasks a strategy uses; None for the configured ones.
+            budget: maximum tokens (the embedder's) of all texts; texts are dropped whole or cut between sentences.
 
         Raises:
-            InvalidInputError: a strategy that there is not.
-            ConfigError: language tasks that cannot do what the strategy asks of them.
+            InvalidInputError: an unknown strategy.
+            ConfigError: language tasks that lack what the strategy needs.
         """
         top_k = self._settings.top_k if top_k is None else top_k
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
@@ -95,10 +95,10 @@ class Retriever:
         return Retrieved(hits, found.answerability, trace + found.trace)
 
     def behind(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[Hit]:
-        """The chunks of the messages that facts and summaries were made of, as many as there are hits.
+        """Return source chunks of facts and summaries, as many as there are hits.
 
         Memory-doc answering (Structural Memory section 3.3). A chunk has the score of the first hit that leads to it;
-        of those of one hit, the nearest to the question come first.
+        among chunks of one hit, those most similar to the question come first.
         """
         ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), sys.maxsize).scores
         user_id = bounds.scope.user_id
@@ -117,7 +117,7 @@ class Retriever:
         return behind[: len(hits)]
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> RetrievalPlan:
-        """The strategy that this question about these kinds gets, and why."""
+        """Choose the strategy for this question about these kinds, and say why."""
         name = self._settings.strategy if strategy is None else strategy
         if name == "auto":
             return plan(question, kinds)

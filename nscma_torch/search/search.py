@@ -52,21 +52,19 @@ _SPEAKERS = 16  # units of the speakers whom a question names, whose vectors are
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The result of a search. `answerability()`, computed when called, estimates whether the memory holds an answer."""
+    """The result of a search. `answerability()` estimates, when called, whether the memory holds an answer."""
 
     hits: list[Hit]
     answerability: Answerability
     trace: tuple[str, ...] = ()
 
     def bears(self, floor: float) -> bool:
-        """Return True if the memory's contents are relevant to the query; -1 disables the floor, so nothing is
-        computed.
-        """
+        """Return True if the memory's contents are relevant to the query; floor -1 skips the check."""
         return floor <= -1 or self.answerability() >= floor
 
 
 class _People(NamedTuple):
-    """Names of those who spoke, the user's own name or "", and the names of others in the role of the user."""
+    """Speakers' names: the user's own name or "", and other names used in the user role."""
 
     names: tuple[str, ...]
     user: str
@@ -74,7 +72,7 @@ class _People(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Of q vectors the k nearest units each; places that no unit fills have number -1 and zeros."""
+    """The k nearest units of each of q vectors; unfilled places have number -1 and zeros."""
 
     seqs: Tensor  # [q, k] int64
     scores: Tensor  # [q, k]
@@ -83,7 +81,7 @@ class Nearest(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question read for a memory: what it finds its units by."""
+    """A question parsed for one memory's search."""
 
     query: Query
     meaning: Tensor  # [d]
@@ -102,7 +100,7 @@ class _Scored(NamedTuple):
 
 
 class Searcher:
-    """Searches users' memories. Several threads may search at once; questions are embedded outside of any lock."""
+    """Searches users' memories. Several threads may search at once; questions are embedded outside any lock."""
 
     def __init__(self, database: Database, embedder: Embedder, config: Config, device: torch.device) -> None:
         self._database = database
@@ -114,10 +112,10 @@ class Searcher:
         self.indexes = Indexes(database, embedder, self._new_index, self._new_search, limit)
 
     def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranking:
-        """The row numbers of the `top_k` best units within bounds, without reading the units.
+        """Return row numbers of the `top_k` best units within bounds, without reading the units.
 
-        Scores of relative fusion are relative to the best unit of each lane, at most 1 + `speaker_boost`; none compare
-        between questions. Equal scores are in the order in which they were stored.
+        With relative fusion, scores are relative to each lane's best unit, at most 1 + `speaker_boost`, and not
+        comparable between questions. Ties are in storage order.
         """
         user_id = bounds.scope.user_id
         with self.indexes.reading(user_id) as reading:
@@ -149,10 +147,10 @@ class Searcher:
         return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
-        """The units whose own vectors have the largest cosine with that of the whole text, below zero too; None: all.
+        """Return the units with the largest cosine to the whole text, including negative ones; None: all.
 
-        f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Equal ones are in the order in which they were
-        stored; units without a vector are left out.
+        f_emb(q) . f_emb(v) (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a vector
+        are skipped.
         """
         parse(text, names=(), now=bounds.now)
         meaning = query_vector(self._embedder, text).to(self._device)
@@ -171,10 +169,10 @@ class Searcher:
         return Ranking(dict(zip(seqs, values, strict=True)), known, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
-        """For each text, the units under the headings that it mentions, by row number, with the weight of the link.
+        """Return for each text the units under headings that it mentions, by row number, with link weights.
 
-        The weight of a heading is that of a rare name, ln(1 + N/(1 + m)) relative to one that m = 1 of N units
-        mentions, over the root of the number of units under it.
+        A heading's weight is that of a rare name, ln(1 + N/(1 + m)) relative to one that m = 1 of N units mentions,
+        divided by the root of the number of units under it.
         """
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
@@ -195,7 +193,7 @@ class Searcher:
         return found
 
     def cosines(self, seqs: Sequence[int], bounds: Bounds) -> Tensor:
-        """Cosine of each two of these units, [m] to [m, m]; 0 for one that has no vector, or is gone."""
+        """Return the pairwise cosines of units, [m] to [m, m]; 0 for units erased or without a vector."""
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
             found = index.rows_of(seqs)
@@ -207,11 +205,13 @@ class Searcher:
 
     @property
     def dimension(self) -> int:
-        """Of the embedder."""
+        """Return the embedder's dimension."""
         return self._embedder.dimension
 
     def recall(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
-        """The k units within bounds of largest episodic score for each vector, by the vector lane alone."""
+        """Return the k units within bounds with the largest episodic score for each vector, by the
+        vector lane alone.
+        """
         at, q = to_micros(bounds.now), len(queries)
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
@@ -235,16 +235,16 @@ class Searcher:
             return set(reading.index.seqs[rows[mask[rows]]].tolist())
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, as the embedder counts."""
+        """Count the tokens of each text with the embedder's tokenizer."""
         return self._embedder.count_tokens(texts)
 
     def load(self, seqs: Sequence[int], user_id: str) -> dict[int, Unit]:
-        """The user's units with these row numbers."""
+        """Return the user's units with these row numbers."""
         with self._database.read(user_id) as connection:
             return units.load(connection, user_id, seqs)
 
     def forget(self, user_id: str) -> None:
-        """Let go of what is kept of a user."""
+        """Drop the cached data of a user."""
         self.indexes.forget(user_id)
 
     def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
@@ -270,7 +270,9 @@ class Searcher:
         return mask
 
     def _near(self, reading: IndexSnapshot, asked: _Asked) -> IndexView:
-        """A view with the vectors that the vector lane, and the support of a question that names speakers, may find."""
+        """Return a view with the vectors needed by the vector lane, and by the support of a question that names
+        speakers.
+        """
         k = self._settings.candidates
         wanted = [(asked.mask, k)]
         if asked.query.speakers:
@@ -289,9 +291,9 @@ class Searcher:
         at: int,
         more: Sequence[Tensor] = (),
     ) -> IndexView:
-        """The index, or of one whose vectors are in the database what may be among the k best under each mask.
+        """Return the index, or for vectors in the database the candidates for the k best under each mask.
 
-        And `more` rows: the best by their words, whose vectors count as well where they are near enough.
+        Adds `more` rows: the best lexical matches, whose vectors count too if similar enough.
         """
         index, weights = reading.index, self._config.score
         if not index.apart:
@@ -306,7 +308,7 @@ class Searcher:
     def _nearest_stored(
         self, reading: IndexSnapshot, query: Tensor, passing: Tensor, k: int | None
     ) -> tuple[Tensor, Tensor]:
-        """The k rows under `passing` whose vectors in the database have the largest cosine, and these; None: all."""
+        """Return the k rows under `passing` with the largest cosine in the database, and the cosines; None: all."""
         if k is None:
             return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)
         rows = stored_vectors.nearest(reading.connection, reading.index, query, passing, k)
@@ -316,13 +318,13 @@ class Searcher:
     def _compared(
         self, reading: IndexSnapshot, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
     ) -> tuple[Tensor, Tensor]:
-        """Scores [m] and rows [m] of a view of `_candidates`, best first, m <= k, under a mask [n]."""
+        """Return scores [m] and rows [m] of a view from `_candidates`, best first, m <= k, under a mask [n]."""
         if isinstance(view, UserIndex):
             return reading.vectors.search(view, query, now=at, mask=mask, k=k)
         return TensorSearch(self._config.score).search(view, query, now=at, mask=view.under(mask), k=k)
 
     def _own(self, index: UserIndex, people: _People) -> Tensor:
-        """Mask of the user's own messages. [n]"""
+        """Return a mask of the user's own messages. [n]"""
         return index.said_by((), ("user",)) & ~index.said_by(people.others)
 
     def _scored(self, reading: IndexSnapshot, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
@@ -354,7 +356,7 @@ class Searcher:
     def _rarity(
         self, connection: Connection, index: UserIndex, mask: Tensor, names: Set[tuple[str, ...]]
     ) -> dict[tuple[str, ...], float]:
-        """Weight of each name by the number of units that hold all its words, relative to one that one unit holds."""
+        """Weight each name by the number of units with all its words, relative to a name in a single unit."""
         words = {name: set(terms(" ".join(name))) for name in names}
         postings = index.postings(connection, sorted({term for own in words.values() for term in own}))
         total = max(2, int(mask.sum()))
@@ -384,7 +386,9 @@ class Searcher:
         return FaissSearch(self._embedder.dimension, self._device, weights, index.faiss_factory, **limits)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
-        """BM25 of the words, plus the inverse document frequency of each period named, for what was said in it. [n]"""
+        """Return BM25 of the words, plus the inverse document frequency of each named period for units
+        said in it. [n]
+        """
         scores = bm25(index, postings, query.terms, self._settings, mask)
         for first, after in query.periods:
             inside = mask & (index.occurred_at >= to_micros(first)) & (index.occurred_at < to_micros(after))
@@ -392,8 +396,8 @@ class Searcher:
         return scores
 
     def _vector(self, reading: IndexSnapshot, view: IndexView, asked: _Asked) -> tuple[Tensor, Tensor]:
-        """Episodic score of the nearest units, 0 for others [n], and the rows of these units; those of negative score
-        count as not found where scores are fused relative to the best or by rank.
+        """Return the episodic score of the nearest units, 0 for others [n], and their rows; with relative or rank
+        fusion, units with negative scores count as not found.
         """
         scores = torch.zeros(len(asked.mask), device=self._device)
         k = self._settings.candidates
@@ -431,7 +435,7 @@ def _people(reading: IndexSnapshot) -> _People:
 
 
 def best(scores: Tensor, k: int) -> Tensor:
-    """Rows of the k largest scores [n] above -inf; ties by the smaller row."""
+    """Return the rows of the k largest scores [n] above -inf; ties by the smaller row."""
     k = min(k, len(scores))
     if not k:
         return torch.empty(0, dtype=torch.int64, device=scores.device)

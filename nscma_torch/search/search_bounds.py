@@ -1,4 +1,4 @@
-"""The part of a store that a question may find."""
+"""The searchable part of a store for one question."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nscma_torch.core.records import RecordFilter, Scope, UnitKind
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The scope, the time and the units that a question is limited to.
+    """Scope, time and unit filters of a question.
 
     Attributes:
-        now: what was said later is not found; the clock of what was said may be `skew` ahead.
-        metadata: keys with the value that a unit's message must have.
-        record: what the structured record of a unit's message must be; None for any, or none.
-        without: keys with values; a unit whose message has them all is left out.
-        among: row numbers of the units that may be found; None for all.
-        expired: whether what has expired may be found too.
+        now: later messages are not found; message times may be `skew` ahead of it.
+        metadata: required keys and values of a unit's message.
+        record: filter on the structured record of a unit's message; None for no filter.
+        without: keys and values; units whose message has them all are excluded.
+        among: row numbers of the searchable units; None for all.
+        expired: include expired messages.
     """
 
     scope: Scope

@@ -1,6 +1,6 @@
-"""A live view of a store as a module: attention over what the vector lane of a search may find.
+"""A live view of a store as a module: attention over the units of the vector lane.
 
-Shape legend: d dimension of the embedder, k units recalled.
+Shape legend: d embedding dimension, k units recalled.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from nscma_torch.search.search_bounds import Bounds
 
 
 class StoreModule(nn.Module):
-    """A user's memory as a module for a network to read; made by `Memory.as_module`.
+    """A user's memory as a module for a network to read; created by `Memory.as_module`.
 
-    Keys are the vectors that a search compares (each with a share of its neighbours' in the conversation), scores those
-    of its vector lane, alpha cos + beta recency + gamma importance. Every call reads the store as it is then: what was
-    added is found, what was deleted, archived, expired or erased is not, and the scope bounds it as it bounds a search.
-    There is nothing here to save or to train: no parameters and no buffers; gradients flow to the queries. It runs
-    outside of a graph of `torch.compile`.
+    Keys are the vectors that a search compares (each blended with its neighbours in the conversation), scores those of
+    the vector lane, alpha cos + beta recency + gamma importance. Every call reads the current store, bounded like a
+    search: new messages are found, and deleted, archived, expired or erased ones are not. It has no parameters and no
+    buffers, so there is nothing to save or train; gradients flow to the queries. It runs outside `torch.compile`
+    graphs.
 
     Args:
-        searcher, bounds: give what searches the store and what may be found, at each call.
+        searcher, bounds: return the searcher and the bounds, at each call.
         alpha: the weight of the similarity in the score.
-        scale: of the scores, before the softmax.
+        scale: factor of the scores before the softmax.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class StoreModule(nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, queries: Tensor, k: int = 8) -> Recalled:  # queries: [..., d]
-        """The k units that fit each query best: their own vectors [..., k, d], weights [..., k] and ids [..., k].
+        """Return the k best units for each query: their own vectors [..., k, d], weights [..., k] and ids [..., k].
 
-        Queries are vectors of the store's embedder, of unit length for scores that are cosines. An id is the number of
-        a unit, which `units` reads.
+        Queries are vectors of the store's embedder, of unit length if scores are to be cosines. An id is a unit's
+        number, readable by `units`.
 
-        Raises InvalidInputError where the queries or k do not fit.
+        Raises InvalidInputError for unsuitable queries or k.
         """
         searcher = self._searcher()
         width = searcher.dimension
@@ -62,7 +62,7 @@ class StoreModule(nn.Module):
         return Recalled(values.view(*shape, width), weights.view(shape), ids.view(shape))
 
     def units(self, ids: Tensor | Sequence[int]) -> list[Unit | None]:
-        """The unit of each id, in order; None for one that there is no more, or that may not be seen."""
+        """Return the unit of each id, in order; None for one that is gone or hidden."""
         wanted = [int(own) for own in (ids.flatten().tolist() if isinstance(ids, Tensor) else ids)]
         searcher, bounds = self._searcher(), self._bounds()
         seen = searcher.visible(wanted, bounds)

@@ -1,1 +1,1 @@
-"""One store over HTTP: `nscma serve`. See docs/server.md."""
+"""Serve one store over HTTP: `nscma serve`. See docs/server.md."""

@@ -1,6 +1,6 @@
 """Authenticate requests: user and rights come from the token, never from the body alone.
 
-Every request passes `AuthMiddleware` first, so that no path can be forgotten. It stores the principal in the request's
+Every request passes `AuthMiddleware` first, so no path can be forgotten. It stores the principal in the request's
 state, for `allowed` and for mounted applications.
 """
 
@@ -29,13 +29,13 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Authenticated caller and rights.
+    """An authenticated caller and its rights.
 
     Args:
-        user_id: whose memory it is; None: any user that the request names.
-        rights: of read, write, erase.
-        key: tells callers apart in limits and logs; never the token itself.
-        default: the user where a request of any user names none; None: it must name one.
+        user_id: the owner of the memory; None: any user that the request names.
+        rights: some of read, write, erase.
+        key: identifies the caller in limits and logs; never the token itself.
+        default: the user of requests for any user that name none; None: they must name one.
     """
 
     user_id: str | None
@@ -44,11 +44,11 @@ class Principal:
     default: str | None = None
 
     def user(self, *named: str | None) -> str:
-        """The user that is meant, out of all places where the request may name one; its work counts as this user's.
+        """Return the request's user, from all places that may name one; the work is charged to this user.
 
         Raises:
-            ForbiddenError: another user than the token's is named.
-            ScopeError: the token is for any user, and the request names none, or two.
+            ForbiddenError: the request names another user than the token's.
+            ScopeError: the token is for any user, and the request names none or several.
         """
         found = self._meant({name for name in named if name is not None})
         asked = REQUEST_INFO.get()
@@ -68,14 +68,14 @@ class Principal:
         return Scope(found.pop() if found else self.default or "").user_id
 
     def any_user(self) -> None:
-        """Raise `ForbiddenError` unless the whole store may be asked for."""
+        """Raise `ForbiddenError` unless the caller may access the whole store."""
         if self.user_id is not None:
             raise ForbiddenError(
                 "this needs access to the whole store, and the token is for one user (`nscma token add`)"
             )
 
     def need(self, *rights: Right) -> None:
-        """Raise `ForbiddenError` for a right that is missing."""
+        """Raise `ForbiddenError` if a right is missing."""
         for right in rights:
             if right not in self.rights:
                 raise ForbiddenError(f"the token does not give the right to {right} (`nscma token add --can`)")
@@ -85,8 +85,8 @@ class Authenticator:
     """Authenticates requests.
 
     Args:
-        tokens: of the file. Without one only this machine is served.
-        default: the user of requests without a token that name none.
+        tokens: the tokens file's. Without a file only this machine is served.
+        default: the user of tokenless requests that name none.
     """
 
     def __init__(self, tokens: TokenFile, *, default: str) -> None:
@@ -96,7 +96,7 @@ class Authenticator:
     def principal(self, headers: Mapping[str, str], peer: str | None) -> Principal:
         """Authenticate by headers (names in lower case) and peer address.
 
-        Raises `TokenError` without a known token, and without a tokens file `ForbiddenError` for another machine.
+        Raises `TokenError` without a known token or, without a tokens file, `ForbiddenError` for another machine.
         """
         if not self._tokens.required:
             if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
@@ -151,9 +151,9 @@ _BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="made by
 
 
 def allowed(*rights: Right) -> Any:
-    """The dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`.
+    """Return the dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`.
 
-    The OpenAPI document names them as scopes of the token.
+    The OpenAPI document lists them as scopes of the token.
     """
 
     def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> Principal:
@@ -170,7 +170,7 @@ Eraser = Annotated[Principal, allowed("erase")]
 
 
 def presented(headers: Mapping[str, str]) -> str | None:
-    """The token of a request: `Authorization: Bearer …` (mem0's clients say Token), or `X-API-Key`."""
+    """Return a request's token: `Authorization: Bearer …` (mem0's clients say Token), or `X-API-Key`."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() in ("bearer", "token") and value.strip():
         return value.strip()

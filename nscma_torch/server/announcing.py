@@ -1,7 +1,7 @@
-"""Announce a store's server to programs of this machine: a notice beside the store, and a proof of identity.
+"""Announce a store's server to programs on this machine: a notice beside the store, and a proof of identity.
 
-`GET /health/store` answers the HMAC of a challenge under the key in the notice, so that whoever else listens on the
-port later is not taken for this server, and is sent nothing.
+`GET /health/store` returns the HMAC of a challenge under the key in the notice, so another process that later listens
+on the port isn't mistaken for this server.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Proof(BaseModel):
 
 
 def route_group(notice: Notice) -> RouteGroupFactory:
-    """The path of the proof. It tells nothing of anybody's memory, so that it needs no token."""
+    """Serve the proof. It exposes no user data; needs no token."""
 
     def make(_: AppContext) -> RouteGroup:
         router = APIRouter(tags=["health"])
 
         @router.get(PROOF, operation_id="prove")
         async def prove(challenge: Annotated[str, Query(min_length=1, max_length=128)]) -> Proof:
-            """Prove that this is the server which the notice beside the store names."""
+            """Prove that this is the server named in the notice beside the store."""
             return Proof(proof=notice.proof(challenge))
 
         return RouteGroup((router,), public=frozenset({PROOF}))
@@ -42,7 +42,7 @@ def route_group(notice: Notice) -> RouteGroupFactory:
 
 @contextmanager
 def announced(notice: Notice, store: Path) -> Iterator[None]:
-    """Keep the notice beside the store. Raises `StoreAccessError` where it cannot be written."""
+    """Keep the notice beside the store while serving. Raises `StoreAccessError` if it can't be written."""
     path = beside(store)
     notice.write(path)
     try:

@@ -47,10 +47,10 @@ _DESCRIPTION = (
 
 
 def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequence[RouteGroupFactory] = ()) -> FastAPI:
-    """The server of a memory, which stays the caller's to close.
+    """Create the server application of a memory, which the caller closes.
 
     Args:
-        route_groups: factories of further route groups beside the built-in endpoints.
+        route_groups: factories of additional route groups.
     """
     limits = memory.config.server
     context = AppContext(memory, settings, CallPool(limits.threads, limits.waiting), CallPool(_SLOW, _SLOW_WAITING))
@@ -90,7 +90,7 @@ def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequen
 
 
 class _Application(FastAPI):
-    """FastAPI with the form of a problem in its document."""
+    """FastAPI whose OpenAPI document includes the problem schema."""
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()

@@ -1,4 +1,4 @@
-"""Shared context of the application, and groups of routes beside its own endpoints: MCP, the proxy, the page."""
+"""Shared context of the application, and route groups: MCP, the proxy, the page."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nscma_torch.server.work import CallPool
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Listening and access settings; limits are in the section [server] of the configuration.
+    """Network and access settings; limits are in the section [server] of the configuration.
 
     Args:
         tokens: path of the tokens file, existing or not.
-        user: the user of requests that have no token and name none.
+        user: the user of tokenless requests that name none.
     """
 
     tokens: Path
@@ -37,8 +37,7 @@ class ServerSettings:
 class AppContext:
     """Context shared by all route groups: the memory, called through `work`, and the settings.
 
-    `slow` runs long calls, so that they block no thread of the others; `stopping` is set when the server is told to
-    stop.
+    `slow` runs long calls, which thus block no other call's thread; `stopping` is set when the server is told to stop.
     """
 
     memory: Memory
@@ -58,7 +57,7 @@ class AppContext:
             raise OverloadedError("the server is stopping; queued work stays queued", retry_after=10)
 
     def close(self) -> None:
-        """Wait for the calls that run."""
+        """Wait for running calls."""
         self.stopping.set()
         self.work.close()
         self.slow.close()
@@ -72,7 +71,7 @@ class RouteGroup:
         routers: endpoints; each names its rights by `access.allowed`.
         mounts: ASGI applications by path prefix; `access.principal_of(scope)` identifies the caller.
         public: exact paths readable (GET) without a token because they hold no user data, such as a page.
-        streams: exact paths whose bodies are read piece by piece and have no size limit.
+        streams: exact paths whose bodies are streamed, without a size limit.
         unread: exact paths whose bodies are passed on unparsed and have no limit on their number of values.
         lifespan: opened before the first request, closed after the last one.
     """

@@ -1,4 +1,4 @@
-"""Exports go out and come in through a temporary file without a name: the store waits for no slow client."""
+"""Send and receive exports through an unnamed temporary file, so the store waits for no slow client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNK = 1 << 16  # bytes
 
 
 async def exported(context: AppContext, user_id: str | None) -> StreamingResponse:
-    """The store, or one user, as JSON lines. Raises `NotFoundError` for a user without memory."""
+    """Return the store, or one user, as JSON lines. Raises `NotFoundError` for an unknown user."""
     file, size = await context.slow.run(_written, context.memory, user_id)
     headers = {"content-length": str(size), "content-disposition": 'attachment; filename="nscma-export.jsonl"'}
     closing = BackgroundTask(file.close)
@@ -30,7 +30,7 @@ async def exported(context: AppContext, user_id: str | None) -> StreamingRespons
 
 
 async def imported(context: AppContext, request: Request) -> int:
-    """Read an export out of a body, all of it or nothing; returns the number of rows."""
+    """Import an export from a request body, all of it or nothing; return the number of rows."""
     most = context.config.server.max_upload
     with _file() as file:
         size = 0

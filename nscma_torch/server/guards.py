@@ -1,8 +1,8 @@
-"""Refuse requests of other sites, by the headers Host (against DNS rebinding), Origin and Sec-Fetch-Site.
+"""Refuse cross-site requests, by the headers Host (against DNS rebinding), Origin and Sec-Fetch-Site.
 
-A page of another site that a browser has open could otherwise use a server that asks for no token, under a name that
-was pointed at this machine, or by requests that a browser sends without asking (a form, a POST of plain text, an image
-or frame, which carry no Origin). A link to a public path may be followed from anywhere.
+Otherwise a page of another site in the user's browser could use a server without tokens, under a name that resolves to
+this machine, or by requests that browsers send without asking (a form, a POST of plain text, an image or frame, which
+carry no Origin). A link to a public path may be followed from anywhere.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class OriginGuard:
 
 
 def cors(app: FastAPI, limits: ServerConfig) -> None:
-    """Let the pages of `server.origins` use the application, where there are any."""
+    """Allow the pages of `server.origins` to use the application, if there are any."""
     if limits.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -83,7 +83,7 @@ def _follows_link(headers: Headers, scope: Scope, public: Collection[str]) -> bo
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port."""
+    """Return the name in a Host header, without the port."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.rpartition(":")[0].lower() if ":" in host else host.lower()

@@ -1,4 +1,4 @@
-"""/health/live: the process answers. /health/ready: the store can be read, and its background worker has not ended."""
+"""/health/live: the process answers. /health/ready: the store is readable, and the background worker alive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Health(BaseModel):
 
 
 def route_group(context: AppContext) -> RouteGroup:
-    """The two paths."""
+    """Serve the two paths."""
     router = APIRouter(prefix="/health", tags=["health"])
 
     @router.get("/live", operation_id="live")
@@ -41,6 +41,6 @@ def route_group(context: AppContext) -> RouteGroup:
 
 
 def _look(context: AppContext) -> None:
-    """Read a row. Raises `StoreError` where that fails, and what ended the background worker."""
+    """Read a row. Raises `StoreError` on failure, or the error that ended the background worker."""
     with context.memory.components.database.read(NO_USER) as connection:
         connection.exec_driver_sql("SELECT count(*) FROM (SELECT 1 FROM users LIMIT 1)").scalar_one()

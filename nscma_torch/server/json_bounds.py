@@ -1,7 +1,7 @@
 """Bound the number of values in a JSON body, counted from its bytes before parsing.
 
-A parsed value and an error about it take a thousand times the two bytes of `1,`. Counting takes time in proportion to
-the bytes, stops at the bound, and keeps nothing.
+A parsed value and an error about it take a thousand times the two bytes of `1,`. Counting is linear in the bytes, stops
+at the bound, and stores nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
 
 
 def exceeded(body: bytes, most: int = MOST_VALUES, deepest: int = DEEPEST) -> str | None:
-    """The bound that a body exceeds; None if it exceeds none. What is no JSON is for the parser to refuse."""
+    """Return the bound that a body exceeds, or None. Invalid JSON is left to the parser."""
     openings = body.count(b"[") + body.count(b"{")
     if openings <= deepest and openings + body.count(b",") <= most:
         return None

@@ -1,6 +1,6 @@
 """Limit request bodies (bytes, seconds to arrive) and each token's concurrent requests and requests per second.
 
-Requests without a token come from this machine, and are not counted.
+Requests without a token come from this machine, and are not limited.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SHORT_BODY = 1 << 16  # bytes that are counted on the event loop
 
 
 class RateLimiter:
-    """Token buckets: `rate` requests a second on average, `burst` at once, of each key.
+    """Token buckets: per key, `rate` requests a second on average, `burst` at once.
 
     Args:
-        clock: seconds.
+        clock: returns seconds.
     """
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class RateLimiter:
         self._buckets: dict[str, tuple[float, float]] = {}  # what was left, and when
 
     def wait(self, key: str) -> float:
-        """Take one request; 0, or the seconds after which one may come where none is left."""
+        """Take one request; return 0, or the seconds until one is available."""
         now = self._clock()
         left, at = self._buckets.get(key, (float(self._burst), now))
         left = min(self._burst, left + (now - at) * self._rate)
@@ -57,7 +57,7 @@ class LimitsMiddleware:
 
     Args:
         streams: paths whose bodies may be of any size.
-        unread: paths whose bodies are passed on and never parsed.
+        unread: paths whose bodies are passed on unparsed.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class LimitsMiddleware:
 
 
 class _Body:
-    """The body of a request as it comes in, up to the limits; its error is answered whatever the application says."""
+    """A request body as it arrives, up to the limits; its error overrides the application's response."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Body:
         self._error: AccessError | None = None
 
     async def receive(self) -> Message:
-        """The next part. Raises `BodyError` for one too much, or one that does not come."""
+        """Return the next part. Raises `BodyError` if the body is too large or too slow."""
         if self._error is not None:
             raise self._error
         if self._whole:  # what comes now is that the client leaves
@@ -171,7 +171,7 @@ class _Body:
         return message
 
     async def _check_values(self, piece: bytes) -> None:
-        """Raise `BodyError` for a body of too many values, before anything is made of them."""
+        """Raise `BodyError` for a body with too many values, before it is parsed."""
         if self._pieces is None:
             return
         self._pieces.append(piece)
@@ -183,7 +183,7 @@ class _Body:
                 raise self._error
 
     async def send(self, message: Message) -> None:
-        """Hand on what the application says, or the error of the body in its place."""
+        """Send the application's response, or the body's error instead."""
         if self._error is None or self._begun:
             self._begun = True
             await self._send(message)

@@ -1,7 +1,7 @@
 """The paths of mem0's server over the same memory: /memories, /search, /reset. See `nscma_torch.compat.mem0`.
 
-The user comes from the token, as everywhere; a request for any user needs no `user_id` beside a memory's id.
-/configure is not offered.
+The user comes from the token, as everywhere; a token for any user needs no `user_id` for a memory's id. /configure is
+not offered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TopK = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class Mem0Item(BaseModel):
-    """A memory as mem0 shows it; keys that say nothing are left out."""
+    """A memory in mem0's form, without empty keys."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -38,7 +38,7 @@ class Mem0Item(BaseModel):
 
 
 class Mem0Items(BaseModel):
-    """Memories as mem0 shows them."""
+    """Memories in mem0's form."""
 
     results: list[Mem0Item]
 
@@ -60,7 +60,7 @@ class Mem0Events(BaseModel):
 
 
 class Mem0Change(BaseModel):
-    """A line of a memory's history as mem0 shows it."""
+    """A line of a memory's history in mem0's form."""
 
     id: str
     memory_id: str
@@ -81,7 +81,7 @@ class Mem0Message(BaseModel):
 
 
 class Mem0ListParams(RunParams):
-    """The memories of a scope."""
+    """Query of a scope's memories."""
 
     top_k: TopK = searching.TOP_K
     limit: TopK | None = Field(None, description="an older name of top_k")
@@ -100,7 +100,7 @@ class Mem0AddBody(RunParams):
     prompt: str | None = None
 
     def plain(self) -> Any:
-        """The messages as mappings."""
+        """Return the messages as mappings."""
         return self.model_dump(include={"messages"}, exclude_unset=True)["messages"]
 
 
@@ -135,7 +135,7 @@ class Mem0UpdateBody(StrictModel):
 
 @router.post("/memories", operation_id="mem0_add", response_model=Mem0Events)
 async def add(body: Mem0AddBody, caller: Writer, context: Context) -> Response:
-    """Store messages, and read them for facts."""
+    """Store messages, and extract their facts."""
     ids = _ids(body, caller)
     options = body.model_dump(exclude={"messages", "user_id", "agent_id", "run_id"})
     return await context.work.json(_JSON, operations.add, context.memory, body.plain(), ids, **options)
@@ -143,7 +143,7 @@ async def add(body: Mem0AddBody, caller: Writer, context: Context) -> Response:
 
 @router.get("/memories", operation_id="mem0_get_all", response_model=Mem0Items)
 async def get_all(asked: Annotated[Mem0ListParams, Query()], caller: Reader, context: Context) -> Response:
-    """The memories of a scope, in the order they came."""
+    """Return the memories of a scope in order of arrival."""
     ids = _ids(asked, caller)
     options = asked.model_dump(include={"top_k", "limit", "show_expired"})
     return await context.work.json(_JSON, operations.get_all, context.memory, ids=ids, **options)
@@ -157,14 +157,14 @@ async def delete_all(asked: Annotated[RunParams, Query()], caller: Writer, conte
 
 @router.get("/memories/{memory_id}", operation_id="mem0_get", response_model=Mem0Item | None)
 async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
-    """A memory by its id, or null."""
+    """Return a memory, or null if unknown."""
     user = _owner(caller, asked.user_id)
     return await context.work.json(_JSON | None, operations.get, context.memory, memory_id, user_id=user)
 
 
 @router.put("/memories/{memory_id}", operation_id="mem0_update", response_model=Mem0Message)
 async def update(memory_id: str, body: Mem0UpdateBody, caller: Writer, context: Context) -> Response:
-    """Change a memory's text, keys of its metadata, or its expiration date."""
+    """Change a memory's text, metadata or expiration date."""
     user, text = _owner(caller, body.user_id), body.data if body.text is None else body.text
     options: _JSON = body.model_dump(include={"metadata", "expiration_date"}, exclude_unset=True)
     return await context.work.json(_JSON, operations.update, context.memory, memory_id, text, user_id=user, **options)
@@ -186,7 +186,7 @@ async def history(memory_id: str, asked: Annotated[UserParams, Query()], caller:
 
 @router.post("/search", operation_id="mem0_search", response_model=Mem0Items)
 async def search(body: Mem0SearchBody, caller: Reader, context: Context) -> Response:
-    """The memories that fit a query, best first."""
+    """Return the memories that match a query, best first."""
     ids = _ids(body, caller)
     options = body.model_dump(exclude={"query", "user_id", "agent_id", "run_id"})
     return await context.work.json(_JSON, searching.search, context.memory, body.query, ids=ids, **options)
@@ -194,7 +194,7 @@ async def search(body: Mem0SearchBody, caller: Reader, context: Context) -> Resp
 
 @router.post("/reset", operation_id="mem0_reset", response_model=Mem0Message)
 async def reset(caller: Eraser, context: Context) -> Mem0Message:
-    """Erase every user of the store. There is no way back."""
+    """Erase every user of the store. This can't be undone."""
     caller.any_user()
     await context.slow.run(context.memory.reset)
     return Mem0Message(message="All memories reset")
@@ -206,7 +206,7 @@ def _owner(caller: Principal, named: str | None) -> str | None:
 
 
 def _ids(asked: RunParams, caller: Principal) -> dict[str, Any]:
-    """The ids of a request as mem0 has them, which cuts blanks from an id and would so reach another user."""
+    """Return a request's ids with whitespace stripped, as in mem0; unstripped they could address another user."""
     scope = asked.scope(caller)
     if scope["user_id"] != scope["user_id"].strip():
         raise ScopeError("mem0 has no user whose id begins or ends with a blank; use /v1")

@@ -1,4 +1,4 @@
-"""/metrics for Prometheus: requests, seconds, the queue of jobs, failures. No label has a text or a user's name."""
+"""/metrics for Prometheus: requests, seconds, job queue, failures. Labels contain no text and no user's name."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class RequestMetrics:
 
 
 class _OfStore(Collector):
-    """Counts of the store, read when they are asked for."""
+    """Counts of the store, read on request."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: to register must not read the store."""
+        """Yield nothing: registration must not read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -95,12 +95,12 @@ class MetricsMiddleware:
 
 
 def route_group(measures: RequestMetrics) -> RouteGroup:
-    """The path /metrics."""
+    """Serve the path /metrics."""
     router = APIRouter(tags=["health"])
 
     @router.get("/metrics", operation_id="metrics", response_class=Response)
     async def metrics(caller: Reader, context: Context) -> Response:
-        """Counts for Prometheus."""
+        """Return counts for Prometheus."""
         caller.any_user()
         text = await context.work.run(generate_latest, measures.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)

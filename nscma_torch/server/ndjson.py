@@ -1,7 +1,7 @@
-"""A stream of messages, one JSON object a line, stored batch by batch as it comes in; each batch is acknowledged.
+"""Receive a stream of messages, one JSON object per line, storing and acknowledging batch by batch.
 
-The answer begins with the first batch, while more is still coming in. It is short (a line a batch), so that a client
-may read it when all is sent.
+The response begins with the first batch, while the request is still arriving. It is short (a line per batch), so a
+client may read it after sending everything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 
 
 class AddedLine(BaseModel):
-    """One line of the answer: what is on disk by then, in all lines up to `lines`."""
+    """One line of the response: messages on disk by then, in all lines up to `lines`."""
 
     lines: int
     added: int
@@ -37,12 +37,12 @@ class AddedLine(BaseModel):
 
 
 class AddStream(Response):
-    """The answer to a stream of messages, which it reads.
+    """The response to a stream of messages, which it reads.
 
     Args:
-        scope: whose memory.
-        ids: whether the lines of the answer name the messages.
-        key: with the number of a line the idempotency key of a message that has none.
+        scope: the memory's scope.
+        ids: include the messages' ids in the response.
+        key: prefix of the idempotency key, followed by the line number, of messages without one.
     """
 
     def __init__(self, context: AppContext, scope: dict[str, Any], *, infer: bool, ids: bool, key: str | None) -> None:
@@ -74,7 +74,7 @@ class AddStream(Response):
         await self._tell(send, self._told.model_copy(update={"ids": None, "done": True}), more=False)
 
     async def _batches(self, receive: Receive) -> AsyncIterator[Sequence[bytes]]:
-        """Whole lines, as many as one transaction takes, or fewer where they are long."""
+        """Yield whole lines, as many as fit in one transaction, or fewer if they are long."""
         batch: list[bytes] = []
         size = 0
         async for line in _lines(receive, self._longest):
@@ -115,7 +115,7 @@ class AddStream(Response):
 
 
 class _GoneError(Exception):
-    """The client left before all was sent."""
+    """The client disconnected before the end of its request."""
 
 
 def _headers() -> list[tuple[bytes, bytes]]:
@@ -123,7 +123,7 @@ def _headers() -> list[tuple[bytes, bytes]]:
 
 
 async def _lines(receive: Receive, longest: int) -> AsyncIterator[bytes]:
-    """The lines of a body, without their ends. Raises `TextTooLargeError` for a line above `longest` bytes."""
+    """Yield the lines of a body without their ends. Raises `TextTooLargeError` for a line above `longest` bytes."""
     rest = bytearray()
     number, more = 1, True
     while more:

@@ -1,7 +1,7 @@
-"""The file beside a store that names its running server, as it is written and as it is read. Nothing heavy is imported.
+"""The file beside a store that announces its running server. Imports nothing heavy.
 
-It is the owner's alone (mode 0600); who reads it takes no other. It says which store file the server has open, by which
-program and configuration it answers, and the key by which it proves itself (`announcing.py`).
+Only the owner can access it (mode 0600), and readers accept only their own. It names the store file that the server has
+open, its program and configuration, and the key with which it proves its identity (`announcing.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """Everything besides the store's rows that results depend on: equal values give equal results.
+    """All inputs besides the store's rows that results depend on: equal values give equal results.
 
     `store` is device and inode of the database file; `config` the digest of the configuration file, or the name of a
     shipped one, and `folder` the working folder, to which paths in the configuration are relative ("" for defaults).
@@ -51,7 +51,7 @@ class ResultInputs:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One server: its address, the key of its proofs (hex), its process and machine, and what it answers by."""
+    """A server's address, proof key (hex), process, machine, and the inputs of its results."""
 
     url: str
     key: str
@@ -61,7 +61,7 @@ class Notice:
 
     @classmethod
     def of_this_process(cls, url: str, answers: ResultInputs) -> Notice:
-        """A new one with a random key."""
+        """Create a notice with a random key."""
         return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
 
     def proof(self, challenge: str) -> str:
@@ -69,7 +69,7 @@ class Notice:
         return hmac.digest(bytes.fromhex(self.key), challenge.encode(), "sha256").hex()
 
     def write(self, path: Path) -> None:
-        """Put it in the place of what is there. Raises `StoreAccessError`."""
+        """Replace the file at `path`. Raises `StoreAccessError`."""
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         try:
             with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:
@@ -80,13 +80,13 @@ class Notice:
             raise StoreAccessError(f"cannot write {path}: {error.strerror}") from error
 
     def remove(self, path: Path) -> None:
-        """Take it away, where it is still this one that is there."""
+        """Delete the file if it is still this notice."""
         if read(path) == self:
             path.unlink(missing_ok=True)
 
     @property
     def ended(self) -> bool:
-        """Return whether its process, on this machine, has ended."""
+        """Return whether its process, if on this machine, has ended."""
         if self.machine != socket.gethostname() or os.name != "posix":
             return False
         try:
@@ -105,7 +105,7 @@ def beside(store: Path) -> Path:
 
 
 def read(path: Path) -> Notice | None:
-    """The notice that is there; None where there is none, or what is there is not the reader's own."""
+    """Read the notice; None if absent, or not owned by the reader."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
             status = os.fstat(file.fileno())

@@ -1,8 +1,8 @@
-"""Errors as `application/problem+json` (RFC 9457), with the messages of `errors.py`.
+"""Report errors as `application/problem+json` (RFC 9457), with the messages of `errors.py`.
 
-`type` is "urn:nscma:" and the name of the error's class, `detail` its message. On paths of OpenAI's API there is an
-`error` object, too, as its clients read it. What no one foresaw is told without its
-message, which may quote what was stored; the log has it.
+`type` is "urn:nscma:" and the name of the error's class, `detail` its message. On paths of OpenAI's API an `error`
+object is added for its clients. Unexpected errors are reported without their message, which may quote stored text; it
+is logged.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Problem(BaseModel):
 
 
 class TooManyRequestsError(errors.OverloadedError):
-    """Too many requests of one token."""
+    """A token sent too many requests."""
 
 
 class BodyError(errors.AccessError):
-    """A body that is too large (413), or that did not come in time (408)."""
+    """A body is too large (413), or arrived too slowly (408)."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -98,7 +98,7 @@ def described(error: Exception) -> Problem:
 
 
 def status_of(error: errors.NscmaError) -> int:
-    """The HTTP status of an error of the library."""
+    """Return the HTTP status of an error of the library."""
     if isinstance(error, TooManyRequestsError):
         return 429
     if isinstance(error, BodyError):
@@ -107,7 +107,7 @@ def status_of(error: errors.NscmaError) -> int:
 
 
 def problem(error: Exception) -> Response:
-    """The answer to a request that ended in an error; what the server's owner has to mend is logged."""
+    """Build the response for an error; errors that the server's owner must fix are logged."""
     told = described(error)
     if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs what nobody foresaw
         log.error("%s: %s", type(error).__name__, error)
@@ -115,7 +115,7 @@ def problem(error: Exception) -> Response:
 
 
 class _Told(Response):
-    """A problem; on a path of OpenAI's API it has the `error` object, too."""
+    """A problem; on paths of OpenAI's API with the `error` object."""
 
     def __init__(self, told: Problem, headers: Mapping[str, str]) -> None:
         self._told = told
@@ -129,13 +129,13 @@ class _Told(Response):
 
 
 def _written(told: Problem, error: dict[str, str | None] | None = None) -> bytes:
-    """ASCII: a message may quote half of a surrogate pair."""
+    """Serialize as ASCII: a message may quote a lone surrogate."""
     fields = told.model_dump(exclude_none=True)
     return json.dumps(fields if error is None else fields | {"error": error}).encode()
 
 
 def _openai(told: Problem) -> dict[str, str | None]:
-    """An error as OpenAI's API tells it."""
+    """Convert an error to the form of OpenAI's API."""
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     codes = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
     kind = kinds.get(told.status, "server_error" if told.status >= 500 else "invalid_request_error")
@@ -147,7 +147,7 @@ def _openai(told: Problem) -> dict[str, str | None]:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the application answered by `problem`."""
+    """Register `problem` for every error of the application."""
 
     async def answered(_: Request, error: Exception) -> Response:
         return problem(error)

@@ -1,5 +1,5 @@
-"""HTTP/1.1 with patience for slow clients, and for so many: one that sends no whole head of a request, or takes nothing
-of the answer, is left after a while, and one too many is told so.
+"""HTTP/1.1 with timeouts for slow clients and a connection limit: a client that doesn't complete a request's head, or
+doesn't read the response, is disconnected after a while, and one above the limit gets an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nscma_torch.server.problems import MEDIA_TYPE, problem
 
 
 def patient(seconds: float, connections: int) -> type[H11Protocol]:
-    """uvicorn's protocol that waits so long for the head of a request, and for a client that reads nothing."""
+    """Return uvicorn's protocol with a timeout for request heads and for clients that don't read."""
 
     class Patient(H11Protocol):
         _head: asyncio.TimerHandle | None = None
@@ -49,7 +49,7 @@ def patient(seconds: float, connections: int) -> type[H11Protocol]:
             super().resume_writing()
 
         def _watch(self) -> None:
-            """Wait for a head while no request is at work."""
+            """Wait for a request head while no request is running."""
             if self.cycle is not None and not self.cycle.response_complete:
                 self._stop_waiting()
             elif self._head is None and not self.transport.is_closing():
@@ -69,7 +69,7 @@ def patient(seconds: float, connections: int) -> type[H11Protocol]:
 
 
 def _one_too_many(connections: int) -> bytes:
-    """The whole answer to a connection above the limit."""
+    """Return the complete response to a connection above the limit."""
     told = problem(OverloadedError(f"{connections} connections are open; try again in a moment"))
     head = f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(told.body)}\r\n"
     return f"{head}retry-after: {told.headers['retry-after']}\r\nconnection: close\r\n\r\n".encode() + bytes(told.body)

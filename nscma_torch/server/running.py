@@ -1,7 +1,7 @@
-"""Runs the server: the store with its background worker, and uvicorn, until it is told to stop.
+"""Run the server: the store with its background worker, and uvicorn, until stopped.
 
-At SIGTERM or SIGINT it accepts nothing more, ends the requests at work, and closes the store. What was acknowledged is
-on disk by then, as it is at any instant; what is queued stays queued.
+At SIGTERM or SIGINT it stops accepting requests, finishes the running ones, and closes the store. Acknowledged messages
+are on disk, as always; queued work stays queued.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nscma_torch.server.tokens import TokenFile
 
 
 def refuse_open_doors(settings: ServerSettings) -> None:
-    """Raise `ConfigError` where a server without tokens would be reached from other machines."""
+    """Raise `ConfigError` if a server without tokens would be reachable from other machines."""
     if settings.host == "localhost" or is_loopback(settings.host) or TokenFile(settings.tokens).required:
         return
     raise ConfigError(
@@ -32,7 +32,7 @@ def refuse_open_doors(settings: ServerSettings) -> None:
 
 
 def bound(settings: ServerSettings) -> socket.socket:
-    """A socket on the host and port; port 0 is any free one. Raises `StoreAccessError` where it cannot be had."""
+    """Bind a socket to the host and port; port 0 is any free one. Raises `StoreAccessError` on failure."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,7 +60,7 @@ def run(app: FastAPI, listening: socket.socket, *, started: Callable[[], None]) 
 
 
 class Serving(uvicorn.Server):
-    """Uvicorn's server of an application, by the section [server]; it says when it has started."""
+    """Uvicorn server configured by the section [server], with a callback on startup."""
 
     def __init__(self, app: FastAPI, started: Callable[[], None]) -> None:
         self._context: AppContext = app.state.context
@@ -91,7 +91,7 @@ class Serving(uvicorn.Server):
 
 
 def _load_models(memory: Memory) -> None:
-    """So that the first request does not wait for it; what cannot be loaded is said to the request that needs it."""
+    """Load models so the first request doesn't wait; a failure is reported to the request that needs them."""
     parts = memory.components
     parts.embedder.embed(["Hello."])
     _ = parts.writer, parts.retriever, parts.tasks

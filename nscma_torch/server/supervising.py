@@ -1,7 +1,7 @@
-"""Several server processes behind one socket: each accepts what comes, and one that dies is replaced.
+"""Several server processes sharing one socket; one that dies is replaced.
 
-Uvicorn's own supervisor is not used: it makes the server of a process itself, and knows of no store that is to be
-closed after the last request.
+Uvicorn's own supervisor is not used: it creates each process's server itself, and can't close a store after the last
+request.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _QUICK = 30.0  # seconds within which a process that ends has not come up
 
 
 def supervise(child: Callable[[socket.socket], None], listening: socket.socket, count: int) -> None:
-    """Run `child` with the socket in so many processes until SIGTERM or SIGINT; then they are told, and waited for.
+    """Run `child` with the socket in `count` processes until SIGTERM or SIGINT, then stop and await them.
 
-    `child` is a function of a module, or a partial of one, as it is sent to a fresh interpreter.
-    Raises StoreAccessError where a process ends before it can have come up; the others are ended then.
+    `child` is a module-level function, or a partial of one, as it is pickled for a fresh interpreter. Raises
+    StoreAccessError if a process ends before it can have started; the others are stopped then.
     """
     told: list[int] = []
     numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
@@ -44,7 +44,7 @@ def supervise(child: Callable[[socket.socket], None], listening: socket.socket, 
 
 
 def _started(child: Callable[[socket.socket], None], listening: socket.socket) -> tuple[BaseProcess, float]:
-    """A new process, and when it was begun."""
+    """Start a process; return it and its start time."""
     process = multiprocessing.get_context("spawn").Process(target=child, args=(listening,))
     process.start()
     return process, time.monotonic()

@@ -1,6 +1,6 @@
-"""The tokens file: who may do what. A token is shown once, when it is made; the file holds its SHA-256.
+"""The tokens file: users and rights by token. A token is shown once, when created; the file holds its SHA-256.
 
-A token has 256 random bits, so that a plain digest of it tells nothing.
+A token has 256 random bits, so a plain digest is safe.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PREFIX = "nscma_"  # scanners of secrets know tokens by their beginning
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """One entry: `id` names it for people, `user` None is for any user, `sha256` is that of the token."""
+    """One entry: `id` is its name for people, `user` None is for any user, `sha256` is that of the token."""
 
     id: str
     user: str | None
@@ -47,9 +47,9 @@ class _File(BaseModel):
 
 
 class TokenFile:
-    """The tokens of a file, read again whenever it has changed.
+    """The tokens of a file, reloaded whenever it changes.
 
-    A file that was there and is gone refuses everybody: only a server that never saw one is open to its own machine.
+    If the file disappears, everybody is refused: only a server that never saw one is open to its own machine.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,9 +65,9 @@ class TokenFile:
         return self._known
 
     def find(self, token: str) -> TokenEntry | None:
-        """The entry of a token, or None. All entries are compared, each in constant time.
+        """Return the entry of a token, or None. All entries are compared, each in constant time.
 
-        Raises `ConfigError` for a file that is not one of tokens, or that others of the machine may read.
+        Raises `ConfigError` for a file that isn't a tokens file, or that other users of the machine can read.
         """
         self._refresh()
         digest = _digest(token)
@@ -78,12 +78,12 @@ class TokenFile:
         return found
 
     def all(self) -> Sequence[TokenEntry]:
-        """Every entry, the oldest first; none where there is no file."""
+        """Return every entry, oldest first; none without a file."""
         self._refresh()
         return self._tokens
 
     def add(self, user: str | None, can: Iterable[str]) -> tuple[str, TokenEntry]:
-        """A new token and its entry. Raises `InvalidInputError` for an unknown right, or none."""
+        """Create a token and its entry. Raises `InvalidInputError` for an unknown right, or none."""
         rights = tuple(right for right in RIGHTS if right in (wanted := set(can)))
         if unknown := sorted(wanted - set(RIGHTS)):
             raise InvalidInputError(f"unknown right {unknown[0]!r}; rights are {', '.join(RIGHTS)}")
@@ -99,7 +99,7 @@ class TokenFile:
         return token, entry
 
     def revoke(self, id: str) -> TokenEntry:
-        """Take a token out. Raises `NotFoundError` for an unknown id."""
+        """Revoke a token. Raises `NotFoundError` for an unknown id."""
         with self._changing():
             gone = next((entry for entry in self._tokens if entry.id == id), None)
             if gone is None:
@@ -138,7 +138,7 @@ class TokenFile:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Be the only one who changes the file: the new one is made exclusively, and takes the old one's place."""
+        """Lock the file for changing: the new one is created exclusively, then replaces the old one."""
         try:
             os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError as error:

@@ -1,8 +1,8 @@
-"""Calls of the memory in threads of their own, never on the event loop, shared fairly among tokens and users.
+"""Run calls of the memory in separate threads, never on the event loop, shared fairly among tokens and users.
 
-Calls that wait begin in the order of start-time fair queueing (Goyal et al. 1996): the token, then the user, that has
-used the least time goes first. A user may begin another call only while more threads are free than the user has at work
-(dynamic thresholds, Choudhury and Hahne 1998), so that one alone never has more than half of them; the queue is shared
+Waiting calls start in the order of start-time fair queueing (Goyal et al. 1996): the token, then the user, that has
+used the least time goes first. A user may start another call only while more threads are free than the user occupies
+(dynamic thresholds, Choudhury and Hahne 1998), so a single user never has more than half of them; the queue is shared
 by the same rule. Long calls together have at most half of the threads.
 """
 
@@ -33,7 +33,7 @@ _LONG = 1 << 14  # bytes of a request, from which on its calls count as long
 
 @dataclass(slots=True)
 class RequestInfo:
-    """The request that a call works for: the token it came with, the user it is about, and its bytes."""
+    """The request behind a call: its token, its user, and its bytes."""
 
     token: str = LOCAL
     user: str = ""
@@ -56,9 +56,9 @@ class CallPool:
     """A pool of threads with a bounded, fair queue.
 
     Args:
-        threads: calls that run at once.
-        waiting: calls that may wait; one more raises `OverloadedError`.
-        in_order: run the calls of one user one after the other, in the order in which they came.
+        threads: maximum concurrent calls.
+        waiting: maximum waiting calls; one more raises `OverloadedError`.
+        in_order: run the calls of one user one at a time, in order of arrival.
     """
 
     def __init__(self, threads: int, waiting: int, *, in_order: bool = False) -> None:
@@ -73,11 +73,11 @@ class CallPool:
 
     @property
     def pending(self) -> int:
-        """Calls that run or wait."""
+        """Count the calls running or waiting."""
         return len(self._running) + len(self._waiting)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a call and return its result. It runs to its end even if nobody waits for it any more.
+        """Run a call and return its result. It completes even if nobody waits any more.
 
         Raises `OverloadedError` if too many wait already.
         """
@@ -86,13 +86,13 @@ class CallPool:
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def begin(self, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Run a call whose outcome nobody waits for."""
+        """Run a call in the background, without waiting for its outcome."""
         self._submit(partial(call, *args, **kwargs))
 
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
         """Run a call and return its result as a JSON response, serialised in the same thread, since lists can be long.
 
-        `kind` is the type that it is written by, and the `response_model` of the endpoint.
+        `kind` is the type used for serialisation, and the `response_model` of the endpoint.
         """
 
         def written() -> bytes:
@@ -101,7 +101,7 @@ class CallPool:
         return Response(await self.run(written), media_type="application/json")
 
     def close(self) -> None:
-        """Wait for what runs and what waits."""
+        """Wait for running and queued calls."""
         with self._changed:
             self._changed.wait_for(lambda: not self.pending)
         self._pool.shutdown(wait=True)
@@ -125,7 +125,7 @@ class CallPool:
         return sum(one.user == call.user for one in others) < left
 
     def _begin_next(self) -> None:
-        """Begin waiting calls, fairest first, for as long as one may."""
+        """Start waiting calls, fairest first, while any may start."""
         while ready := self._ready():
             call = min(ready, key=self._used.begin)  # of equal ones the first that came
             self._waiting.remove(call)
@@ -134,7 +134,7 @@ class CallPool:
             self._pool.submit(self._run, call)
 
     def _ready(self) -> list[_Call]:
-        """Waiting calls that may begin."""
+        """Return the waiting calls that may start."""
         free = self._threads - len(self._running)
         if not (free and self._waiting):
             return []
@@ -182,7 +182,7 @@ class _Used:
         return max(token, self._tokens.get(call.token, 0.0)), max(user, self._users.get(call.user, 0.0))
 
     def begun(self, call: _Call) -> None:
-        """Move on to the call that begins."""
+        """Advance to the call that starts."""
         self._now = self.begin(call)
 
     def ended(self, call: _Call, seconds: float) -> None:
@@ -195,7 +195,7 @@ class _Used:
 
 
 def _most(threads: int) -> int:
-    """Threads that one token may have: a quarter, or one, is left to others."""
+    """Return the maximum threads of one token: a quarter, or at least one, is left to others."""
     return max(threads - max(threads // 4, 1), 1)
 
 

@@ -1,4 +1,4 @@
-"""Ways to retrieve, by name."""
+"""Retrieval strategies by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All levels of the hierarchy at once (CAM section 4.2, global retrieval; RAPTOR's collapsed tree)."""
+"""Search all levels of the hierarchy at once (CAM section 4.2, global retrieval; RAPTOR's collapsed tree)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from nscma_torch.search.ranking import Ranking
 
 
 def collapsed_tree(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units, chunks and summaries side by side; scored as `retrieval.nodes` says."""
+    """Return the best units, chunks and summaries together, scored by `retrieval.nodes`."""
     ranked = context.rank_nodes(question, top_k)
     return replace(ranked, trace=("chunks and summaries of every level side by side",))

@@ -1,8 +1,8 @@
 """Entities, facts and episodes as one graph: personalised PageRank from the question (HippoRAG, Gutiérrez et al. 2024).
 
-Nodes are the entities of facts and the messages behind them; each fact joins its subject and its object to its
-messages. The walk starts at the entities that the question names and at the best hits of a search, and returns there
-with probability 1 - damping. What it visits often is added to what the search found.
+Nodes are the entities of facts and their source messages; each fact links its subject and its object to its messages.
+The walk starts at the entities named in the question and at the best hits of a search, and returns there with
+probability 1 - damping. Nodes it visits often are added to the search results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _words = erasable_cache(1 << 16)(words_of)
 
 
 def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units by their own score and by PageRank over facts and messages."""
+    """Return the best units by search score and by PageRank over facts and messages."""
     ranked = context.rank(question, max(top_k, _POOL))
     facts = context.facts()
     units = context.units(ranked.scores)
@@ -48,7 +48,7 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:
-    """The share of the walk's visits at each message, by its id."""
+    """Return the share of the walk's visits at each message, by id."""
     entities, messages = facts.places, facts.network.messages
     walked = facts.network.told(None, facts.now)
     start = torch.zeros(walked.num_nodes, dtype=torch.float64)

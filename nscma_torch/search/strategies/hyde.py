@@ -1,7 +1,7 @@
-"""Searches with passages that might answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496).
+"""Search with hypothetical passages that might answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496).
 
-The vector searched with is the mean of those of N hypothetical passages and of the question. Stored vectors have unit
-length, so the inner product with it is the mean of the cosines with each, which is how it is computed.
+The query vector is the mean of those of N hypothetical passages and of the question. As stored vectors have unit
+length, its inner product with one is the mean of the cosines, computed that way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SHOWN = 3  # hits of a first search that the embedded tasks make passages of
 
 
 def hyde(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The units whose vectors are nearest to the mean of the question and the passages imagined for it."""
+    """Return the units nearest to the mean vector of the question and its hypothetical passages."""
     tasks = context.tasks
     if not isinstance(tasks, QueryTasks):
         raise ConfigError("hyde needs language tasks with imagine and divide; take single-step")

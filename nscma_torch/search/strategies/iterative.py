@@ -1,8 +1,8 @@
-"""Searches again with the question refined by what was found (Structural Memory section 3.2, iterative retrieval).
+"""Search again with the question refined from the hits (Structural Memory section 3.2, iterative retrieval).
 
 The paper: q_0 = q; q_j = LLM(M_j, P_refine) with M_j = Retriever(q_{j-1}, T); after N rounds M_r = Retriever(q_N, K),
-so that only the last question ranks (`ranked_by = "last-question"`). That loses what only the first one finds, so by
-default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
+so only the last question ranks (`ranked_by = "last-question"`). That loses units found only by the first one, so by
+default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j max s_j.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi
 
 
 def iterative(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units after at most N = `retrieval.iterative.refinements`; a round that refines nothing is the last.
+    """Return the best units after at most N = `retrieval.iterative.refinements`; an unchanged question ends it.
 
-    The next question is made of the T = `retrieval.iterative.refined_from` best hits of a round.
+    Each refined question is made from the T = `retrieval.iterative.refined_from` best hits of the last round.
     """
     if context.settings.iterative.ranked_by == "last-question":
         return _by_last_question(context, question, top_k)

@@ -1,4 +1,4 @@
-"""Search along titles: what a question about two things needs is often named only in what is found for the first.
+"""Search along titles: a question about two things often needs a page named only in a hit for the first.
 
 A pass is one search, and one step along the titles that the question and the best hits mention. With b(d) the score of
 a unit relative to the best, and w(d) the weight of a link to it,
@@ -6,9 +6,9 @@ a unit relative to the best, and w(d) the weight of a link to it,
     b'(d) = b(d) + q w(d) where the question mentions a title of d,
     score(d) = b'(d) + g max over the best hits h that mention a title of d of b'(h) w(d).
 
-Where that led anywhere, a second pass asks the question with the names that the best hits mention and it lacks, and the
-score is the mean of both, each relative to its best; names are told by their capitals, so Chinese has one pass. Where
-nothing has a title, as in a conversation, it is single-step search.
+If that found anything, a second pass adds names from the best hits that the question lacks, and the score is the mean
+of both, each relative to its best; names are recognised by capitals, so Chinese has one pass. Without titles, as in a
+conversation, it is single-step search.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINKED = 0.4  # g; of .3-.9
 
 
 def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units of one pass, or of two."""
+    """Return the best units after one or two passes."""
     ranked = context.rank(question, max(top_k, _POOL))
     first = _pass(context, question, ranked)
     if not any(first.parts[seq].keys() & {"named", "link_score"} for seq in first.scores):
@@ -52,7 +52,7 @@ def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
-    """One step along titles from the first `_POOL` of a search; with the parts of every unit."""
+    """Take one step along titles from the first `_POOL` of a search; return the score parts of every unit."""
     if not ranked.scores:
         return Ranking({}, ranked.answerability)
     best = max(ranked.scores.values())
@@ -76,7 +76,7 @@ def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
 
 
 def _cut(found: Ranking, ranked: Ranking, top_k: int) -> Ranking:
-    """The best; where more are wanted than were looked at, the rest of the search follows below them."""
+    """Return the `top_k` best; if more are wanted than were examined, the rest of the search follows."""
     kept = best_first(found.scores, top_k)
     last = min(kept.values(), default=0.0)
     rest = {seq: min(score, last) for seq, score in ranked.scores.items() if seq not in found.scores}

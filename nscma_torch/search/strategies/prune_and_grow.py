@@ -1,10 +1,10 @@
-"""Prune-and-Grow (CAM section 4.2): the best nodes of all levels, then what lies beside and below those that help.
+"""Prune-and-Grow (CAM section 4.2): take the best nodes of all levels, then those beside and below the helpful ones.
 
-With the values of `retrieval.prune_and_grow` and `retrieval.nodes` that are CAM's: D_0 are the s nodes of largest
-cosine to the question; P_j = P_{j-1} and what the language tasks choose of D_j; D_{j+1} are the nodes beside and below
-P_j that were not judged yet. It ends when P does not grow, or after `rounds`; all of P is returned, chunks and
-summaries where both are asked for. By default the active nodes are ranked: by their own score, and a share of that of
-the best active node that they lie beside or below.
+With CAM's values of `retrieval.prune_and_grow` and `retrieval.nodes`: D_0 are the s nodes with the largest cosine to
+the question; P_j = P_{j-1} plus the nodes of D_j that the language tasks select; D_{j+1} are the nodes beside and below
+P_j not yet judged. It ends when P stops growing, or after `rounds`; all of P is returned, chunks and summaries if both
+are requested. By default the active nodes are ranked: by their own score, plus a share of that of the best active node
+beside or above them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The active set: candidates pruned by the language tasks, grown by peers and children until nothing new helps.
+    """Return the active set: candidates pruned by the language tasks, grown by peers and children until nothing new
+    helps.
 
-    The best node of all is judged in every round, so that what helps is measured by the same yardstick.
+    The best node of all is judged in every round, as a fixed reference for the others.
     """
     settings = context.settings.prune_and_grow
     ranked = context.rank_nodes(question)

@@ -1,4 +1,4 @@
-"""Search, then a closer look at what was found (Structural Memory section 3.2, reranking)."""
+"""Search, then rerank the hits (Structural Memory section 3.2, reranking)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from nscma_torch.search.ranking import Ranking
 
 
 def rerank(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units of a search, in the order that the language tasks, or the configured model, give them.
+    """Return a search's best units in the order given by the language tasks or the configured model.
 
-    The first K = `retrieval.rerank.looked_at` are looked at. R = `retrieval.rerank.kept` of them are returned; with 0,
-    as many as are wanted, and what is wanted beyond K follows below, in the order of the search.
+    The first K = `retrieval.rerank.looked_at` are examined. R = `retrieval.rerank.kept` of them are returned; with 0,
+    as many as are wanted, and beyond K the search order follows.
     """
     settings = context.settings.rerank
     ranked = context.rank(question, settings.looked_at if settings.kept else max(top_k, settings.looked_at))

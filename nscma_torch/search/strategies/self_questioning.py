@@ -1,7 +1,7 @@
-"""Asks the questions that a question is made of, each by itself, and joins what they find.
+"""Split a question into its subquestions, search each, and merge the results.
 
-Score of a unit: the mean over the questions of its score relative to the best unit of each, the whole question among
-them, so that a unit which several of them find stands first.
+A unit's score is the mean, over the subquestions and the whole question, of its score relative to the best unit of
+each, so a unit found by several ranks first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _POOL = 100  # units of each question, at least
 
 
 def self_questioning(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units of the question and of its parts."""
+    """Return the best units of the question and its subquestions."""
     tasks = context.tasks
     if not isinstance(tasks, QueryTasks):
         raise ConfigError("self-questioning needs language tasks with imagine and divide; take single-step")

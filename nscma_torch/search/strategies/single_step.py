@@ -9,6 +9,6 @@ from nscma_torch.search.ranking import Ranking
 
 
 def single_step(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """The best units by their fused score."""
+    """Return the best units by fused score."""
     ranked = context.rank(question, top_k)
     return replace(ranked, trace=(f"{len(ranked.scores)} units by one search",))

@@ -1,7 +1,7 @@
-"""From the top of the hierarchy down, level by level (CAM section 4.2, hierarchical traversal; RAPTOR).
+"""Descend the hierarchy level by level (CAM section 4.2, hierarchical traversal; RAPTOR).
 
-The question is compared with the nodes of one level at a time, and only below the best of them with the next. What is
-returned are chunks, and the summaries that were opened on the way where summaries are asked for.
+The question is compared with the nodes of one level at a time, then with those below the best of them. Results are
+chunks, and the opened summaries if summaries are requested.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best nodes on the way down; none without a hierarchy.
+    """Return the best nodes found on the way down; none without a hierarchy.
 
-    `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` says how nodes are scored.
-    Raises `InvalidInputError` where neither chunks nor summaries are asked for: nothing else is in a hierarchy.
+    `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` sets how nodes are scored. Raises
+    `InvalidInputError` if neither chunks nor summaries are requested, as a hierarchy has nothing else.
     """
     kinds = context.bounds.kinds
     if not {"chunk", "summary"}.intersection(kinds):

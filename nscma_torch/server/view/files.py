@@ -1,6 +1,6 @@
-"""The files of the page: read once, with a policy under which a browser runs nothing and asks nobody else.
+"""Files of the page: read once, served with a policy that forbids external requests and inline scripts.
 
-They hold nothing of anybody's memory, so that they need no token.
+They contain no user data; need no token.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class File:
 
 
 def load() -> dict[str, File]:
-    """The files by their path on the server."""
+    """Return the files by their path on the server."""
     found: dict[str, File] = {}
     for entry in resources.files("nscma_torch.server.view").joinpath("page").iterdir():
         kind = _TYPES.get(PurePath(entry.name).suffix)
@@ -68,7 +68,7 @@ def load() -> dict[str, File]:
 
 
 def router_of(pages: Mapping[str, File]) -> APIRouter:
-    """Endpoints for these files."""
+    """Return endpoints for these files."""
     router = APIRouter(include_in_schema=False)
 
     async def answered(request: Request) -> Response:

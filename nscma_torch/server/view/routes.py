@@ -54,7 +54,7 @@ async def access(asked: Annotated[UserParams, Query()], caller: Reader, context:
 
 @router.get("/messages", operation_id="view_messages", response_model=schemas.LogOut)
 async def messages(asked: Annotated[schemas.LogPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of the log with the gate's decisions, deleted messages too."""
+    """Return a page of the log with the gate's decisions, including deleted messages."""
     scope, options = Scope(**asked.scope(caller)), asked.model_dump(exclude={"user_id", "agent_id"})
 
     def found(connection: Connection) -> schemas.LogOut:
@@ -66,13 +66,13 @@ async def messages(asked: Annotated[schemas.LogPageParams, Query()], caller: Rea
 
 @router.get("/conversations", operation_id="view_conversations", response_model=schemas.ConversationsOut)
 async def conversations(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of the conversations and documents."""
+    """Return a page of the conversations and documents."""
     return await _page(context, asked, schemas.ConversationsOut, Scope(**asked.scope(caller)), log_pages.conversations)
 
 
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
 async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of the facts, by what they are about: what holds with what it replaced."""
+    """Return a page of the facts, by subject: current ones with those they replaced."""
     scope, known_at = Scope(**asked.scope(caller)), optional_micros(asked.known_at)
     wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
 
@@ -86,14 +86,14 @@ async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reade
 
 @router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)
 async def entities(asked: Annotated[schemas.EntityPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of the names that facts are about."""
+    """Return a page of the entities that facts are about."""
     scope = Scope(**asked.scope(caller))
     return await _page(context, asked, schemas.EntitiesOut, scope, fact_pages.names, text=asked.text)
 
 
 @router.get("/graph", operation_id="view_graph", response_model=schemas.GraphOut)
 async def graph(asked: Annotated[schemas.GraphParams, Query()], caller: Reader, context: Context) -> Response:
-    """The facts around an entity, and some next to its neighbours."""
+    """Return the facts around an entity, and some around its neighbours."""
     scope, as_of = Scope(**asked.scope(caller)), optional_micros(asked.as_of)
 
     def found(connection: Connection) -> schemas.GraphOut:
@@ -111,7 +111,7 @@ async def graph(asked: Annotated[schemas.GraphParams, Query()], caller: Reader, 
 
 @router.get("/tree", operation_id="view_tree", response_model=schemas.TreeOut)
 async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader, context: Context) -> Response:
-    """The members of a node of the hierarchy, by default its roots."""
+    """Return the members of a node of the hierarchy, by default its roots."""
     scope = asked.scope(caller)
     below = None if asked.level is None or asked.number is None else (asked.level, asked.number)
 
@@ -125,14 +125,14 @@ async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader
 
 @router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
 async def made(asked: Annotated[schemas.DecisionPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of what the curator decided, newest first."""
+    """Return a page of the curator's decisions, newest first."""
     scope = Scope(**asked.scope(caller))
     return await _page(context, asked, schemas.DecisionsOut, scope, decisions.page, changes=asked.changes)
 
 
 @router.get("/conflicts", operation_id="view_conflicts", response_model=schemas.ConflictsOut)
 async def conflicts(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
-    """A page of the contradictions that nothing has settled yet."""
+    """Return a page of the unresolved contradictions."""
     scope = asked.scope(caller)
 
     def found() -> schemas.ConflictsOut:
@@ -146,7 +146,7 @@ async def conflicts(asked: Annotated[schemas.PageParams, Query()], caller: Reade
 async def _page(
     context: AppContext, asked: schemas.PageParams, kind: Any, scope: Scope, select: Callable[..., Any], **options: Any
 ) -> Response:
-    """The answer `kind` with the items and total of a selection."""
+    """Build the response `kind` from a selection's items and total."""
 
     def found(connection: Connection) -> Any:
         items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)

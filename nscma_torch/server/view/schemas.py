@@ -19,7 +19,7 @@ Text = Annotated[str, Field(max_length=400)]
 
 
 class PageParams(AgentParams):
-    """A page of a scope."""
+    """One page of a scope."""
 
     limit: Limit = 50
     offset: Offset = 0
@@ -51,7 +51,7 @@ class EntityPageParams(PageParams):
 
 
 class GraphParams(AgentParams):
-    """The facts around an entity, by default the one with most facts."""
+    """Facts around an entity, by default the one with the most facts."""
 
     entity: Text | None = None
     limit: Limit = 40
@@ -60,14 +60,14 @@ class GraphParams(AgentParams):
 
 
 class TreePageParams(PageParams):
-    """The members of a node, by default the roots."""
+    """Members of a node, by default the roots."""
 
     level: Annotated[int, Field(ge=1, le=64)] | None = None
     number: Annotated[int, Field(ge=0)] | None = None
 
 
 class DecisionPageParams(PageParams):
-    """Filter on decisions; `changes` leaves out those that only added a fact or found it already known."""
+    """Filter on decisions; `changes` omits those that only added a fact or found it already known."""
 
     changes: bool = False
 
@@ -75,7 +75,7 @@ class DecisionPageParams(PageParams):
 class AccessOut(BaseModel):
     """The caller: user (of the token, or the default user), rights, and the users it may name.
 
-    `users` and `agents` are the first of them by name; users are told only where any may be named.
+    `users` and `agents` are the first of them by name; users are listed only if any may be named.
     """
 
     user: str | None
@@ -88,7 +88,7 @@ class AccessOut(BaseModel):
 
 
 class LogOut(BaseModel):
-    """Messages in the order they were stored; `skipped` of the `total` come before the first of them."""
+    """Messages in the order they were stored; `skipped` of the `total` precede them."""
 
     items: list[Episode]
     skipped: int
@@ -96,16 +96,16 @@ class LogOut(BaseModel):
 
 
 class ConversationsOut(BaseModel):
-    """Conversations and documents, the one last added to first."""
+    """Conversations and documents, the latest addition first."""
 
     items: list[Conversation]
     total: int
 
 
 class FactsOut(BaseModel):
-    """Groups of facts with subject, relation and topic in common, the one that changed last first.
+    """Groups of facts with a common subject, relation and topic, the latest change first.
 
-    `extent` is of all facts: what a control of the two clocks goes over.
+    `extent` covers all facts: the range of the page's two time controls.
     """
 
     items: list[list[Fact]]
@@ -114,14 +114,14 @@ class FactsOut(BaseModel):
 
 
 class EntitiesOut(BaseModel):
-    """Names that facts are about, those with most facts first."""
+    """Entities that facts are about, those with most facts first."""
 
     items: list[Entity]
     total: int
 
 
 class GraphOut(BaseModel):
-    """Facts around an entity; it has `total` in all. `name` is None where there is no fact at all."""
+    """Facts around an entity, which has `total` in all. `name` is None if there are no facts."""
 
     name: str | None
     facts: list[Fact]
@@ -144,7 +144,7 @@ class DecisionsOut(BaseModel):
 
 
 class ConflictsOut(BaseModel):
-    """Contradictions that nothing has settled yet, the sides of each."""
+    """Unresolved contradictions, with the sides of each."""
 
     items: list[list[Fact]]
     total: int
