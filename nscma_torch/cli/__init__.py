@@ -15,7 +15,7 @@ _COLLECT_AFTER = 100_000  # new objects; with Python's 700, importing torch spen
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 the one clear error on stderr, 2 wrong usage, 130 interrupted."""
+    """Run the command line. Exit codes: 0 success, 1 error (reported on stderr), 2 wrong usage, 130 interrupted."""
     # torch reads it when it is imported; small models on short texts: more threads cost more than they give
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # else it asks each installed package whether it has one

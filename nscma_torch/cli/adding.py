@@ -45,9 +45,9 @@ def add(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Store messages or documents. A file that was added before adds only what is new; edited parts replace old ones.
+    """Store messages or documents. For a file added before, add only new content; edited parts replace old ones.
 
-    Adding the same file twice is a no-op, so an interrupted add can be run again.
+    Adding the same file twice changes nothing, so an interrupted add can be repeated.
     """
     if not text and (name or timestamp or role != "user"):
         raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
@@ -101,7 +101,7 @@ def add(
 def _revised(
     sources: Sequence[Path | BinaryIO], format: str | None, limit: int, user: str, store: str, config: Path | None
 ) -> tuple[int, int]:
-    """Bring what is stored of these files up to date; returns how many messages were updated and hidden."""
+    """Update the stored messages of these files; return how many were updated and hidden."""
     files = [source for source in sources if isinstance(source, Path) and source.is_file()]
     if not files or not exists(store):
         return 0, 0
@@ -113,14 +113,14 @@ def _revised(
 
 
 def _max_bytes(config: Path | None) -> int:
-    """Bytes of a message that the configuration allows."""
+    """Return the configured maximum size of a message in bytes."""
     from nscma_torch.core.config import load_config
 
     return load_config(config).limits.max_message_bytes
 
 
 def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
-    """The messages of a file, whose errors say which one it is."""
+    """Yield a file's messages; errors name the file."""
     from nscma_torch.text.files.file_readers import read_messages
 
     try:
@@ -130,7 +130,7 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
 
 
 def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
-    """Bytes of all messages' texts, by reading the files once more; None for a pipe, or where one is refused."""
+    """Sum the bytes of all messages' texts by reading the files once more; None for a pipe, or an invalid file."""
     from nscma_torch.text.files.file_readers import read_messages
 
     total = 0

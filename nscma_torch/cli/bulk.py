@@ -23,7 +23,7 @@ o.app.add_typer(bulk, name="bulk")
 
 @bulk.callback()
 def _group() -> None:
-    """Keeps `add` a command of its own."""
+    """Keep `add` a subcommand."""
 
 
 @bulk.command()

@@ -1,4 +1,4 @@
-"""The command that converses: chat."""
+"""The chat command."""
 
 from __future__ import annotations
 

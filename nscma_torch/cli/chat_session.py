@@ -32,7 +32,7 @@ _SHORT = 8  # digits of an id that are shown
 
 
 def converse(memory: Memory, *, user: str, agent: str | None, run: str, json: bool) -> bool:
-    """Take lines until they end; False where a command that was piped in failed."""
+    """Process lines until the input ends; return False if a piped command failed."""
     live = Live(console=console, transient=True, auto_refresh=False)
 
     def writing() -> AbstractContextManager[object]:
@@ -76,7 +76,7 @@ def _piped() -> Iterator[str]:
 
 
 class ChatSession:
-    """One run of the command."""
+    """State of one `nscma chat`."""
 
     def __init__(
         self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool, typed: bool
@@ -91,7 +91,7 @@ class ChatSession:
         self.failed = False
 
     def take(self, line: str) -> bool:
-        """Do what a line says; False to end. An error is shown, and ends it where the line was piped in."""
+        """Process a line; return False to end. An error is shown, and ends the chat if the line was piped."""
         command, _, argument = line.partition(" ")
         try:
             match command:
@@ -184,7 +184,7 @@ class ChatSession:
             say(f"  [dim]{exchange.turn.id[:_SHORT]}[/]  {plain(one_line(exchange.turn.text, 100))}")
 
     def _forget(self, prefix: str) -> None:
-        """Hide the one message whose id begins so."""
+        """Hide the single message whose id has this prefix."""
         if not prefix:
             raise NotFoundError("/forget needs a message id; /memory and the lines below a reply show them")
         user = self._scope.user_id

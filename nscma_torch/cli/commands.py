@@ -43,11 +43,13 @@ class Commands(TyperGroup):
         self.commands = _Loaded()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """All names; the parent's loads every command to say them."""
+        """Return all names; the parent's method would load every command."""
         return list(self.commands)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """`--help`, false where it is not given: of a flag without a value Typer asks pydantic, which takes long."""
+        """Return `--help`, false if not given: for a flag without a value Typer uses pydantic, which
+        is slow to import.
+        """
         option = super().get_help_option(ctx)
         if option is not None:
             option.default = False
@@ -55,7 +57,7 @@ class Commands(TyperGroup):
 
 
 class _Loaded(Mapping[str, Any]):
-    """Commands by name, each made when it is asked for."""
+    """Commands by name, each created on first access."""
 
     def __getitem__(self, name: str) -> Any:
         return _command(name)
@@ -69,7 +71,7 @@ class _Loaded(Mapping[str, Any]):
 
 @cache
 def _command(name: str) -> Any:
-    """A command, or a group of them, as its module has registered it. Raises KeyError for an unknown name."""
+    """Load a command or command group from its module. Raises KeyError for an unknown name."""
     from nscma_torch.cli.options import CONTEXT, app
 
     import_module(f"nscma_torch.cli.{MODULES[name]}")

@@ -1,4 +1,4 @@
-"""The command that prints shell completion: completion."""
+"""The command that prints shell completion scripts: completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command for what sleep derives from messages."""
+"""The command for derived texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def derived(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the texts that sleep has derived from messages and earlier derived texts, with dates and sources."""
+    """Show texts derived by sleep from messages and earlier derived texts, with dates and sources."""
     chosen = next((one for one in get_args(DerivedKind) if one == kind), None)
     if chosen is None:
         raise typer.BadParameter(f"{kind!r} is none of: {_KINDS}", param_hint="KIND")

@@ -1,4 +1,4 @@
-"""The command that examines: what is installed, whether the store is sound, and what a plan takes."""
+"""The command that checks the installation, the store, and the resources of a plan."""
 
 from __future__ import annotations
 

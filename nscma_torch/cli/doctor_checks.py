@@ -27,7 +27,7 @@ _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model th
 
 
 def examine(store: str, config: Path | None, *, json: bool) -> bool:
-    """Say what is installed and what is wrong, with the store too where there is one; whether no problems found."""
+    """Report what is installed and any problems, including the store's if it exists; return True if there are none."""
     found = installed()
     report: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,9 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
 
 
 def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None, json: bool) -> None:
-    """Print what so many messages take, and whether the configuration fits cards sold with so many GB."""
+    """Print the resources needed for this many messages, and whether the configuration fits GPUs with this much memory
+    (GB).
+    """
     made = plan(load_config(config), units=math.ceil(UNITS_PER_MESSAGE * messages))
     sizes = cards or CARDS
     if json:
@@ -107,7 +109,7 @@ def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None
 
 
 def _surprise_model(parts: Components) -> str:
-    """The surprise model; one that the language engine serves is only named, so that nothing starts."""
+    """Return the surprise model's name; one served by the language engine is not started."""
     section = parts.config.surprise
     if section.engine != "llm":
         return parts.surprise_model.fingerprint

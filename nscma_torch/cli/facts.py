@@ -61,7 +61,7 @@ def facts(
 
 
 def _open_relations(memory: Memory) -> frozenset[str]:
-    """The relations whose facts are told in the words of a message."""
+    """Return the open relations, whose facts use a message's own words."""
     return frozenset(name for name, one in memory.components.relations.relations.items() if one.open)
 
 

@@ -1,4 +1,4 @@
-"""Ids as people type and read them: the first 8 digits."""
+"""Abbreviated ids as people type and read them: the first 8 digits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PREFIX = re.compile(rf"[0-9a-f]{{{DIGITS},31}}", re.IGNORECASE)
 
 
 def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> str:
-    """Return the user's one id that begins so, or `typed` if none does.
+    """Return the user's single id with this prefix, or `typed` if none matches.
 
-    Raises `InvalidInputError` naming all ids if several begin so.
+    Raises `InvalidInputError` with all matching ids if there are several.
     """
     if not _PREFIX.fullmatch(typed):
         return typed
@@ -34,5 +34,5 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
 
 
 def short_id(full: str) -> str:
-    """The beginning of an id that commands print."""
+    """Return the id prefix that commands print."""
     return full[:DIGITS]

@@ -1,4 +1,4 @@
-"""JSON objects that `--json` prints of records; docs/json_output.toml lists their keys."""
+"""JSON objects that `--json` prints for records; docs/json_output.toml lists their keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nscma_torch.core.records import Added, Answer, Episode, Hit
 
 
 def jsonable(value: Any) -> Any:
-    """Records and times as what JSON can say."""
+    """Convert records and times to JSON-serialisable values."""
     match value:
         case Hit():
             return jsonable(value.to_dict())
@@ -34,7 +34,7 @@ def jsonable(value: Any) -> Any:
 
 
 def answer_object(answer: Answer) -> dict[str, Any]:
-    """An answer with its evidence."""
+    """Build an answer's object, with its evidence."""
     evidence = [
         {**jsonable(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
         for item in answer.evidence
@@ -51,7 +51,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
 
 
 def episode_object(episode: Episode) -> dict[str, Any]:
-    """A message with the gate's decision, `write` and `reason` at the top."""
+    """Build a message's object with the gate's decision, `write` and `reason` at the top level."""
     fields = {field.name: jsonable(getattr(episode, field.name)) for field in dataclasses.fields(episode)}
     decision = episode.decision
     fields["write"] = None if decision is None else decision.write
@@ -60,12 +60,12 @@ def episode_object(episode: Episode) -> dict[str, Any]:
 
 
 def added_object(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, Any]:
-    """Counts of an add, and each message's id with its decision."""
+    """Build an add's object: counts, and each message's id with its decision."""
     return {**added_counts(results, updated=updated, hidden=hidden), "results": jsonable(results)}
 
 
 def added_counts(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, int]:
-    """How many were added, written, deferred (neither without the gate), known already, changed and hidden."""
+    """Count messages added, written, deferred (neither without the gate), already known, changed and hidden."""
     new = [item for item in results if item.event == "ADD"]
     written = sum(item.decision is not None and item.decision.write for item in new)
     return {

@@ -180,7 +180,7 @@ def recall(
     agent: o.Agent = None,
     timeout: Seconds = 3.0,
 ) -> None:
-    """Print the memories recalled for a prompt, for a hook at UserPromptSubmit."""
+    """Print the memories recalled for a prompt, for a UserPromptSubmit hook."""
     from nscma_torch.server.mcp import hooks
 
     told = _tried(lambda given, client: hooks.recall(given, client), hooks.HookClient(url, token, user, agent, timeout))

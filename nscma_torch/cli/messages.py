@@ -1,4 +1,4 @@
-"""Commands that change what is stored: update, delete, restore, erase."""
+"""Commands that change stored messages: update, delete, restore, erase."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as 
 def flush(memory: Any, known: int = 0) -> None:
     """Run the background jobs, and report failures on stderr.
 
-    `memory` is a `Memory` or a `ServedMemory`; `known` is what `dropped` said before.
+    `memory` is a `Memory` or a `ServedMemory`; `known` is the earlier result of `dropped`.
     """
     with jobs_done("extracting", memory) as advance:
         memory.flush(progress=advance)

@@ -36,7 +36,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Long-term memory for local language models: stores what is surprising, and answers with evidence."""
+    """Long-term memory for local language models: stores surprising messages, and answers with evidence."""
 
 
 def _users(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -88,7 +88,7 @@ USER = "default"
 
 
 def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
-    """Keys and values of an option that is written KEY=VALUE."""
+    """Parse the keys and values of a KEY=VALUE option."""
     parted = [(one, *one.partition("=")) for one in given or []]
     for one, _, found, _ in parted:
         if not found:

@@ -27,70 +27,70 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def fail(error: Exception) -> None:
-    """Print the one clear error."""
+    """Print an error on stderr."""
     errors.print(f"[bold red]error:[/] {plain(str(error))}")
 
 
 def warn(text: str) -> None:
-    """A line on stderr, made safe to print."""
+    """Print a line on stderr, made safe for the terminal."""
     errors.print(plain(text))
 
 
 def hint_at_others(memory: Memory | ServedMemory, user: str) -> None:
-    """Say on stderr that the store holds other users' messages, if it holds none of this user's."""
+    """If the store holds no messages of this user but some of others, say so on stderr."""
     if memory.stats(user_id=user).messages == 0 and (others := memory.stats().users):
         who = "another user has" if others == 1 else f"{others} other users have"
         errors.print(f"[dim]user {plain(repr(user))} has nothing in this store, {who}; name one with --user[/]")
 
 
 def say(text: str) -> None:
-    """A line for people; rich markup is honoured."""
+    """Print a line for people, with rich markup."""
     console.print(text)
 
 
 def shown(text: str) -> str:
-    """Text without control characters, which a terminal would obey."""
+    """Remove control characters, which a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
 
 
 def plain(text: str) -> str:
-    """Stored text made safe to print through rich: markup is shown, control characters are not sent to the terminal."""
+    """Make stored text safe to print through rich: escape markup, remove control characters."""
     return escape(shown(text))
 
 
 def one_line(text: str, width: int = 160) -> str:
-    """The text on one line, cut to `width` characters."""
+    """Put the text on one line, cut to `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout; records become objects, times ISO 8601."""
+    """Print one JSON document on stdout; records become objects, times ISO 8601."""
     from nscma_torch.cli.json_objects import jsonable
 
     sys.stdout.write(json.dumps(jsonable(value), ensure_ascii=False, indent=2) + "\n")
 
 
 def print_line(value: Any) -> None:
-    """One line of JSON on stdout, at once."""
+    """Print one line of JSON on stdout, unbuffered."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
 def verdict(decision: Decision | None) -> str:
-    """'write' or 'defer', coloured."""
+    """Format 'write' or 'defer' in colour."""
     if decision is None:
         return "[dim]-[/]"
     return "[green]write[/]" if decision.write else "[yellow]defer[/]"
 
 
 def at(now: str | None) -> datetime | None:
-    """The time of a `--now` or `--as-of` option."""
+    """Parse the time of a `--now` or `--as-of` option."""
     return None if now is None else parse_timestamp(now)
 
 
 def check_exists(store: str, option: str = "--store") -> None:
-    """Refuse the address of a file that is not there, which an option or argument gave."""
+    """Raise an error if the store given by an option or argument doesn't exist."""
     if not exists(store):
         missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
         raise typer.BadParameter(missing, param_hint=option)
@@ -98,7 +98,7 @@ def check_exists(store: str, option: str = "--store") -> None:
 
 @contextmanager
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
-    """The memory, closed at the end. A store that is only read must be there already."""
+    """Open the memory, and close it at the end. With `must_exist`, the store isn't created."""
     from nscma_torch.api.memory import Memory
 
     if must_exist:

@@ -1,4 +1,4 @@
-"""Show the progress of a long job on stderr: a live line on a terminal, else a line now and then."""
+"""Show the progress of a long job on stderr: a live line on a terminal, else occasional lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Advance(Protocol):
 def progress(title: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
     """Show progress and rate: a bar on a terminal, removed when done; else a line every `_LINE_SECONDS`.
 
-    The last known total holds; with one there is an estimate of the time left.
+    The latest total is used; if known, the remaining time is estimated.
     """
     if not errors.is_terminal:
         yield _Lines(title, total, in_bytes)
@@ -61,7 +61,7 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
 
 @contextmanager
 def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
-    """Progress of background work, by the number of jobs done; those that wait now are yet to come.
+    """Show the progress of background jobs; those queued now are the total.
 
     `memory` is a `Memory` or a `ServedMemory`.
     """
@@ -70,7 +70,7 @@ def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
 
 
 class _Lines:
-    """Progress where no bar can be drawn: plain lines, the first of them after `_LINE_SECONDS`."""
+    """Progress without a terminal: plain lines, the first after `_LINE_SECONDS`."""
 
     def __init__(self, title: str, total: int | None, in_bytes: bool) -> None:
         self._title, self._total, self._in_bytes = title, total, in_bytes
@@ -97,7 +97,7 @@ def _amount(number: float, in_bytes: bool) -> str:
 
 
 def _rate(number: float, in_bytes: bool) -> str:
-    """So many a second, or where they are few so many a minute."""
+    """Format a rate per second, or per minute if slow."""
     if not in_bytes and 0 < number < 1:
         return f"{60 * number:.1f}/min"
     return f"{_amount(number, in_bytes)}/s"

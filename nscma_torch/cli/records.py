@@ -49,7 +49,7 @@ def records(
 
 
 def record_line(record: MemoryRecord) -> str:
-    """A record on one line."""
+    """Format a record on one line."""
     parts = [f"[bold]{record.type}[/]"]
     parts += [] if record.resolution == "none" else [record.resolution]
     parts += [f"importance {record.importance:.2f}", *([] if record.sentiment is None else [record.sentiment])]

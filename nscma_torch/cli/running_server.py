@@ -1,7 +1,7 @@
-"""Run `search`, `ask` and `add` through the server of the same store, whose models are loaded already.
+"""Run `search`, `ask` and `add` through the store's running server, which has its models loaded.
 
-A server is used only if it has the same file open, is of the same version, was given the same configuration, and
-proves that it wrote the notice beside the store. If it cannot do the work, this process opens the store.
+A server is used only if it has the same file open, is of the same version, was given the same configuration, and proves
+that it wrote the notice beside the store. If it can't do the work, this process opens the store.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DONE_HERE = frozenset({408, 413, 422, 429})  # this process reports what does n
 
 
 class UnavailableError(Exception):
-    """The server does not do this; open the store here."""
+    """The server doesn't support this request; open the store here."""
 
 
 class LostError(UnavailableError):
-    """No answer came, or one that does not tell whether the work was done."""
+    """No response, or one that doesn't say whether the work was done."""
 
 
 def through(
@@ -62,7 +62,7 @@ def through(
 
 
 def server_of(store: str, config: Path | None) -> Notice | None:
-    """The notice of the server that would answer as this process does. The notice of an ended process is removed."""
+    """Return the notice of a server equivalent to this process, removing the notice of an ended process."""
     file = file_of(store)
     if file is None:
         return None
@@ -98,7 +98,7 @@ class Line:
         self.url = notice.url
 
     def request(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        """Status and body of an answer. Raises `LostError` if none comes."""
+        """Return status and body of a response. Raises `LostError` if there is none."""
         headers = {"content-type": "application/json"} if body is not None else {}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
@@ -113,7 +113,7 @@ class Line:
             connection.close()
 
     def post(self, path: str, **fields: Any) -> bytes:
-        """The answer to a body of the fields that are not None. Raises as `_checked` does."""
+        """Send the fields that are not None as a body, and return the response. Raises like `_checked`."""
         try:
             body = json.dumps({name: one for name, one in fields.items() if one is not None}, allow_nan=False)
             body.encode()
@@ -122,7 +122,7 @@ class Line:
         return self._checked(*self.request("POST", path, body))
 
     def get(self, path: str, **fields: str | None) -> bytes:
-        """The answer to a query of the fields that are not None. Raises as `_checked` does."""
+        """Send the fields that are not None as a query, and return the response. Raises like `_checked`."""
         try:
             query = urlencode({name: one for name, one in fields.items() if one is not None})
         except UnicodeEncodeError as error:
@@ -130,7 +130,7 @@ class Line:
         return self._checked(*self.request("GET", f"{path}?{query}"))
 
     def _checked(self, status: int, body: bytes) -> bytes:
-        """Raise the error that the server names, or `UnavailableError`; `LostError` if the work may be done."""
+        """Raise the error named by the server, or `UnavailableError`; `LostError` if the work may have been done."""
         if status == 200:
             return body
         if status == 500:

@@ -1,4 +1,4 @@
-"""Commands that find things: search, ask, get, history."""
+"""Search commands: search, ask, get, history."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def ask(
 def get(
     memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
 ) -> None:
-    """Show one message with the gate's decision on it."""
+    """Show one message with the gate's decision."""
     with opened(store, config) as memory:
         episode = memory.get(full_id(memory, memory_id, user), user_id=user)
         record = None if episode is None else memory.record(episode.id, user_id=user)

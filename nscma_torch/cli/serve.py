@@ -1,4 +1,4 @@
-"""Command that serves a store over HTTP: serve."""
+"""The command that serves a store over HTTP: serve."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def serve(
 ) -> None:
     """Serve the store over HTTP, with its background worker inside, until SIGTERM or ctrl-c.
 
-    What it does is told on stderr, with `--json` on stdout, a line each.
+    Events are printed one per line, on stderr or, with `--json`, on stdout.
     """
     for module in ("fastapi", "uvicorn", "prometheus_client", "mcp"):
         require(module, extra="server", purpose="`nscma serve`")
@@ -99,7 +99,7 @@ def _tell(store: str, json: bool, event: str, url: str) -> None:
 
 
 def _route_groups(upstream: str | None, upstream_key: str | None) -> list[RouteGroupFactory]:
-    """Return the route groups beside the endpoints: MCP, and the proxy if there is an upstream."""
+    """Return the additional route groups: MCP, and the proxy if there is an upstream."""
     from nscma_torch.server.mcp import http as mcp
 
     route_groups: list[RouteGroupFactory] = [mcp.route_group]
@@ -120,7 +120,7 @@ def _one_of_several(
     json: bool,
     listening: socket.socket,
 ) -> None:
-    """Run one of several server processes until it is told to stop."""
+    """Run one of several server processes until stopped."""
     from nscma_torch.api.memory import Memory
     from nscma_torch.server.app import create_app
     from nscma_torch.server.running import run
@@ -147,7 +147,9 @@ def serving(
     *,
     tell: Callable[[str, str], None],
 ) -> None:
-    """Serve a store, with the page, until SIGTERM or Ctrl-C. `tell` gets "serving" or "stopped", and the address."""
+    """Serve a store, with the page, until SIGTERM or Ctrl-C. `tell` is called with "serving" or "stopped", and the
+    address.
+    """
     from nscma_torch.api.memory import Memory
     from nscma_torch.core.database.store_path import file_of
     from nscma_torch.server import announcing

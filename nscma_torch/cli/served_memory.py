@@ -1,4 +1,4 @@
-"""The methods of `Memory` that `search`, `ask` and `add` call, over a server's endpoints."""
+"""The `Memory` methods used by `search`, `ask` and `add`, over a server's endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BYTES = 1 << 20  # of the texts of a request, except for the last of them
 
 
 class UnstoredMessages(Iterator[Message]):
-    """Messages that are not stored yet; a batch can be put back."""
+    """Messages not stored yet; a batch can be put back."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._messages = iter(messages)
@@ -30,11 +30,11 @@ class UnstoredMessages(Iterator[Message]):
         return next(self._messages)
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """Make them come next again."""
+        """Return messages to the front."""
         self._messages = chain(messages, self._messages)
 
     def batch(self) -> list[Message]:
-        """The next messages for one request: all of one document, or of none."""
+        """Return the next messages for one request: all from one document, or none from any."""
         batch: list[Message] = []
         size = 0
         for message in self:
@@ -49,7 +49,7 @@ class UnstoredMessages(Iterator[Message]):
 
 
 class ServedMemory:
-    """A memory that a server has open. Each method raises `UnavailableError` if the store must be opened here."""
+    """A memory opened by a server. Each method raises `UnavailableError` if the store must be opened here."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -61,7 +61,7 @@ class ServedMemory:
         return [_hit(one, user_id) for one in json.loads(found)]
 
     def ask(self, question: str, *, user_id: str, **options: Any) -> Answer:
-        """As `Memory.ask`, without the facts and the walk that the answer was read from."""
+        """As `Memory.ask`, without the answer's facts and query."""
         found = json.loads(self._line.post("/v1/ask", question=question, user_id=user_id, **_sent(options)))
         evidence = tuple(
             Evidence(_hit(one["hit"], user_id), one["text"], one["start"], one["end"], one["score"])
@@ -73,9 +73,9 @@ class ServedMemory:
         )  # fmt: skip
 
     def stats(self, *, user_id: str | None = None) -> Stats:
-        """As `Memory.stats`, of the server's process. They tell about the whole store, too.
+        """As `Memory.stats`, for the server's process. They cover the whole store, too.
 
-        Raises `UnavailableError` for a token of this user alone, and `ForbiddenError` for one of another.
+        Raises `UnavailableError` for a token limited to this user, and `ForbiddenError` for one of another.
         """
         from pydantic import TypeAdapter
 
@@ -92,8 +92,8 @@ class ServedMemory:
     ) -> Iterator[Added]:
         """As `Memory.add_many`, in requests; `progress` is called with the bytes of each.
 
-        Raises `UnavailableError` if the server stores no more, with the rest in `messages`, and `StoreError` if it did
-        not answer whether it stored a batch.
+        Raises `UnavailableError` if the server stops storing, leaving the rest in `messages`, and `StoreError` if it is
+        unknown whether a batch was stored.
         """
         while batch := messages.batch():
             told = [_message(one) for one in batch]
@@ -113,19 +113,19 @@ class ServedMemory:
                 yield Added(one["id"], one["event"], one["text"], None if decision is None else Decision(**decision))
 
     def flush(self, *, progress: Callable[[int], None]) -> int:  # noqa: ARG002 - the server does not report progress
-        """As `Memory.flush`, together with the server's own worker."""
+        """As `Memory.flush`, alongside the server's own worker."""
         return int(json.loads(self._line.post("/v1/store/flush"))["count"])
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON. Raises `UnavailableError` for a number of hits that an endpoint refuses."""
+    """Convert options to JSON. Raises `UnavailableError` for a number of hits above the endpoint's limit."""
     if (options.get("top_k") or 0) > _MAX_HITS:
         raise UnavailableError
     return {name: one.isoformat() if isinstance(one, datetime) else one for name, one in options.items()}
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message as the endpoint takes it."""
+    """Convert a message to the endpoint's format."""
     said = {
         "role": message.role,
         "content": message.content,

@@ -1,4 +1,4 @@
-"""Commands that show the state of the memory: log, stats."""
+"""Status commands: log, stats."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def log(
 
 
 def _told(counts: Stats) -> str:
-    """Format the health of the background workers, a line each."""
+    """Format the health of the background workers, one line each."""
     if not counts.workers:
         return "none runs beside the application"
     return "\n".join(_health(worker, counts.jobs_queued) for worker in counts.workers)

@@ -1,4 +1,4 @@
-"""Commands that maintain a store: export, import, copy, reembed, reextract, replay, retry, demo."""
+"""Maintenance commands: export, import, copy, reembed, reextract, replay, retry, demo."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def rows_of(first: str) -> int | None:
 
 
 def _refuse_target(target: Path, store: str) -> None:
-    """Refuse an export that would overwrite its own store, or something that is not a file."""
+    """Refuse an export that would overwrite its own store, or a target that isn't a file."""
     if target.exists() and not target.is_file():
         raise StoreAccessError(f"{target} is not a file; name one, or - for stdout")
     if is_of(store, target):
@@ -129,7 +129,7 @@ def import_(
 ) -> None:
     """Import an export into this store, all or nothing; with --from, another program's export.
 
-    The same export of another program twice is a no-op.
+    Importing the same export of another program twice changes nothing.
     """
     if kind is not None:
         from nscma_torch.core.records import Scope

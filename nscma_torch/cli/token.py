@@ -1,4 +1,4 @@
-"""Commands for the tokens of a server: token add, token list, token revoke."""
+"""Commands for a server's tokens: token add, token list, token revoke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command that shows the hierarchy: tree."""
+"""The command that shows the hierarchy: tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command that shows a store in the browser: view."""
+"""The command that shows a store in the browser: view."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def view(
 ) -> None:
     """View the store in the browser: a page served to this machine only, until Ctrl-C.
 
-    Where `nscma serve` or another `nscma view` serves the store already, its address is shown, and the command ends.
+    If `nscma serve` or another `nscma view` already serves the store, print its address and end.
     """
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, extra="server", purpose="`nscma view`")

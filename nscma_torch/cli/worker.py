@@ -1,4 +1,4 @@
-"""Command that processes jobs beside an application: worker."""
+"""The command that runs background jobs beside an application: worker."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LOOK = 0.2  # seconds between two looks whether it was told to stop
 def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
     """Extract facts and run sleep beside an application, until stopped (SIGTERM or Ctrl-C).
 
-    What it does is told on stderr, with `--json` on stdout, a line each. It ends when the batch at work is done; what
-    is queued stays queued.
+    Events are printed one per line, on stderr or, with `--json`, on stdout. On stopping, the current batch is finished;
+    queued work stays queued.
     """
 
     def tell(line: str) -> None:

@@ -1,1 +1,1 @@
-"""Layer 4, the curator: keeps facts true as statements come, forgets what is no longer used, and cleans up in sleep."""
+"""Layer 4, the curator: keeps facts true as statements arrive, forgets unused ones, and cleans up in sleep."""

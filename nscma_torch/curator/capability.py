@@ -1,4 +1,4 @@
-"""Texts that sleep derives, with their sources, and the profile."""
+"""Derived texts with their sources, and the profile."""
 
 from __future__ import annotations
 

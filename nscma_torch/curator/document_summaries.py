@@ -1,7 +1,7 @@
 """Summaries of whole documents: S_q = LLM(D_q, P_S), Structural Memory section 3.1.
 
-A document is a session of a conversation, a day of one without sessions, or what was added from a file, session by
-session where it has some. It is summarized again when one of its messages changes.
+A document is a session of a conversation, a day of one without sessions, or the content of a file, by session if it has
+some. It is summarized again when one of its messages changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nscma_torch.episodic.log.streams import derive_id
 
 
 class DocumentSummaries:
-    """Derives a summary of each document, which rests on all of its messages."""
+    """Derives a summary of each document from all of its messages."""
 
     in_turn = False
 
@@ -31,7 +31,7 @@ class DocumentSummaries:
         self._tasks = tasks
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """One part for each document whose messages are not those of the last time."""
+        """Return one part for each document whose messages changed since the last time."""
         documents: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=("user", "assistant")):
             if not one.echo:
@@ -42,7 +42,7 @@ class DocumentSummaries:
         return of_messages(connection, namespace, "document_summary", documents)
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The summary of each document, by the language tasks."""
+        """Write the summary of each document with the language tasks."""
         return written(self._summaries, parts)
 
     def _summaries(self, documents: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:

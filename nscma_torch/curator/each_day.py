@@ -1,7 +1,7 @@
-"""Derives from the messages of each day: its summary, or what it shows of each person.
+"""Derive texts from each day's messages: a summary, or insights into each person.
 
 MemoryBank (by notes): a summary of each day's conversation, and daily insights into the user's personality. Ours: a day
-is one of UTC, it is read once it is over, and again whenever its messages are others than those that were read.
+is a UTC day; it is processed once it is over, and again whenever its messages change.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from nscma_torch.curator.store.derived_texts import NewText
 
 
 class EachDay:
-    """Derives texts of one kind.
+    """Derives daily texts of one kind.
 
     Args:
         task: writes the lines of days.
-        roles: whose messages count.
-        apart: whether the messages of each person are taken by themselves; parts are then named by day and person.
+        roles: the roles whose messages count.
+        apart: process each person's messages separately, in parts named by day and person.
     """
 
     in_turn = False
@@ -38,7 +38,7 @@ class EachDay:
         self._apart = apart
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """A part for each day, or person and day, that is over and not read as it is."""
+        """Return a part for each completed day, or person and day, that is new or changed."""
         days: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=self._roles):
             day = from_micros(one.at).date()
@@ -48,5 +48,5 @@ class EachDay:
         return of_messages(connection, namespace, self._kind, dict(sorted(days.items())))
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The lines of each day."""
+        """Write the lines of each day."""
         return [first_of_each_wording(texts) for texts in written(self._task, parts)]

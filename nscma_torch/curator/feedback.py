@@ -1,4 +1,4 @@
-"""Feedback on messages: a helpful one counts as recalled several times, another one loses importance."""
+"""Feedback on messages: a helpful one counts as recalled several times, an unhelpful one loses importance."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def take_feedback(
 ) -> None:
     """Record whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
 
-    Helpful: it counts as recalled several times, at the next flush or sleep, and with `timed` as recalled now. Not
-    helpful: its importance is halved.
+    A helpful message counts as recalled several times at the next flush or sleep, and with `timed` as recalled now. An
+    unhelpful one's importance is halved.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
     reason = history.HELPFUL if helpful else history.NOT_HELPFUL
@@ -37,10 +37,10 @@ def take_feedback(
 def withdraw_feedback(
     connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime, promotion: float
 ) -> None:
-    """Take earlier feedback back, and record that in the message's history. Raises `NotFoundError` for an unknown id.
+    """Withdraw earlier feedback, and record this in the message's history. Raises `NotFoundError` for an unknown id.
 
-    Its recalls are taken off, with the importance that the message was given for them (`promotion`, the share of a
-    recall); importance that was halved is doubled, at most to 1. When it was last recalled stays.
+    Its recalls are subtracted, with the importance they added (`promotion`, the share of a recall); a halved importance
+    is doubled, at most to 1. The last recall's time stays.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
     reason = history.WITHDRAWN[history.HELPFUL if helpful else history.NOT_HELPFUL]

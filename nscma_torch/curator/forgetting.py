@@ -1,10 +1,10 @@
 """Forgetting by the Ebbinghaus curve: facts and messages that are not recalled leave search. Nothing is destroyed.
 
-Retention is R = exp(-Δt / S), with Δt since it was last told and S that grows with each recall (MemoryBank, section 2:
-the published code divides the other way round, so that a stronger memory would fade faster). In that paper a recall
-also begins Δt anew: `curator.recall = "restart"`. What is below `curator.floor` is forgotten, or with
-`curator.forgetting = "chance"` each memory with the probability 1 - R. The published code draws again whenever it loads
-a memory, so that one that is loaded often is forgotten sooner than the curve says; here a memory has one draw.
+Retention is R = exp(-Δt S), with Δt since it was last stated and S growing with each recall (MemoryBank, section 2: the
+published code divides the other way round, so a stronger memory would fade faster). In that paper a recall also
+restarts Δt: `curator.recall = "restart"`. A memory below `curator.floor` is forgotten, or with `curator.forgetting =
+"chance"` each memory with the probability 1 - R. The published code draws again whenever it loads a memory, so one
+loaded often is forgotten sooner than the curve says; here a memory has one draw.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _DAY = timedelta(days=1)
 
 
 def retention(age: float, strength: float) -> float:
-    """R = exp(-age / strength), both in days; in (0, 1]. A negative age counts as 0."""
+    """Return R = exp(-age strength), both in days; in (0, 1]. A negative age counts as 0."""
     return math.exp(-max(age, 0.0) / strength)
 
 
 def strength(times: int, settings: CuratorConfig) -> float:
-    """S in days, after so many recalls and repetitions."""
+    """Return S in days, after this many recalls and repetitions."""
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
 def retained(episode: Episode, now: datetime, settings: CuratorConfig, recalled: datetime | None = None) -> float:
-    """Retention of a message that was last `recalled` then, where that begins its time anew."""
+    """Return a message's retention; `recalled` is its last recall if recalls restart its time."""
     since = max(episode.occurred_at, recalled or episode.occurred_at)
     return retention((now - since) / _DAY, strength(episode.accesses, settings))
 
@@ -52,14 +52,16 @@ def retained_fact(
     settings: CuratorConfig,
     recalled: Mapping[str, datetime] | None = None,
 ) -> float:
-    """Retention of a fact that these messages told; `recalled` as in `retained`, by the id of the message."""
+    """Return the retention of a fact stated by these messages; `recalled` as in `retained`, by message id."""
     newest = max(max(episode.occurred_at, (recalled or {}).get(episode.id, episode.occurred_at)) for episode in told)
     times = fact.strength - 1 + sum(episode.accesses for episode in told)
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
 
 
 def limit(memory_id: str, settings: CuratorConfig) -> float:
-    """The retention below which a fact or message is forgotten: the same for all, or drawn evenly from [0, 1)."""
+    """Return the retention below which a fact or message is forgotten: the same for all, or drawn uniformly from [0,
+    1).
+    """
     if settings.forgetting == "floor":
         return settings.floor
     drawn = hashlib.sha256(f"{settings.seed}:{memory_id}".encode()).digest()[:6]
@@ -72,10 +74,10 @@ def restarts(connection: Connection, user_id: str, settings: CuratorConfig) -> d
 
 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorConfig) -> tuple[int, int]:
-    """Archive facts and messages whose retention is below their limit, each with a decision; returns how many of each.
+    """Archive facts and messages whose retention is below their limit, each with a decision; return their numbers.
 
-    A message's units leave search; the message itself and its place in the hierarchy stay. What undoing such a
-    decision has restored is not forgotten again.
+    A message's units leave search; the message itself and its place in the hierarchy stay. Memories restored by undoing
+    such a decision are not forgotten again.
     """
     kept = _brought_back(connection, scope)
     log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
@@ -131,7 +133,7 @@ def _faded_facts(
 
 
 def _brought_back(connection: Connection, scope: Scope) -> set[str]:
-    """Ids of the facts and messages that were forgotten until it was undone."""
+    """Return ids of the facts and messages whose forgetting was undone."""
     found: set[str] = set()
     for record in decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=True):
         decision = decisions.find(connection, scope.user_id, record.id)
@@ -144,9 +146,9 @@ def _brought_back(connection: Connection, scope: Scope) -> set[str]:
 def bring_back_early(
     connection: Connection, scope: Scope, now: datetime, settle: Callable[..., object]
 ) -> Collection[str]:
-    """Bring back what was forgotten at a later time than now: the clock was ahead. Returns the decisions' ids.
+    """Restore memories forgotten at a later time than now, by a fast clock. Returns the decisions' ids.
 
-    `settle` resolves the groups of facts that this marks, as `Curator.settle`. What is weak now is for `fade`.
+    `settle` resolves the marked groups of facts, like `Curator.settle`. Memories weak now are left to `fade`.
     """
     made = decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=False)
     found = (decisions.find(connection, scope.user_id, one.id) for one in made if one.at - now > _DAY)

@@ -1,8 +1,8 @@
-"""Insights about a user: clusters of alike messages, each summed up in dated lines with confidence and sources.
+"""Insights about a user: clusters of similar messages, each summarized in dated lines with confidence and sources.
 
-As ChatGPT's "user insights" are described (notes on context memory, ChatGPT, 2.3): a batch, once a week, clusters the
-messages of a user by their embeddings (k nearest neighbours), and has the texts of each cluster summed up. Ours: the
-clusters are communities of the nearest-neighbour graph, of each person in the role of the user alone.
+As ChatGPT's "user insights" are described (notes on context memory, ChatGPT, 2.3): a weekly batch clusters a user's
+messages by their embeddings (k nearest neighbours), and has the texts of each cluster summarized. Ours: the clusters
+are communities of the nearest-neighbour graph, separately for each person in the user role.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Insights:
     """Derives insights.
 
     Args:
-        device: where messages are clustered.
+        device: the device for clustering.
     """
 
     def __init__(self, tasks: InsightTasks, settings: InsightsConfig, device: torch.device) -> None:
@@ -44,7 +44,7 @@ class Insights:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """One part for each person whose messages are not those of the last time, once the days are over."""
+        """Return one part for each person whose messages changed since the last time, once their days are over."""
         parts = []
         runs = derived_texts.runs(connection, namespace, "insight")
         for person, said in by_person(heard(connection, namespace, now, roles=("user",))).items():
@@ -61,7 +61,7 @@ class Insights:
         return [first_of_each_wording(texts)[:most] for texts in written(self._tasks.insights, parts)]
 
     def _clusters(self, namespace: str, said: Sequence[Heard], connection: Connection) -> list[list[Source]]:
-        """Communities of alike messages, the largest first."""
+        """Return communities of similar messages, largest first."""
         vectors = derived_sources.vectors(connection, [one.seq for one in said])
         if len(vectors) < self._settings.min_messages:
             return []

@@ -1,7 +1,7 @@
-"""Derives from what was derived of each day: a summary of all days, or a portrait of each person.
+"""Derive texts from daily ones: a summary of all days, or a portrait of each person.
 
-MemoryBank (by notes): a global summary of the daily ones, and a global portrait of the user by the daily insights. Both
-are written anew whenever the lines below them are others than those that were read.
+MemoryBank (by notes): a global summary of the daily ones, and a global portrait of the user from the daily insights.
+Both are rewritten whenever the daily lines change.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from nscma_torch.episodic.log.streams import derive_id
 
 
 class OverDays:
-    """Derives texts of one kind.
+    """Derives texts of one kind from those of all days.
 
     Args:
-        of: the kind that `EachDay` derives; where its parts are named by person, too, each person has a part here.
+        of: the kind that `EachDay` derives; if its parts are named by person, each person has a part here.
         task: writes the lines of groups of these, oldest first.
     """
 
@@ -36,7 +36,7 @@ class OverDays:
         self._task = task
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:  # noqa: ARG002
-        """A part for all days, or for each person, whose lines are not those of the last time."""
+        """Return a part for all days, or for each person, whose daily lines changed since the last time."""
         found: dict[str, list[Source]] = {}
         for source in texts(connection, namespace, self._of):
             found.setdefault(source.part.partition(":")[2], []).append(source)
@@ -51,5 +51,5 @@ class OverDays:
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The lines over all days."""
+        """Write the lines over all days."""
         return [first_of_each_wording(own) for own in written(self._task, parts)]

@@ -1,8 +1,7 @@
 """The quality filter of mined question-answer pairs: grounded, answerable from the memory, and new.
 
-Round-trip consistency (Alberti et al. 2019): a pair stays where a reader that is asked its question comes to its
-answer. Here the memory itself is asked, as it was when the last message of the sitting was said, without the messages
-that ask.
+Round-trip consistency (Alberti et al. 2019): a pair is kept if a reader asked its question finds its answer. Here the
+memory itself is asked, in its state at the sitting's last message, without the messages that ask.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Known(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A line that passed, its vector [d], and the id of the pair of another group that is nearly the same, or ""."""
+    """A line that passed, its vector [d], and the id of another group's near duplicate, or ""."""
 
     line: SourcedLine
     vector: Tensor
@@ -44,7 +43,7 @@ class PairFilter:
 
     Args:
         read_back: asks the memory.
-        embedder: called when the first pair is compared with others.
+        embedder: returns the embedder; called when the first pair is compared.
     """
 
     def __init__(self, read_back: ReadBack, embedder: Callable[[], Embedder], settings: QuestionPairsConfig) -> None:
@@ -53,9 +52,9 @@ class PairFilter:
         self._settings = settings
 
     def checked(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Known]) -> list[Checked]:
-        """The pairs of a group that hold, in their order; of those that repeat one of the group the first.
+        """Return the valid pairs of a group in order, without repetitions in the group.
 
-        Raises `JobError` for a pair with a source that is none of the group.
+        Raises `JobError` for a pair with a source outside the group.
         """
         found: list[Checked] = []
         for pair in pairs:
@@ -85,7 +84,7 @@ class PairFilter:
         return read
 
     def _nearest(self, vector: Tensor, others: Sequence[Tensor]) -> int | None:
-        """The place of the vector most like it, of those that are as much alike as repetitions are."""
+        """Return the index of the most similar vector, if similar enough to be a repetition."""
         if not others:
             return None
         cosines = torch.stack(list(others)) @ vector

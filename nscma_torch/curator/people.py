@@ -10,12 +10,12 @@ from nscma_torch.text.names import name_key
 
 
 def person_key(name: str | None) -> str:
-    """The key of a person; one for all messages without a name."""
+    """Return the key of a person; one key for all messages without a name."""
     return derive_id("speaker", name_key(name or ""))
 
 
 def by_person(said: Sequence[Heard]) -> dict[str, list[Heard]]:
-    """The messages of each person, by key, in the order they came."""
+    """Return the messages of each person, by key, in order of arrival."""
     found: dict[str, list[Heard]] = {}
     for one in said:
         found.setdefault(person_key(one.name), []).append(one)

@@ -1,4 +1,4 @@
-"""The profile of a user: a few dated lines of what is known of him, each with the facts that it rests on."""
+"""The profile of a user: a few dated lines, each with its source facts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USER = "user"  # how statements know a speaker of this role without a name
 
 
 class _Known(NamedTuple):
-    """A fact with its weight, and when its newest message was said."""
+    """A fact with its weight, and the time of its newest message."""
 
     weight: float
     told: datetime
@@ -35,7 +35,7 @@ class _Known(NamedTuple):
 def write_profile(
     connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorConfig
 ) -> int:
-    """Write a namespace's profile anew; returns how many of its lines are not the ones before."""
+    """Rewrite a namespace's profile; return how many lines changed."""
     scope = namespaces.owner(connection, namespace)
     of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
     log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}
@@ -51,7 +51,7 @@ def write_profile(
 def _known(
     connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorConfig
 ) -> list[_Known]:
-    """The facts that hold now of the speakers with the role of user in this namespace."""
+    """Return current facts about the speakers in the user role of this namespace."""
     scope = namespaces.owner(connection, namespace)
     into = entities.canonical(connection, namespace)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
@@ -68,9 +68,9 @@ def _known(
 
 
 def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorConfig) -> list[ProfileLine]:
-    """The lines of the weightiest facts, the weightiest line first: one line a subject, relation and topic, or a note.
+    """Return the lines of the weightiest facts, weightiest first: one line per subject, relation and topic, or note.
 
-    Open statements, whose predicate is any phrase of a message, are left to search.
+    Open statements, whose predicate is free text, are left to search.
     """
     grouped: dict[tuple[str, str, str], list[_Known]] = {}
     for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):
@@ -84,7 +84,7 @@ def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorCo
 
 
 def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list[ProfileLine]:
-    """The profile without what rests on facts that were deleted, corrected or ended since it was written."""
+    """Return the profile without lines based on facts deleted, corrected or ended since it was written."""
     written = profiles.of_scope(connection, scope)
     ids = {fact_id for line in written for fact_id in line.fact_ids}
     held = {fact.id: fact for fact in facts.select_facts(connection, scope, ids=ids, statuses=("active",))}
@@ -98,7 +98,7 @@ def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list
 
 
 def _text(own: Sequence[Fact], schema: Schema) -> str:
-    """One sentence for facts of one subject, relation and topic."""
+    """Write one sentence for facts of one subject, relation and topic."""
     first, objects = own[0], ", ".join(fact.object for fact in own)
     return sentence(Statement(first.subject, first.relation, objects, first.topic), schema)
 

@@ -1,4 +1,4 @@
-"""Promotion: recalls raise the importance of messages, so that they fade later and rank higher."""
+"""Promotion: recalls raise the importance of messages, so they fade later and rank higher."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nscma_torch.episodic.log import episodes, streams
 
 
 def importance(before: float, recalls: int, share: float) -> float:
-    """Importance after so many recalls, each of which closes this share of the gap to 1.
+    """Return the importance after this many recalls, each of which closes this share of the gap to 1.
 
-    Counting recalls at once or one by one gives the same. Fewer than none take as many back; with a share of 1, where
-    nothing tells what was before, none.
+    Counting recalls at once or one by one gives the same. A negative number undoes as many; with a share of 1, where
+    the earlier value is unknown, it undoes none.
     """
     left = 1.0 - share
     return max(0.0, 1.0 - (1.0 - before) * left**recalls) if left or recalls >= 0 else before
 
 
 def promote(connection: Connection, scope: Scope, settings: CuratorConfig) -> int:
-    """Give messages the recalls that were counted since they were last promoted; returns how many messages."""
+    """Apply the recalls counted since the last promotion; return the number of messages."""
     recalled = list(episodes.select_all(connection, scope, episodes.recalled(), episodes.live()))
     promoted = 0
     for episode in recalled:

@@ -1,9 +1,9 @@
-"""Question-answer pairs mined from conversations, sitting by sitting: proposed by the language tasks, then filtered.
+"""Question-answer pairs mined from conversations by sitting: proposed by the language tasks, then filtered.
 
-As described in the notes on context memory ("mining question-answer pairs from past conversations": pairs are
-extracted from the dialogue itself, and those of low quality are dropped). A sitting is a session of a conversation, or
-a day of one without sessions; it is mined again when one of its messages changes, or when a pair of another sitting
-goes for which it left out one of its own.
+As described in the notes on context memory ("mining question-answer pairs from past conversations": pairs are extracted
+from the dialogue itself, and those of low quality are dropped). A sitting is a session of a conversation, or a day of
+one without sessions; it is mined again when one of its messages changes, or when another sitting's pair that made one
+of its own redundant is deleted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class QuestionPairs:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """One part for each sitting whose messages are not those of the last time."""
+        """Return one part for each sitting whose messages changed since the last time."""
         sittings: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=("user", "assistant")):
             if not one.echo:
@@ -55,7 +55,7 @@ class QuestionPairs:
         return of_messages(connection, namespace, _KIND, sittings)
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The pairs of each sitting that pass the filter; near duplicates of what earlier ones hold name those."""
+        """Write the pairs of each sitting that pass the filter; near duplicates name the earlier pairs."""
         sittings = [sitting for (sitting,) in parts]
         groups = [[source.unit for source in sitting] for sitting in sittings]
         mined = self._tasks.pairs(groups)
@@ -76,17 +76,17 @@ class QuestionPairs:
         return found
 
     def _surest(self, pairs: Sequence[Checked]) -> list[Checked]:
-        """The surest, in the order in which they were asked."""
+        """Return the surest pairs, in the order asked."""
         surest = sorted(range(len(pairs)), key=lambda i: (-pairs[i].line.confidence, i))[: self._settings.most]
         return [pairs[i] for i in sorted(surest)]
 
     def _known(self, user_id: str, namespace: str, mined: Collection[str]) -> list[Known]:
-        """The pairs of all other sittings."""
+        """Return the pairs of all other sittings."""
         with self._database.read(user_id) as connection:
             stored = text_vectors(connection, namespace, _KIND)
         return [Known(one.id, torch.from_numpy(one.vector.copy())) for one in stored if one.part not in mined]
 
 
 def _sitting(stream_id: str, session: str | None, said: datetime) -> str:
-    """The part that a message belongs to."""
+    """Name the part that a message belongs to."""
     return derive_id("sitting", stream_id, session or said.date())

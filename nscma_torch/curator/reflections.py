@@ -1,14 +1,14 @@
-"""Reflections: what memories show about the questions that they raise, kept beside them, to be reflected on as well.
+"""Reflections: conclusions from memories, which become memories to reflect on as well.
 
 Generative Agents (Park et al. 2023, the section on reflection, as others quote it): an agent reflects when the sum of
-the importance of the latest events exceeds a threshold (150, each is rated from 1 to 10). A language model is given the
-100 most recent memories and asked for the 3 most salient questions that they answer; for each question memories are
-retrieved, reflections among them, and 5 insights are inferred that cite these: a tree whose leaves are observations.
-The published code retrieves 30 memories for a question.
+the importance of the latest events exceeds a threshold (150, each is rated from 1 to 10). A language model gets the 100
+most recent memories and names the 3 most salient questions that they answer; for each question memories are retrieved,
+reflections among them, and 5 insights are inferred that cite these: a tree whose leaves are observations. The published
+code retrieves 30 memories for a question.
 
-Ours: messages are cut into stretches, in the order in which they came, each ending where the sum exceeds the threshold;
-a stretch is reflected on at the next sleep, as if that had come at its end. It is reflected on again when its messages
-are others, and whenever a reflection goes that was in view.
+Ours: messages are cut into stretches in order of arrival, each ending where the sum exceeds the threshold; a stretch is
+reflected on at the next sleep, in the memory's state at its end. This is repeated if its messages change, or if a
+reflection among its inputs is deleted.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Reflections:
     """Derives reflections.
 
     Args:
-        recall: finds memories for a question, within a scope, of what was said by a time: the best first.
-        rate: rates how important reflections are, from 1 to 10; None where each is as important as what it cites.
+        recall: finds memories for a question, in a scope and up to a time, best first.
+        rate: rates the importance of reflections, from 1 to 10; None to use that of the cited sources.
     """
 
     in_turn = True
@@ -60,7 +60,7 @@ class Reflections:
         self._rate = rate
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """A part for each stretch of messages that is not reflected on as it is, in order."""
+        """Return a part for each new or changed stretch of messages, in order."""
         said = [one for one in heard(connection, namespace, now, roles=ROLES) if not one.echo]
         runs = derived_texts.runs(connection, namespace, _KIND)
         stretches = self._stretches(said, runs)
@@ -73,7 +73,7 @@ class Reflections:
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The reflections on each stretch: what is found for the questions that recent memories raise shows them."""
+        """Write the reflections on each stretch, from memories found for the questions that recent memories raise."""
         found = []
         recent_ones = [[source.unit for source in recent] for recent, _ in parts]
         questions = self._tasks.questions(recent_ones, self._settings.questions)
@@ -94,11 +94,11 @@ class Reflections:
         return found
 
     def _stretches(self, said: Sequence[Heard], runs: Mapping[str, Run]) -> list[tuple[int, int]]:
-        """Of each stretch the places of its first message, and after its last one; those reflected on stay as they are.
+        """Return the first and one-past-last position of each stretch; those reflected on stay unchanged.
 
-        Else what changes the importance of a message later, or hides one, would move all that follow. What is left
-        before one of these, of a stretch that lost messages or of messages that came back, belongs to the stretch that
-        is cut there, or is one by itself, however little its importance.
+        Otherwise a later change of a message's importance, or hiding one, would move all stretches after it. Messages
+        left over before such a stretch, because it lost messages or others were restored, join the stretch cut there,
+        or form one by themselves, whatever their importance.
         """
         places = {one.id: place for place, one in enumerate(said)}
         ends = map(derived_texts.stretch_ends, runs)
@@ -131,7 +131,7 @@ class Reflections:
         number: int,
         connection: Connection,
     ) -> tuple[list[Source], list[Source]]:
-        """The most recent memories when a stretch ended, of which its last message is the last, and the stretch."""
+        """Return the most recent memories at a stretch's end, up to its last message, and the stretch."""
         first, end = stretches[number]
         newest = max(0, min(first, end - self._settings.recent))
         earlier: dict[str, int] = {}  # of each stretch that ended among these messages, the place of its last one

@@ -1,10 +1,9 @@
-"""Sleep: works off deferred messages and maintains facts, importance and the profile. It is idempotent.
+"""Sleep: process deferred messages, and maintain facts, importance and the profile. It is idempotent.
 
-First deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
-fails, nothing further is done, and the job keeps its error. Then each stage is one transaction of each user: disputes,
-duplicates, decay, promotion, profile. Disputes that weights do not settle, and messages from which texts are derived
-(`derivation`), are put to the language tasks between two transactions. A kill leaves a stage done or not begun; the
-next sleep goes on from there.
+First, deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
+fails, sleep stops, and the job keeps its error. Then each stage is one transaction per user: disputes, duplicates,
+decay, promotion, profile. Between transactions, the language tasks judge disputes that weights don't settle, and derive
+texts (`derivation`). After a kill, each stage is done or not begun; the next sleep continues from there.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _Stage = Callable[[Connection, str, datetime], Counter[str]]
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Queue length at the start of a sleep, and the number of these users' jobs that had failed before."""
+    """Queue length at the start of a sleep, and how many of these users' jobs had failed before."""
 
     sleepers: tuple[str, ...]
     tally: Counter[str]
@@ -64,10 +63,10 @@ class Sleeper:
     """Runs the stages of sleep (DESIGN: curator), for one user or all.
 
     Args:
-        work: runs the background jobs of the store until none is queued.
-        derivations: derive texts from messages, last of all; None for none.
-        tasks: judge disputes; with None, or tasks that are no `CuratorTasks`, disputes stay open.
-        judge: its name, for the log and to know what it was asked before; the same in every process.
+        work: runs the store's background jobs until none is queued.
+        derivations: derive texts from messages, as the last stage; None for none.
+        tasks: judge disputes; disputes stay open without `CuratorTasks`.
+        judge: the tasks' name, for the log and to avoid repeated questions; the same in every process.
     """
 
     def __init__(
@@ -100,11 +99,11 @@ class Sleeper:
         recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
-        """Run all stages and report what changed; with `dry_run` report what would change, and change nothing.
+        """Run all stages and report the changes; with `dry_run`, report them without making any.
 
-        A dry run does not read deferred messages: it counts them, plans the rest without them, and has no dispute
-        judged. `recalls` are those that are not queued yet, by user: their number and the last one's time, by message.
-        Raises `NotFoundError` for a user without memory, `TimestampError` as `check_clock`.
+        A dry run doesn't process deferred messages: it counts them, plans the rest without them, and has no dispute
+        judged. `recalls` are those not yet queued, by user: their number and the last one's time, by message. Raises
+        `NotFoundError` for a user without memory, `TimestampError` like `check_clock`.
         """
         with self._database.read(user_or_all(user_id)) as connection:
             everyone = statistics.users_of(connection)
@@ -135,7 +134,7 @@ class Sleeper:
         return _report(sleepers, tally, dry_run=True)
 
     def queue(self, sleepers: Sequence[str], now: datetime) -> Queued:
-        """The first stage: queue what was deferred, and summaries that are out of date, as background jobs."""
+        """Run the first stage: queue deferred messages and outdated summaries as background jobs."""
         tally: Counter[str] = Counter()
         failed = 0
         for sleeper in sleepers:
@@ -145,7 +144,7 @@ class Sleeper:
         return Queued(tuple(sleepers), tally, failed)
 
     def maintain(self, queued: Queued, now: datetime) -> SleepReport:
-        """The other stages, once the jobs were run; none where one of these users' jobs has failed since `queue`."""
+        """Run the other stages after the jobs; none if one of these users' jobs has failed since `queue`."""
         sleepers, tally = queued.sleepers, Counter(queued.tally)
         failed, put_off, errors = 0, False, set[str]()
         for sleeper in sleepers:
@@ -178,10 +177,11 @@ class Sleeper:
         return tally
 
     def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
-        """Have the language tasks judge open disputes, a batch a namespace: how many groups settled, and what failed.
+        """Have the language tasks judge open disputes, a batch per namespace; return how many groups settled, and
+        failures.
 
-        A batch that fails leaves its disputes as they were, and so does one that changed while it was judged. What the
-        tasks cannot decide is given to them again once a statement on it was added.
+        A failed batch leaves its disputes unchanged, as does one that changed while it was judged. Undecided disputes
+        are judged again once a new statement on them arrives.
         """
         settled = 0
         failures: list[str] = []
@@ -220,7 +220,7 @@ class Sleeper:
         return Counter(replayed=recalled + deferred, refreshed=stale_summaries.queue_stale(connection, user_id))
 
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        """Weigh the sides of each dispute again, under the rules of now."""
+        """Weigh the sides of each dispute again, under the current rules."""
         tally: Counter[str] = Counter()
         for namespace in namespaces.of_scope(connection, Scope(user_id)):
             before = self._disputed(connection, namespace)
@@ -264,7 +264,7 @@ class Sleeper:
 
 
 def check_clock(connection: Connection, now: datetime) -> None:
-    """Raise `TimestampError` if `now` lies ten years from the last message: by a wrong clock all would be forgotten."""
+    """Raise `TimestampError` if `now` is ten years from the last message: a wrong clock would forget everything."""
     last = episodes.last_recorded(connection)
     if last is not None and abs(now - last) > _FAR:
         raise TimestampError(

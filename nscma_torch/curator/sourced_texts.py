@@ -1,6 +1,6 @@
-"""Turns the lines that language tasks write into texts that can be stored.
+"""Turn lines written by language tasks into texts to be stored.
 
-Each has what it cites, and what was in view when it was written.
+Each has its citations, and the sources in view when it was written.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the 
 
 
 def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
-    """The texts of each part, all of its groups together; every group is put to the task, in one batch.
+    """Return the texts of each part, over all its groups; the task gets every group in one batch.
 
-    Raises `JobError` where the task does not answer for each group, or a line is refused by `new_text`.
+    Raises `JobError` if the task doesn't answer for each group, or `new_text` refuses a line.
     """
     groups = [group for part in parts for group in part]
     lines = iter(answered(task([[source.unit for source in group] for group in groups]) if groups else [], groups))
@@ -29,16 +29,16 @@ def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
 
 
 def answered(lines: list[list[SourcedLine]], groups: Sequence[Sequence[Source]]) -> list[list[SourcedLine]]:
-    """The lines, one list for each group. Raises `JobError` where there are fewer, or more."""
+    """Return the lines, one list per group. Raises `JobError` for another number of lists."""
     if len(lines) != len(groups):
         raise JobError(f"{len(groups)} groups of texts were put to the language tasks, which answered {len(lines)}")
     return lines
 
 
 def new_text(line: SourcedLine, group: Sequence[Source], *, besides: Sequence[Source] = ()) -> NewText:
-    """The line as it is stored; `besides` the group it was written from, these were in view.
+    """Build a storable text from a line; `besides` are further sources in view, besides the group.
 
-    It is as important as the most important source that it cites. Raises `JobError` for a line without text, source or
+    It is as important as its most important cited source. Raises `JobError` for a line without text, source or
     confidence.
     """
     places = sorted(set(line.sources))
@@ -60,7 +60,7 @@ def new_text(line: SourcedLine, group: Sequence[Source], *, besides: Sequence[So
 
 
 def first_of_each_wording(texts: Sequence[NewText]) -> list[NewText]:
-    """The texts without those that say what an earlier one says."""
+    """Remove texts that repeat the wording of an earlier one."""
     found: dict[str, NewText] = {}
     for text in texts:
         found.setdefault(text.text, text)

@@ -1,1 +1,1 @@
-"""Layer 3, semantic memory: statements, and the facts that follow from them."""
+"""Layer 3, semantic memory: statements, and the facts derived from them."""

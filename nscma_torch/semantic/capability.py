@@ -1,4 +1,4 @@
-"""Facts: what messages say, and what is believed of it."""
+"""Facts: statements made in messages, and the beliefs derived from them."""
 
 from __future__ import annotations
 

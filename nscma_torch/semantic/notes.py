@@ -1,4 +1,4 @@
-"""Notes: whole sentences as statements, so that the curator can keep them as it keeps other facts (mem0's memories).
+"""Notes: whole sentences as statements, so the curator can maintain them like other facts (mem0's memories).
 
 A note is a statement of the open relation without a predicate: its subject is the speaker, its object the sentence.
 """
@@ -11,7 +11,7 @@ from nscma_torch.reading.relations import Schema, open_relation
 
 
 def note(sentence: str, unit: Unit, start: int, end: int, schema: Schema) -> Statement:
-    """The note of a sentence that was read in a unit, at this place in the episode.
+    """Build the note of a sentence read in a unit, at this place in the episode.
 
     Raises `ConfigError` if the schema has no open relation.
     """

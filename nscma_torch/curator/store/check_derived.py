@@ -1,5 +1,5 @@
-"""Integrity checks of derived texts: each rests on live messages of its own namespace, also by way of derived texts
-that were there before it, and is found by its units.
+"""Check derived texts for integrity: each cites live messages of its own namespace, directly or through earlier derived
+texts, and has units.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _T, _S, _L, _O, _D, _N, _E = (
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """The problems in the derived texts, a sentence each."""
+    """Yield the problems in derived texts, one sentence each."""
     yield from _texts(rows)
     yield from _sources(rows)
     yield from _links(rows)
@@ -81,7 +81,7 @@ def _sources(rows: RowQueries) -> Iterator[str]:
 
 
 def _links(rows: RowQueries) -> Iterator[str]:
-    """Texts below a text are older than it, so that none rests on itself, and their messages are its own."""
+    """Check that cited texts are older, so no text cites itself, and that their messages are the citing text's, too."""
     below = derived_texts.alias()
     linked = (
         select(_T.id, below.c.id.label("source"))

@@ -1,9 +1,8 @@
-"""Tables of texts that sleep derives from messages, or from texts that it derived before, and of when it did so.
+"""Tables of derived texts, and of when they were derived.
 
-A derived text is made again from its sources: whatever hides, changes or erases one
-that it cites, or that was in view when it was written, deletes it, and so does what
-deletes a derived text among them. The messages behind these are its sources, too. It
-is found by units of its kind whose `stream_id` is its id.
+A derived text can be recomputed from its sources: hiding, changing or erasing a source that it cites, or that was in
+view when it was written, deletes it, as does deleting a derived text among them. The messages behind these are its
+sources, too. Search finds it by units of its kind whose `stream_id` is its id.
 """
 
 from __future__ import annotations

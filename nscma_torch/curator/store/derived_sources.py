@@ -31,8 +31,8 @@ _E, _T, _S = episodes.c, texts_table.c, derived_sources.c
 
 
 class Heard(NamedTuple):
-    """A message without its text: when it was said (microseconds), by whom, how important it is, in [0, 1], and whether
-    it only asks the memory or quotes it.
+    """A message without its text: its time (microseconds), speaker, importance in [0, 1], and whether it only asks or
+    quotes the memory.
     """
 
     seq: int
@@ -48,10 +48,10 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A message, or a derived text, as a unit, with what a text that cites it rests on: itself and all below it.
+    """A message or a derived text, as a unit, with everything that a citing text depends on: itself and all below it.
 
-    `since` and `until` are when the first and the last message was said (microseconds), `part` is what a derived text
-    was derived of.
+    `since` and `until` are when the first and the last message was said (microseconds), `part` is the derived text's
+    part.
     """
 
     unit: Unit
@@ -69,7 +69,7 @@ def heard(
     """Return messages said in conversations of a namespace by `now`, in these roles and in order; or those of its
     files.
 
-    Messages with an expiry are left out: a derived text would outlive them.
+    Messages with an expiration date are excluded: a derived text would outlive them.
     """
     said = func.coalesce(_E.occurred_at, _E.recorded_at)
     columns = (_E.seq, _E.id, _E.text_hash, _E.stream_id, _E.session, said.label("at"), _E.name, _E.importance)
@@ -80,12 +80,12 @@ def heard(
 
 
 def basis_of(said: Sequence[Heard]) -> str:
-    """The hash of messages, by which a derivation is known to be of these."""
+    """Hash messages, to detect whether a derivation is up to date."""
     return derive_id("messages", *(part for one in said for part in (one.id, one.text_hash)))
 
 
 def messages(connection: Connection, user_id: str, seqs: Sequence[int]) -> list[Source]:
-    """Messages of the user as sources, in the order given."""
+    """Return messages of the user as sources, in the given order."""
     found = turns.load(connection, user_id, list(seqs))
     said = []
     for seq in seqs:
@@ -95,7 +95,7 @@ def messages(connection: Connection, user_id: str, seqs: Sequence[int]) -> list[
 
 
 def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
-    """The mean vector [d] of the chunks of each of these messages (row numbers) that has embedded ones."""
+    """Return the mean vector [d] of each message's embedded chunks, by row number."""
     of_chunks = unit_rows.active_chunks(connection, seqs)
     held = packed_vectors.vectors_of(connection, [chunk for own in of_chunks.values() for chunk in own])
     embedded = {seq: [held[chunk] for chunk in own if chunk in held] for seq, own in of_chunks.items()}
@@ -105,7 +105,7 @@ def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray
 def texts(
     connection: Connection, namespace: str, kind: DerivedKind, parts: Sequence[str] | None = None
 ) -> list[Source]:
-    """The derived texts of a kind, by part and place; of these parts, or of all."""
+    """Return the derived texts of a kind, by part and position; of these parts, or of all."""
     own = select(_T.seq).where(_T.namespace == namespace, _T.kind == kind)
     queries = [own] if parts is None else [own.where(_T.part.in_(some)) for some in pages(sorted(parts))]
     seqs = [seq for q in queries for seq in connection.execute(q.order_by(_T.part, _T.number)).scalars()]
@@ -115,7 +115,7 @@ def texts(
 def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
     """Return the sources behind found units, each once, in the order found: messages as in `heard`, and derived texts.
 
-    Units of other namespaces, and units that are not sources, are left out.
+    Units of other namespaces, and units that are not sources, are skipped.
     """
     scope = namespaces.owner(connection, namespace)
     places = {unit_id: place for place, unit_id in enumerate(unit_ids)}
@@ -136,7 +136,7 @@ def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, r
 
 
 def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[Source]:
-    """Derived texts of a namespace as sources, in the order of these row numbers."""
+    """Return derived texts of a namespace as sources, in the order of these row numbers."""
     scope = namespaces.owner(connection, namespace)
     rows: dict[int, Any] = {}
     for some in pages(seqs):
@@ -155,7 +155,7 @@ def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[
 
 
 def _names(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
-    """Of each text (row number) the name under which all messages that it cites were said; without those of several."""
+    """Return the name under which all messages cited by a text were said; skip texts with several."""
     first, last = func.min(_E.name), func.max(_E.name)
     query = select(_S.derived_seq, first).join(episodes, _E.seq == _S.episode_seq).where(_S.cited)
     query = query.group_by(_S.derived_seq).having(first == last, func.count() == func.count(_E.name))
@@ -166,7 +166,7 @@ def _names(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 
 def _staying(query: Select[Any], scope: Scope, roles: Sequence[str], *, files: bool = False) -> Select[Any]:
-    """A query of messages, bounded to those of conversations, or files, of user and agent that are there to stay."""
+    """Restrict a query to permanent messages of the user and agent, from conversations or files."""
     own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
     return (
         query.select_from(episodes)

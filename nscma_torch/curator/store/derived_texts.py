@@ -1,7 +1,7 @@
-"""Texts that sleep derives: insights, summaries of days, reflections and their like, each with what it rests on.
+"""Derived texts: insights, daily summaries, reflections and the like, each with its sources.
 
-That is messages, or derived texts, and then the messages behind them too: so a change of a message reaches every text
-above it at once.
+Sources are messages, or derived texts with the messages behind them: so a change of a message reaches every text above
+it at once.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _T, _S, _L, _D, _O = derived_texts.c, derived_sources.c, derived_links.c, deriva
 
 @dataclass(frozen=True, slots=True)
 class DerivedText:
-    """A text that sleep derived, with the ids of the messages that it rests on, in the order they came.
+    """A derived text, with the ids of its source messages in order of arrival.
 
-    `since` and `until` are when the first and the last of them were said; `confidence` is in (0, 1]. `part` is what it
-    was derived of: "" for all that the user said to the agent. `derived_ids` are ids of the derived texts that it
-    cites; the messages are then those behind them, too.
+    `since` and `until` are when the first and the last of them were said; `confidence` is in (0, 1]. `part` is the part
+    it was derived from: "" for all messages of the user to the agent. `derived_ids` are ids of the derived texts that
+    it cites; the messages then include those behind them.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Part(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The last derivation of a part: the hash of what it was derived from, and when (microseconds)."""
+    """The last derivation of a part: the hash of its sources, and when (microseconds)."""
 
     basis: str
     made_at: int
@@ -85,10 +85,10 @@ class Rows(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A text about to be stored: what it cites, and all that was in view when it was written.
+    """A text to be stored: its citations, and all sources in view when it was written.
 
-    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units. With `said_by`, the id of a
-    text of another part that says the same, it is not stored; its part is derived again once that text goes.
+    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units. With `said_by`, the id of an
+    equivalent text of another part, it is not stored; its part is derived again once that text is deleted.
     """
 
     text: str
@@ -102,7 +102,7 @@ class NewText(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Result of `replace`: number of texts of the part that changed, and number of other parts' texts removed."""
+    """Result of `replace`: number of the part's texts that changed, and number of other parts' texts removed."""
 
     texts: int
     above: int = 0
@@ -113,23 +113,23 @@ importance_of_units = select(func.max(units.c.importance)).where(units.c.stream_
 
 
 def text_id(part: Part, number: int) -> str:
-    """Id of a text by its place; a skill, which is its own part, has the skill's."""
+    """Return a text's id from its position; a skill, which is its own part, has the skill's."""
     return part.part if part.kind == "skill" else derive_id("derived", *part, number)
 
 
 def stretch_part(first: str, last: str) -> str:
-    """The name of a stretch of messages: the ids of its first and its last one."""
+    """Name a stretch of messages by the ids of its first and its last one."""
     return f"{first}:{last}"
 
 
 def stretch_ends(part: str) -> tuple[str, str]:
-    """The ids of the first and the last message of a stretch, by its name."""
+    """Return the ids of the first and the last message from a stretch's name."""
     first, _, last = part.partition(":")
     return first, last
 
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
-    """The origin of a text's units, in place of an episode's row; it is made before the text is stored."""
+    """Build the origin of a text's units, in place of an episode's row, before the text is stored."""
     return {**unit_rows.origin_alone(text_id(part, number), scope, new.until), "importance": new.importance}
 
 
@@ -143,11 +143,10 @@ def replace(
     at: int,
     omitted_for: Collection[str] = (),
 ) -> Changed:
-    """Set all texts of a part, each with its units; `Changed.texts` counts those that are gone, too.
+    """Replace all texts of a part, each with its units; `Changed.texts` also counts removed ones.
 
-    `omitted_for` are ids of the texts that say what the part leaves out. Where something changes, the derived texts
-    that rest on the ones before go, to be derived again. Call `touch_user` in the same transaction where it changed
-    any.
+    `omitted_for` are ids of texts that made some of this part's redundant. If anything changes, derived texts based on
+    the old ones are deleted, to be derived again. If this changed any, call `touch_user` in the same transaction.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     before = _contents(connection, part)
@@ -177,7 +176,7 @@ def replace(
 
 
 def note_run(connection: Connection, part: Part, *, basis: str, at: int, omitted_for: Collection[str] = ()) -> None:
-    """Note that a part was derived, and the texts (ids) that say what it left out."""
+    """Record that a part was derived, and the texts (ids) that made some of its own redundant."""
     _forget_run(connection, part)
     own = {**part._asdict(), "user_id": namespaces.owner(connection, part.namespace).user_id}
     connection.execute(derivations.insert().values(**own, basis=basis, made_at=at))
@@ -188,7 +187,7 @@ def note_run(connection: Connection, part: Part, *, basis: str, at: int, omitted
 
 
 def _forget_run(connection: Connection, part: Part) -> dict[str, int]:
-    """Forget that a part was derived: it is derived again. Returns the deleted rows by table."""
+    """Delete a part's run, so it is derived again. Returns the deleted rows by table."""
     return {
         table.name: connection.execute(
             delete(table).where(
@@ -200,13 +199,13 @@ def _forget_run(connection: Connection, part: Part) -> dict[str, int]:
 
 
 def runs(connection: Connection, namespace: str, kind: DerivedKind) -> dict[str, Run]:
-    """The last derivation of each part of a kind, by part."""
+    """Return the last derivation of each part of a kind, by part."""
     query = select(_D.part, _D.basis, _D.made_at).where(_D.namespace == namespace, _D.kind == kind)
     return {part: Run(basis, made_at) for part, basis, made_at in connection.execute(query)}
 
 
 def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[DerivedText]:
-    """The texts of a kind of a scope: of the agent, or of all of the user's where it names none; in their order."""
+    """Return the texts of a kind in a scope, in order: the agent's, or all of the user's if it names none."""
     found = []
     for namespace in namespaces.of_scope(connection, scope):
         own = namespaces.owner(connection, namespace)
@@ -234,9 +233,9 @@ def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[De
 
 
 def note_skill(connection: Connection, part: Part, text: str, behind: Collection[int], at: int) -> None:
-    """Note of a skill, whose id is the part and whose units are stored, the messages that it was written from.
+    """Record the source messages of a skill, whose id is the part and whose units are stored.
 
-    It goes with any of them.
+    It is deleted with any of them.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     said_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
@@ -254,16 +253,16 @@ def is_noted(connection: Connection, key: str) -> bool:
 
 
 def forget(connection: Connection, key: str) -> dict[str, int]:
-    """Delete what is noted of the text with this id, and leave its units; returns the deleted rows by table."""
+    """Delete the records of a text by id, leaving its units; return the deleted rows by table."""
     seqs = list(connection.execute(select(_T.seq).where(_T.id == key)).scalars())
     of_seq = ((derived_sources, _S.derived_seq), (derived_texts, _T.seq))
     return {table.name: connection.execute(delete(table).where(seq.in_(seqs))).rowcount for table, seq in of_seq}
 
 
 def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete every text that one of these messages was in view of, before they are changed, hidden or deleted.
+    """Delete every text that had one of these messages in view, before they are changed, hidden or deleted.
 
-    Their parts are derived again by the next sleep. Returns the deleted rows by table. Call `touch_user` as well.
+    The next sleep derives their parts again. Returns the deleted rows by table. Call `touch_user` as well.
     """
     seqs: set[int] = set()
     for some in pages(sorted(episode_seqs)):
@@ -274,7 +273,7 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
 
 
 def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete the runs on stretches that begin or end with one of these messages: no text need have come of them."""
+    """Delete the runs on stretches that begin or end with one of these messages; they may have produced no text."""
     ends: set[str] = set()
     users: set[str] = set()
     for some in pages(sorted(episode_seqs)):
@@ -291,13 +290,13 @@ def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> 
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:
-    """The texts that a message was in view of."""
+    """Return the texts that had a message in view."""
     query = select(_T.text).join(derived_sources, _S.derived_seq == _T.seq).where(_S.episode_seq == episode_seq)
     return list(connection.execute(query).scalars())
 
 
 def message_ids(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, list[str]]:
-    """Ids of the messages that the texts of these units (row numbers) cite, in the order they came."""
+    """Return ids of the messages cited by the texts of these units (row numbers), in order of arrival."""
     query = select(units.c.seq, episodes.c.id).join(derived_texts, _T.id == units.c.stream_id)
     query = query.join(derived_sources, _S.derived_seq == _T.seq).join(episodes, episodes.c.seq == _S.episode_seq)
     query = query.where(units.c.user_id == user_id, _S.cited).order_by(units.c.seq, episodes.c.seq)
@@ -309,7 +308,7 @@ def message_ids(connection: Connection, user_id: str, seqs: Sequence[int]) -> di
 
 
 def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
-    """Ids of all messages that were in view when these texts (ids) were written, in the order they came."""
+    """Return ids of all messages in view of these texts (ids), in order of arrival."""
     query = select(episodes.c.id, episodes.c.seq).join(derived_sources, _S.episode_seq == episodes.c.seq)
     query = query.join(derived_texts, _T.seq == _S.derived_seq).distinct().order_by(episodes.c.seq)
     return list(connection.execute(query.where(_T.id.in_(ids))).scalars())
@@ -322,7 +321,7 @@ def _of(part: Part) -> ColumnElement[bool]:
 def _contents(connection: Connection, part: Part) -> list[tuple[str, float, float, Rows, Rows]]:
     """Return the contents of a part, in order.
 
-    For each text: its wording, confidence, importance, citations, and the messages that were in view.
+    For each text: its wording, confidence, importance, citations, and the messages in view.
     """
     query = select(_T.seq, _T.text, _T.confidence, importance_of_units.label("importance"))
     rows = connection.execute(query.where(_of(part)).order_by(_T.number)).all()
@@ -337,14 +336,14 @@ def _contents(connection: Connection, part: Part) -> list[tuple[str, float, floa
 
 
 def messages_below(connection: Connection, seqs: Sequence[int]) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Row numbers of the messages that each text (row number) cites, and of all that were in view."""
+    """Return row numbers of the messages that each text (row number) cites, and of all in view."""
     return _below(connection, select(_S.derived_seq, _S.episode_seq, _S.cited), _S.derived_seq, seqs)
 
 
 def _below(
     connection: Connection, query: Select[Any], above: ColumnElement[int], seqs: Sequence[int]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Of each text the row numbers that it cites, and those that were in view."""
+    """Return for each text the row numbers that it cites, and those in view."""
     cited: dict[int, set[int]] = {seq: set() for seq in seqs}
     seen: dict[int, set[int]] = {seq: set() for seq in seqs}
     for some in pages(seqs):
@@ -356,7 +355,7 @@ def _below(
 
 
 def cited_messages(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
-    """Ids of the messages that each text (row number) cites, in the order they came."""
+    """Return ids of the messages that each text (row number) cites, in order of arrival."""
     found: dict[int, list[str]] = {}
     query = select(_S.derived_seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)
     for some in pages(seqs):
@@ -367,7 +366,7 @@ def cited_messages(connection: Connection, seqs: Sequence[int]) -> Mapping[int, 
 
 
 def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
-    """Ids of the derived texts that each text (row number) cites, in the order they were derived."""
+    """Return ids of the derived texts that each text (row number) cites, in the order they were derived."""
     found: dict[int, list[str]] = {}
     query = select(_L.derived_seq, _T.id).join(derived_texts, _T.seq == _L.source_seq)
     for some in pages(seqs):
@@ -378,9 +377,10 @@ def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, li
 
 
 def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
-    """Delete texts with their units, and all texts that rest on them.
+    """Delete texts with their units, and all texts based on them.
 
-    Their parts are derived again, and those that left out what one of them says. Returns the deleted rows by table.
+    Their parts are derived again, as are those for which one of them made texts redundant. Returns the deleted rows by
+    table.
     """
     gone: set[int] = set()
     new = set(seqs)

@@ -1,4 +1,4 @@
-"""The profile of a user: a few dated lines, each with the facts that it rests on. Sleep writes it as a whole."""
+"""The profile of a user: a few dated lines, each with its source facts. Sleep rewrites it as a whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _P = profile.c
 
 
 def replace(connection: Connection, user_id: str, agent_id: str | None, lines: Sequence[ProfileLine]) -> None:
-    """Set the whole profile of a user and agent; lines are numbered in the order given.
+    """Replace the whole profile of a user and agent; lines are numbered in the given order.
 
     Raises `InvalidInputError` for a line without sources.
     """
@@ -44,12 +44,12 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
 
 def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
-    """The profile of a user and agent, in order; empty before the first sleep."""
+    """Return the profile of a user and agent, in order; empty before the first sleep."""
     return of_namespace(connection, namespaces.namespace_id(user_id, agent_id))
 
 
 def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
-    """The profile that a namespace holds, in order."""
+    """Return a namespace's profile, in order."""
     rows = connection.execute(select(profile).where(_P.namespace == namespace).order_by(_P.number))
     return [
         ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(decoded(row.sources, list)))
@@ -58,7 +58,7 @@ def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
 
 
 def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
-    """The profiles of a scope one after another: the agent's, or all of the user's where it names none."""
+    """Return the profiles of a scope: the agent's, or all of the user's if it names none."""
     return [
         line for namespace in namespaces.of_scope(connection, scope) for line in of_namespace(connection, namespace)
     ]

@@ -1,6 +1,6 @@
-"""Finds the facts that tell of the death of a pet, a spouse or somebody else whom other facts are about.
+"""Find facts about the death of a pet, a spouse or anybody else whom other facts mention.
 
-The state of somebody is one fact and that they are somebody's pet another: nothing ends the second one.
+Somebody's death is one fact, and being somebody's pet another: the first doesn't end the second.
 """
 
 from __future__ import annotations

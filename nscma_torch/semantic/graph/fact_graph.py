@@ -43,14 +43,14 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity at the end of a walk: its name, and the facts that lead there, in the order of the walk."""
+    """An entity at the end of a walk: its name, and the facts on the way, in order."""
 
     name: str
     facts: tuple[Fact, ...] = ()
 
     @property
     def key(self) -> str:
-        """Key of the entity."""
+        """Return the entity's key."""
         return name_key(self.name)
 
 
@@ -62,14 +62,14 @@ class _Edge(NamedTuple):
 
 
 class FactGraph:
-    """Facts of one (user, agent), with what the schema lets follow from them: inverse and symmetric relations.
+    """Facts of one (user, agent), with those implied by the schema's inverse and symmetric relations.
 
     Args:
-        facts: any facts, archived ones too; those that were corrected never held and are left out.
-        schema: their relations; facts of unknown relations are left out.
-        now: what "now" means where no `as_of` is given; None leaves it to the facts' status.
-        device: gives the device of the tensors, called when the first one is made: questions that walk along edges
-            need none, and no torch.
+        facts: any facts, including archived ones; corrected ones never held and are skipped.
+        schema: their relations; facts of unknown relations are skipped.
+        now: the time of "now" without an `as_of`; None uses the facts' status.
+        device: returns the tensors' device; called when the first one is created: questions that walk along edges need
+            none, and no torch.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class FactGraph:
         self._network = cache(self._made_network)  # views share it
 
     def _edges_of_facts(self) -> list[_Edge]:
-        """One edge for each fact, and one back where the schema says what the object is to the subject."""
+        """Build one edge per fact, and one back if the schema relates the object to the subject."""
         found = []
         for i, fact in enumerate(self.facts):
             relation = self.schema[fact.relation]
@@ -120,9 +120,9 @@ class FactGraph:
         return found
 
     def at(self, now: datetime | None, messages: Messages | None = None, asker: Asker | None = None) -> FactGraph:
-        """The same graph with another "now", and an `asker` whose names all mean them.
+        """Return the same graph with another "now", and an `asker` whose names all mean them.
 
-        With `messages`, a noun that tells objects apart ("brother") must occur in the messages behind a fact; without
+        With `messages`, a noun that distinguishes objects ("brother") must occur in the messages behind a fact; without
         them, any noun of a relation means all of its objects.
         """
         view = copy(self)  # shares what was computed of the facts
@@ -132,12 +132,12 @@ class FactGraph:
         return view
 
     def without(self, episode_ids: Collection[str]) -> FactGraph:
-        """The same graph without the facts that rest on one of these messages; with no "now" of its own."""
+        """Return the same graph without facts based on one of these messages, and without a "now"."""
         left = [fact for fact in self.facts if not set(episode_ids).intersection(fact.episode_ids)]
         return FactGraph(left, self.schema, device=self._device)
 
     def _names_of(self, asker: Asker) -> tuple[str, ...]:
-        """Keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""
+        """Return the keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""
         own = dict.fromkeys(map(name_key, filter(None, (asker.name, asker.named))))
         told = any(key != name_key(asker.name) for key, _ in self._aliases(name_key(asker.name), None))
         by_id = name_key(asker.by_id) if asker.by_id else ""
@@ -145,7 +145,7 @@ class FactGraph:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Names of the n nodes, as first written."""
+        """Return the names of the n nodes, as first written."""
         return tuple(self._names.values())
 
     def __contains__(self, name: str) -> bool:
@@ -154,7 +154,7 @@ class FactGraph:
     def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
         """Return True if a fact holds at a time in the world, or now.
 
-        An archived fact without an end (forgotten, outweighed) does not hold now, though it might have held then.
+        An archived fact without an end (forgotten, outweighed) doesn't hold now, though it may have held then.
         """
         if as_of is None and (self.now is None or fact.valid_to is None) and fact.status == "archived":
             return False
@@ -163,7 +163,7 @@ class FactGraph:
 
     @property
     def network(self) -> FactNetwork:
-        """The facts as PyG holds them, on the device; made once, for all views of this graph."""
+        """Return the facts as PyG data on the device; created once for all views of this graph."""
         return self._network()
 
     def _made_network(self) -> FactNetwork:
@@ -178,17 +178,18 @@ class FactGraph:
         return FactNetwork.of(self.facts, self.places, ends, related, self._device())
 
     def data(self, as_of: datetime | None = None) -> HeteroData:
-        """The n entities, the messages behind their facts, and the edges of the facts that hold at a time, as PyG data.
+        """Return PyG data of the n entities, the messages behind their facts, and the edges that hold at a time.
 
         Its types and attributes are those of `FactNetwork`.
         """
         return self.network.at(as_of, self.now)
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
-        """Entities that a name can mean: those so called, their aliases, and for "Ben's sister" also Ben's siblings.
+        """Return the entities that a name can mean: those with the name, their aliases, and for "Ben's sister" also
+        Ben's siblings.
 
-        A thing that is known by its bare name only is found by its owner's too ("Ben's car"), and the other way round.
-        An unknown name gives none.
+        A thing known only by its bare name also matches its owner's ("Ben's car"), and vice versa. An unknown name
+        matches nothing.
         """
         found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
         found += [Reached(self._names[key]) for key in self._namesakes.get(name_key(name), ())]
@@ -209,7 +210,9 @@ class FactGraph:
         return list({one.key: one for one in reversed(found)}.values())[::-1]
 
     def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
-        """An entity with its stated names, or the only one with this name; for the asker, those of all their keys."""
+        """Return an entity with its stated names, or the only one with this name; for the asker, those of all their
+        keys.
+        """
         if key not in self._asker:
             return self._called(key, as_of)
         return list(dict([own for one in (key, *self._asker) for own in self._called(one, as_of)]).items())
@@ -231,7 +234,7 @@ class FactGraph:
         return found + (list(bearers.items()) if len(bearers) == 1 else [])
 
     def _bearers_of_names(self) -> dict[tuple[str, str], list[int]]:
-        """Places of the naming facts, by relation and key of the name."""
+        """Return positions of the naming facts, by relation and key of the name."""
         found: dict[tuple[str, str], list[int]] = defaultdict(list)
         for i, fact in enumerate(self.facts):
             if fact.relation in self._naming:
@@ -241,9 +244,9 @@ class FactGraph:
     def walk(
         self, starts: Iterable[str], path: Sequence[str], as_of: datetime | None = None, *, topic: str = ""
     ) -> list[Reached]:
-        """The entities that the relations of `path`, in turn, reach from the named ones over facts that hold.
+        """Follow the relations of `path` from the named entities over facts that hold; return the entities reached.
 
-        `topic` narrows the last step. Each entity is reached once, by the first way in the order of the facts.
+        `topic` restricts the last step. Each entity is reached once, by the first way in the order of the facts.
         """
         reached = [one for start in starts for one in self.resolve(start, as_of)]
         for place, relation in enumerate(path):
@@ -274,7 +277,7 @@ class FactGraph:
         ]
 
     def edges_of(self, name: str, relation: str, *, topic: str = "", as_of: datetime | None = None) -> list[_Edge]:
-        """Edges of a relation that leave an entity or a name of it, held or not, in the order of their facts."""
+        """Return edges of a relation from an entity or one of its names, current or not, in fact order."""
         keys = dict.fromkeys([name_key(name), *(key for key, _ in self._aliases(name_key(name), as_of))])
         edges = {edge for key in keys for edge in self._out.get((key, relation), ())}
         return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
@@ -295,12 +298,14 @@ class FactGraph:
         return known in alike if known else relation.cardinality == "one"
 
     def with_day(self, name: str, fact: Fact) -> str:
-        """A value of a fact with the days that it means in the message that says it: "Tuesday [14 July 2026]"."""
+        """Return a fact's value with the date it means in its message: "Tuesday [14 July 2026]"."""
         said = next((said for said in self._messages(fact) if name in said[0]), None) if self._messages else None
         return name if said is None else with_day(name, *said)
 
     def begun(self, fact: Fact) -> tuple[date, date] | None:
-        """The first and the last day on which a fact may have begun, by its messages ("in 2024"); None if unknown."""
+        """Return the first and last possible day of a fact's beginning, by its messages ("in 2024");
+        None if unknown.
+        """
         if fact.valid_from is None:
             return None
         told = self._messages(fact) if self._messages else ()
@@ -319,7 +324,7 @@ class FactGraph:
         return first, first
 
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
-        """Subjects of facts of a relation whose object the name means."""
+        """Return subjects of a relation's facts whose object the name means."""
         names = [name, *(one.name for one in self.resolve(name, as_of))]
         shape = self.schema.shape(relation)
         found: dict[str, Reached] = {}
@@ -334,7 +339,7 @@ class FactGraph:
 
 
 def order(fact: Fact) -> tuple[datetime, datetime, int]:
-    """Facts as they followed each other: by beginning, then end, then the order in which they were said."""
+    """Sort key of facts: by beginning, then end, then the order in which they were said."""
     return (fact.valid_from or EARLIEST, fact.valid_to or _LAST, fact.sequence)
 
 
@@ -344,7 +349,7 @@ def corrected(fact: Fact) -> bool:
 
 
 def topic_key(topic: str) -> tuple[str, ...]:
-    """Key of a topic, which ignores number, inflection and British spelling."""
+    """Return the key of a topic, which ignores number, inflection and British spelling."""
     return tuple(terms(american(topic)))
 
 

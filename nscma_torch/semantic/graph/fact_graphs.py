@@ -1,4 +1,4 @@
-"""A cache of the fact graphs of the scopes asked last; a graph is read again after a write of its user."""
+"""A cache of the fact graphs of recent scopes; a graph is reloaded after a write of its user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FactGraphs:
     """A cache of fact graphs.
 
     Args:
-        device: gives the device of their tensors, called when the first one is made.
+        device: returns the device of their tensors; called when the first one is created.
     """
 
     def __init__(self, schema: Schema, device: Callable[[], torch.device]) -> None:
@@ -37,7 +37,7 @@ class FactGraphs:
             self._graphs.pop(scope, None)
 
     def of(self, connection: Connection, scope: Scope) -> FactGraph:
-        """All facts of a scope, with no "now" of its own: see `FactGraph.at`."""
+        """Return all facts of a scope, without a "now": see `FactGraph.at`."""
         version = user_versions.version(connection, scope.user_id)
         known = self._graphs.pop(scope, None)
         if known is None or known[0] != version:

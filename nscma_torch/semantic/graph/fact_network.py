@@ -1,4 +1,4 @@
-"""Facts as a heterogeneous graph of PyTorch Geometric: entities, the messages behind their facts, and when these hold.
+"""Facts as a heterogeneous PyTorch Geometric graph: entities, source messages, and validity times.
 
 Legend: n entities, m messages, E edges of one type.
 """
@@ -27,7 +27,7 @@ UNKNOWN_SINCE, STILL = -(1 << 63), (1 << 63) - 1  # the ends of int64
 
 
 class Related(NamedTuple):
-    """An edge from one entity to another: their places, and those of the relation and the fact."""
+    """Edges between entities: positions of the entities, the relation and the fact."""
 
     source: int
     relation: int
@@ -37,14 +37,14 @@ class Related(NamedTuple):
 
 @dataclass(frozen=True)
 class FactNetwork:
-    """All facts of one (user, agent), those that hold no more too.
+    """All facts of one (user, agent), including past ones.
 
     Attributes:
-        data: edges `RELATED`, between the entities of each fact; and `TOLD`, from both of these to its messages.
-            Each type has `edge_index` [2, E] int64, `fact` [E] places of the facts, `valid_from`, `valid_to` [E]
-            microseconds since the epoch (the ends of int64 where unknown or still), `archived` [E] bool; `RELATED`
-            also `relation` [E] places in the schema.
-        messages: place of each message, by the id of its episode.
+        data: edges `RELATED`, between the entities of each fact; and `TOLD`, from both of these to its messages. Each
+            type has `edge_index` [2, E] int64, `fact` [E] positions of the facts, `valid_from`, `valid_to` [E]
+            microseconds since the epoch (the ends of int64 where unknown or still), `archived` [E] bool; `RELATED` also
+            `relation` [E] positions in the schema.
+        messages: position of each message, by the id of its episode.
     """
 
     data: HeteroData
@@ -55,7 +55,7 @@ class FactNetwork:
         cls, facts: Sequence[Fact], entities: Mapping[str, int], ends: Sequence[tuple[str, str]],
         related: Sequence[Related], device: torch.device | str,
     ) -> FactNetwork:  # fmt: skip
-        """The network of facts whose subjects and objects, `ends`, are keys of `entities`."""
+        """Build the network of facts whose subjects and objects, `ends`, are keys of `entities`."""
         messages: dict[str, int] = {}
         told: list[tuple[int, int, int]] = []
         for place, (one, keys) in enumerate(zip(facts, ends, strict=True)):
@@ -77,7 +77,7 @@ class FactNetwork:
         return cls(data, messages)
 
     def at(self, as_of: datetime | None, now: datetime | None) -> HeteroData:
-        """The same nodes, and the edges of the facts that hold at a time, or now: see `FactGraph.holds`."""
+        """Return the same nodes, with the edges of facts that hold at a time, or now: see `FactGraph.holds`."""
         view = copy(self.data)
         for edges in view.edge_stores:
             held = _held(edges, as_of, now)
@@ -86,7 +86,7 @@ class FactNetwork:
         return view
 
     def told(self, as_of: datetime | None, now: datetime | None) -> Data:
-        """The n entities, then the m messages; `edge_index` [2, 2E] as in `TOLD` of `at`, in both directions."""
+        """Return the n entities, then the m messages; `edge_index` [2, 2E] as in `TOLD` of `at`, in both directions."""
         n, edges = self.data["entity"].num_nodes, self.data[TOLD]
         entity, message = edges.edge_index[:, _held(edges, as_of, now)]
         one = torch.stack([entity, message + n])
@@ -94,7 +94,7 @@ class FactNetwork:
 
 
 def _held(edges: Any, as_of: datetime | None, now: datetime | None) -> Tensor:
-    """[E] bool, the edges of facts that hold."""
+    """Return [E] bool, the edges of facts that hold."""
     at = as_of or now
     held = torch.ones_like(edges.archived)
     if at is not None:

@@ -1,10 +1,10 @@
-"""Derives where people and things are and were, from facts of relations that locate their subject.
+"""Derive present and past locations of people and things from facts of locating relations.
 
-Three kinds of such facts, told apart by what the relation's object is: a *place* ("the milk is in the kitchen"), a
-*person* who holds the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A thing that
-a person holds is where the person is, also while the person moves; once put down it stays there until it is taken or
-placed again. What was said last wins, save that a placement where its holder stands leaves the thing in hand. A whole
-counts only where neither a place nor a holder is known.
+There are three kinds of such facts, by the relation's object: a *place* ("the milk is in the kitchen"), a *person* who
+holds the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A held thing is where its
+holder is, and moves with the holder; once put down it stays there until taken or placed again. The latest statement
+wins, except that a placement at the holder's location leaves the thing in hand. A whole counts only if neither a place
+nor a holder is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROLES: dict[Shape, _Role] = {"place": "place", "person": "holder"}
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A place where something was, `since` when (None: an unknown time), and the facts that put it there."""
+    """A place where something was, `since` when (None: unknown), and the supporting facts."""
 
     place: str
     since: datetime | None
@@ -35,7 +35,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step outwards: what contains, holds or places something, and the facts that say so."""
+    """One step outwards: the container, holder or place of something, and the supporting facts."""
 
     name: str
     role: _Role
@@ -58,7 +58,9 @@ class LocationTimeline:
         self._roles = {name: _ROLES.get(graph.schema.shape(name), "whole") for name in graph.schema.locating}
 
     def stays(self, name: str, as_of: datetime | None = None) -> list[Stay]:
-        """Places where it was up to a time, oldest first; two in a row differ. Times at unknown places are left out."""
+        """Return its places up to a time, oldest first, without consecutive repetitions. Times at unknown places are
+        skipped.
+        """
         return self._follow(name, as_of)[0]
 
     def chain(self, name: str, as_of: datetime | None = None) -> list[Link]:
@@ -66,7 +68,7 @@ class LocationTimeline:
         return self._follow(name, as_of)[1]
 
     def before(self, name: str, place: str, as_of: datetime | None = None) -> Stay | None:
-        """The last other place where it was before its latest stay at `place`."""
+        """Return the last other place where it was before its latest stay at `place`."""
         stays, key = self.stays(name, as_of), name_key(place)
         there = max((i for i, stay in enumerate(stays) if name_key(stay.place) == key), default=0)
         return stays[there - 1] if there else None
@@ -124,7 +126,7 @@ class _State:
         self._wholes: dict[str, Link] = {}
 
     def begin(self, key: str, fact: Fact) -> None:
-        """Apply the begin of a fact."""
+        """Apply the beginning of a fact."""
         link = Link(fact.object, self._roles[fact.relation], (fact,))
         if link.role == "whole":
             self._wholes[key] = link
@@ -137,7 +139,7 @@ class _State:
         self._anchors[key] = link
 
     def end(self, key: str, fact: Fact) -> None:
-        """Apply the end of a fact; what a person put down stays where the person was."""
+        """Apply the end of a fact; a thing put down stays where the person was."""
         if (whole := self._wholes.get(key)) and fact in whole.facts:
             del self._wholes[key]
         held = self._anchors.get(key)
@@ -151,7 +153,7 @@ class _State:
                 self._anchors[key] = Link(place.name, "place", (fact, *since))
 
     def chain(self, key: str) -> list[Link]:
-        """Links outwards from an entity; a circle ends where it closes."""
+        """Return links outwards from an entity; a cycle ends where it closes."""
         links: list[Link] = []
         seen = {key}
         while (link := self._anchors.get(key) or self._wholes.get(key)) and name_key(link.name) not in seen:
@@ -162,7 +164,7 @@ class _State:
 
 
 def _place(links: list[Link]) -> Link | None:
-    """The innermost place of a chain, else the first whole."""
+    """Return the innermost place of a chain, else the first whole."""
     return next((link for link in links if link.role == "place"), None) or next(
         (link for link in links if link.role == "whole"), None
     )

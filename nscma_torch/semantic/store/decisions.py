@@ -1,4 +1,4 @@
-"""The log of the curator's decisions, each with the data that undoing it needs."""
+"""The log of the curator's decisions, each with the data needed to undo it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ REFUSED = "REFUSED"  # an operation: what the model chose could not be used
 
 @dataclass(frozen=True, slots=True)
 class NewDecision:
-    """A decision about to be logged.
+    """A decision to be logged.
 
-    `statement_seq` is the statement that brought it about, None for one made at sleep or by hand. `before` holds what
-    undoing needs, as JSON values: ids and keys, never row numbers, which an import gives anew. Text must be erasable:
-    a merged text goes with any of the statements that `NAMED_FACTS` lists.
+    `statement_seq` is the statement that caused it, None for one made at sleep or by hand. `before` holds the data for
+    undoing, as JSON values: ids and keys, never row numbers, which an import reassigns. Text must be erasable: a merged
+    text is deleted with any of the statements that `NAMED_FACTS` lists.
     """
 
     action: Action
@@ -51,7 +51,7 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """A logged decision, with columns that the public record leaves out."""
+    """A logged decision, with columns that the public record omits."""
 
     seq: int
     namespace: str
@@ -62,7 +62,7 @@ class DecisionRow:
 
     @property
     def key(self) -> Key:
-        """The group that it was made in."""
+        """Return the decision's group."""
         return Key(self.record.subject, self.record.relation, self.record.topic)
 
 
@@ -70,7 +70,7 @@ _D = decisions.c
 
 
 def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewDecision], at: int) -> list[str]:
-    """Log decisions; returns their ids, derived from the namespace, what was decided, on what and from what before."""
+    """Log decisions; return their ids, derived from the namespace and the decision's content."""
     if not new:
         return []
     said: dict[int, str] = {}
@@ -119,7 +119,7 @@ def select_decisions(
     actions: Collection[Action] | None = None,
     undone: bool | None = None,
 ) -> list[CuratorDecision]:
-    """Decisions of a scope, newest first; `undone` for only those that were, or were not."""
+    """Return decisions of a scope, newest first; `undone` selects undone ones, or the others."""
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
     )
@@ -134,9 +134,9 @@ def select_decisions(
 def page(
     connection: Connection, scope: Scope, *, limit: int, offset: int, changes: bool = False
 ) -> tuple[list[CuratorDecision], int]:
-    """Some decisions of a scope, newest first, and how many there are.
+    """Return a page of a scope's decisions, newest first, and their total.
 
-    `changes` leaves out those that only took something in, or found it known already.
+    `changes` omits those that only added a fact or found it already known.
     """
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
@@ -149,20 +149,20 @@ def page(
 
 
 def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow | None:
-    """The user's decision with this id."""
+    """Return the user's decision with this id."""
     query = select(decisions).where(_D.user_id == user_id, _D.id == decision_id)
     row = connection.execute(query).mappings().first()
     return None if row is None else _from_row(row)
 
 
 def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
-    """Decisions of the same namespace that came after this one and stand, oldest first."""
+    """Return later decisions of the same namespace that were not undone, oldest first."""
     query = select(decisions).where(_D.namespace == decision.namespace, _D.seq > decision.seq, _D.undone.is_(False))
     return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 
 
 def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """The row numbers among these statements that a decision is about, undone or not."""
+    """Return those of these statements (row numbers) with a decision, undone or not."""
     found: set[int] = set()
     for some in pages(sorted(statement_seqs)):
         query = select(_D.statement_seq).where(_D.statement_seq.in_(some)).distinct()
@@ -171,9 +171,9 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 
 def operations(connection: Connection, statement_seqs: Collection[int]) -> dict[int, DecisionRow]:
-    """The last decision on each of these statements that holds a model's operation, but for refusals that were undone.
+    """Return the last decision with a model's operation on each of these statements, skipping undone refusals.
 
-    By the statement's row number.
+    Keys are the statements' row numbers.
     """
     found: dict[int, DecisionRow] = {}
     for some in pages(sorted(set(statement_seqs))):
@@ -186,13 +186,15 @@ def operations(connection: Connection, statement_seqs: Collection[int]) -> dict[
 
 
 def naming_facts(connection: Connection, namespace: str) -> list[DecisionRow]:
-    """The decisions of a namespace with a model's operation on facts that it named, undone ones too, oldest first."""
+    """Return a namespace's decisions with a model's operation on facts that it named, including undone ones, oldest
+    first.
+    """
     query = select(decisions).where(_D.namespace == namespace, _holds(NAMED_FACTS)).order_by(_D.seq)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def merging(connection: Connection, namespace: str) -> list[DecisionRow]:
-    """The decisions of a namespace with an UPDATE that merged texts, except undone ones, oldest first."""
+    """Return a namespace's decisions with an UPDATE that merged texts, except undone ones, oldest first."""
     query = select(decisions).where(_D.namespace == namespace, _D.undone.is_(False), _holds(MERGED_TEXT))
     return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 
@@ -203,17 +205,17 @@ def _holds(name: str) -> ColumnElement[bool]:
 
 
 def overrulings(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
-    """Decisions on these groups that overruled statements, undone ones too, oldest first."""
+    """Return decisions on these groups that overruled statements, including undone ones, oldest first."""
     return _naming(connection, namespace, keys, OVERRULED)
 
 
 def left_open(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
-    """Decisions on these groups that left a dispute open, but for undone ones, oldest first."""
+    """Return decisions on these groups that left a dispute open, except undone ones, oldest first."""
     return [one for one in _naming(connection, namespace, keys, LEFT_OPEN) if not one.record.undone]
 
 
 def _naming(connection: Connection, namespace: str, keys: Collection[Key], name: str) -> list[DecisionRow]:
-    """Decisions on these groups whose `before` has this key."""
+    """Return decisions on these groups whose `before` has this key."""
     found: list[DecisionRow] = []
     for some in pages(sorted(set(keys))):
         query = select(decisions).where(_D.namespace == namespace, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
@@ -223,7 +225,7 @@ def _naming(connection: Connection, namespace: str, keys: Collection[Key], name:
 
 
 def citing(connection: Connection, namespace: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
-    """Decisions on disputes or by a model, undone ones too, that name one of these statements."""
+    """Return decisions on disputes or by a model, including undone ones, that name one of these statements."""
     wanted = set(statement_ids)
     naming = or_(_D.statement_seq.is_(None), _holds(NAMED_FACTS))
     query = select(decisions).where(_D.namespace == namespace, naming).order_by(_D.seq)
@@ -232,7 +234,7 @@ def citing(connection: Connection, namespace: str, statement_ids: Iterable[str])
 
 
 def cited(before: Mapping[str, Any]) -> set[str]:
-    """Ids of the statements that a decision's `before` names."""
+    """Return ids of the statements that a decision's `before` names."""
     sides = (
         before.get(OVERRULED, ()),
         before.get(UPHELD, ()),
@@ -243,13 +245,13 @@ def cited(before: Mapping[str, Any]) -> set[str]:
 
 
 def mark_early(connection: Connection, decision: DecisionRow) -> None:
-    """Note that a decision was taken back as the clock by which it was made was ahead; it counts for nothing."""
+    """Mark a decision as reverted because its clock was fast; it is ignored from then on."""
     before = json.dumps({**decision.before, EARLY: True}, sort_keys=True, ensure_ascii=False)
     connection.execute(decisions.update().where(_D.seq == decision.seq).values(undone=True, before=before))
 
 
 def mark_undone(connection: Connection, seq: int) -> None:
-    """Note that a decision was taken back."""
+    """Mark a decision as undone."""
     connection.execute(decisions.update().where(_D.seq == seq).values(undone=True))
 
 

@@ -1,7 +1,7 @@
-"""The part of the digest for facts: entities, statements and believed facts.
+"""The facts' part of the digest: entities, statements and believed facts.
 
-Not covered is what was once believed and what was decided on the way: undoing a decision gives the digest of before.
-A message without a time of its own was said when it was stored: times that come from there show as "said".
+It excludes past beliefs and decisions: undoing a decision restores the earlier digest. A message without a time of its
+own was said when it was stored: times derived from it appear as "said".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HOLDS = (~_S.withdrawn, ~_S.superseded)
 
 
 def lines(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
-    """Lines to hash, in order."""
+    """Yield the lines to hash, in order."""
     undated = _undated(rows)
 
     def time(owner: str, micros: int | None) -> int | str | None:
@@ -36,7 +36,7 @@ def lines(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
 
 
 def _undated(rows: RowQueries) -> set[tuple[str, int | None]]:
-    """(user, time) that come from the clock of the store, by a message without a time of its own."""
+    """Return (user, time) pairs that come from the store's clock, by messages without a time."""
     query = select(_S.user_id, _S.said_at, _S.valid_from, _S.valid_to)
     query = query.join(episodes, episodes.c.seq == _S.episode_seq).where(episodes.c.occurred_at.is_(None))
     found = {(owner, micros) for owner, *times in rows(query, _S.user_id) for micros in times}
@@ -44,7 +44,7 @@ def _undated(rows: RowQueries) -> set[tuple[str, int | None]]:
 
 
 def _entities(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
-    """The entities that a statement mentions, and merged ones."""
+    """Yield the entities that a statement mentions, and merged ones."""
     mentioned = {
         (namespace, key)
         for column in (_S.subject, _S.object_key)

@@ -1,7 +1,7 @@
 """Entities: the names of the subjects and objects of statements, and which of them were merged.
 
-A name is what the earliest statement that mentions the entity wrote; statements that hold come before withdrawn ones.
-A merge is a reference from one key to another: taken back, everything is as before.
+An entity's name is the spelling of the earliest statement that mentions it; valid statements take precedence over
+withdrawn ones. A merge is a reference from one key to another: undoing it restores the earlier state.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _S = statements.c
 
 
 def names(connection: Connection, namespace: str) -> dict[str, str]:
-    """The name of each entity, by key, merged ones included."""
+    """Return the name of each entity by key, including merged ones."""
     query = select(entities.c.key, entities.c.name).where(entities.c.namespace == namespace).order_by(entities.c.key)
     return {key: str(name) for key, name in connection.execute(query)}
 
 
 def parents(connection: Connection, namespace: str) -> dict[str, str]:
-    """Map each merged entity to the one it was merged into; others are left out."""
+    """Map each merged entity to the one it was merged into directly."""
     query = select(entities.c.key, entities.c.canonical).where(
         entities.c.namespace == namespace, entities.c.canonical.is_not(None)
     )
@@ -47,7 +47,7 @@ def parents(connection: Connection, namespace: str) -> dict[str, str]:
 
 
 def canonical(connection: Connection, namespace: str) -> dict[str, str]:
-    """Map each merged entity to the one it finally stands for; others are left out."""
+    """Map each merged entity to the one it finally stands for."""
     into = parents(connection, namespace)
     return {key: _end(key, into) for key in into}
 
@@ -61,11 +61,11 @@ def _end(key: str, into: Mapping[str, str]) -> str:
 
 
 def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, str | None]) -> None:
-    """Merge entities into others, by key, or (None) take their merges back; the groups of all are marked.
+    """Merge entities into others, by key, or (None) undo their merges; mark the groups of all.
 
     Raises:
-        NotFoundError: one of them is not known in this namespace.
-        InvalidInputError: two of them are one already, or would be merged into each other.
+        NotFoundError: one of them is unknown in this namespace.
+        InvalidInputError: two of them are merged already, or would be merged into each other.
     """
     known = names(connection, namespace)
     for one in {*changes, *changes.values()} - {None}:
@@ -93,9 +93,9 @@ def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, 
 
 
 def forget(connection: Connection, namespace: str, keys: Collection[str]) -> set[Key]:
-    """Delete entities that no statement mentions any more; what was merged into them stands for itself again.
+    """Delete entities that no statement mentions any more; entities merged into them become independent again.
 
-    Returns the groups that this changes, for the caller to mark.
+    Returns the affected groups, for the caller to mark.
     """
     before = canonical(connection, namespace)
     for some in pages(sorted(keys)):
@@ -111,7 +111,7 @@ def forget(connection: Connection, namespace: str, keys: Collection[str]) -> set
 def _groups(
     connection: Connection, namespace: str, members: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> set[Key]:
-    """The groups that statements which mention these entities were in, and are in."""
+    """Return the old and new groups of the statements that mention these entities."""
     found: set[Key] = set()
     for some in pages(sorted(members)):
         mentions = or_(*(column.in_(some) for column in (_S.subject, _S.object_key, _S.replaces_key)))
@@ -122,7 +122,7 @@ def _groups(
 
 
 def _first(*clauses: ColumnElement[bool]) -> ScalarSelect[str]:
-    """The spelling of the earliest statement that mentions the entity `b_key` of the namespace `b_namespace`."""
+    """Return the spelling in the earliest statement that mentions the entity `b_key` of the namespace `b_namespace`."""
     in_order = (_S.said_at, _S.episode_seq, _S.start, _S.seq)
     firsts = []
     for key, written in ((_S.subject, _S.subject_name), (_S.object_key, _S.object)):
@@ -145,9 +145,9 @@ _INSERT = entities.insert().from_select(
 
 
 def refresh(connection: Connection, namespace: str, keys: Iterable[str]) -> None:
-    """Update the names of entities after statements that mention them were added, removed or changed.
+    """Update entities' names after statements that mention them were added, removed or changed.
 
-    One that no statement mentions any more keeps its name.
+    An entity that is no longer mentioned keeps its name.
     """
     user_id = namespaces.owner(connection, namespace).user_id
     rows = [{"b_namespace": namespace, "b_user": user_id, "b_key": key} for key in sorted(set(keys)) if key]

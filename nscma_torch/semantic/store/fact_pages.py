@@ -1,4 +1,4 @@
-"""Facts a page at a time, by what they are about; and the facts around one entity."""
+"""Facts in pages, by subject; and the facts around one entity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _F = facts.c
 
 
 class Entity(NamedTuple):
-    """A name that facts are about, as subject or object, and how many."""
+    """An entity that facts are about, as subject or object, and their number."""
 
     name: str
     facts: int
@@ -30,7 +30,7 @@ class Entity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The facts around an entity, and its name; of `total` at it, those that began to be believed last."""
+    """The facts around an entity, and its name; of `total` facts, the most recently believed."""
 
     name: str
     facts: Sequence[Fact]
@@ -47,12 +47,12 @@ def subjects(
     changed: bool = False,
     known_at: int | None = None,
 ) -> tuple[list[list[Fact]], int]:
-    """Groups of facts that have subject, relation and topic in common, the one that changed last first; their number.
+    """Return groups of facts with a common subject, relation and topic, latest change first; and their number.
 
     Args:
-        text: occurs in the subject, the relation, the topic or an object.
-        changed: groups with more than one fact.
-        known_at: as it was believed at this time (microseconds); None for now.
+        text: occurs in the subject, relation, topic or an object.
+        changed: only groups with more than one fact.
+        known_at: facts as believed at this time (microseconds); None for now.
     """
     clauses = [_F.namespace.in_(namespaces.of_scope(connection, scope)), known(known_at)]
     group = (_F.namespace, _F.subject, _F.relation, _F.topic)
@@ -75,7 +75,7 @@ def subjects(
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """From when to when facts hold in the world as far as it is known, and since when any was believed."""
+    """The time range in which facts hold in the world as far as known, and since when any was believed."""
 
     begin: datetime | None
     end: datetime | None
@@ -83,14 +83,14 @@ class Extent:
 
 
 def extent(connection: Connection, scope: Scope) -> Extent:
-    """Of all facts of a scope, also those that are believed no more."""
+    """Return the extent of all facts of a scope, including those no longer believed."""
     times = func.min(_F.valid_from), func.max(func.coalesce(_F.valid_to, _F.valid_from)), func.min(_F.recorded_at)
     query = select(*times).where(_F.namespace.in_(namespaces.of_scope(connection, scope)))
     return Extent(*map(optional_from_micros, connection.execute(query).one()))
 
 
 def names(connection: Connection, scope: Scope, *, limit: int, offset: int, text: str = "") -> tuple[list[Entity], int]:
-    """Entities of the facts that are believed now and stand, those with most facts first, and how many there are."""
+    """Return the entities of current facts, those with most facts first, and their number."""
     counted = _mentions(connection, scope).subquery()
     query = select(counted.c.key, func.count().label("facts")).group_by(counted.c.key)
     if text.strip():
@@ -105,10 +105,10 @@ def names(connection: Connection, scope: Scope, *, limit: int, offset: int, text
 def around(
     connection: Connection, scope: Scope, name: str, *, limit: int, further: int, as_of: int | None = None
 ) -> Around:
-    """At most `limit` facts at an entity, and `further` among its neighbours and what is next to them.
+    """Return at most `limit` facts at an entity, and `further` facts among its neighbours and beyond.
 
     Args:
-        as_of: what held at this time (microseconds), whatever became of it since; None for what stands now.
+        as_of: facts that held at this time (microseconds), whatever their status since; None for current ones.
     """
     own = [_standing(as_of), known(None)]
     found: list[Fact] = []
@@ -134,7 +134,7 @@ def around(
 def _beyond(
     connection: Connection, here: Sequence[ColumnElement[bool]], key: str, neighbours: Collection[str], most: int
 ) -> list[int]:
-    """Row numbers of facts next to the neighbours, evenly over them: those among themselves first."""
+    """Return row numbers of facts next to the neighbours, evenly distributed; those among neighbours first."""
     if not neighbours or not most:
         return []
     some = sorted(neighbours)[:PAGE]

@@ -1,7 +1,7 @@
-"""Tables of what messages say and what follows from it: statements, facts, decisions.
+"""Tables of statements, facts and decisions.
 
-Statements are the evidence, facts a function of them. A namespace is the memory of one user and agent: all that these
-tables hold belongs to one. Subjects and objects are known by their `text.names.name_key`.
+Statements are the evidence, facts a function of them. A namespace is the memory of one user and agent: every row
+belongs to one. Subjects and objects are identified by their `text.names.name_key`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ fact_namespaces = Table(
 
 
 def of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
-    """Columns of the namespace and the user that a row belongs to."""
+    """Return the columns for a row's namespace and user."""
     return [
         Column("namespace", Text, ForeignKey("fact_namespaces.id"), primary_key=primary_key, nullable=False),
         Column("user_id", Text, nullable=False, index=True),
@@ -31,7 +31,7 @@ def of_namespace(*, primary_key: bool = False) -> list[Column[Any]]:
 
 
 def numbered() -> list[Column[Any]]:
-    """Columns of the row number and the id of a row."""
+    """Return the columns for a row's number and id."""
     return [Column("seq", BigInteger, primary_key=True, autoincrement=False), Column("id", Text, nullable=False)]
 
 

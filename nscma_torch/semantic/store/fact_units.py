@@ -1,14 +1,14 @@
-"""The status of units that state statements (triples, atomic facts): in search unless all their facts are archived.
+"""The status of units that state statements (triples, atomic facts): searchable unless all their facts are archived.
 
-The status of such a unit is a function of its message and of the facts that are believed now: that of the message
-while it is hidden; else archived where the message has faded out of search, or where its statements stand behind facts
-and all of those are archived (NSCMA: an archived fact weighs nothing at inference); else active. Where nothing is known
-of a unit's statements, or no fact rests on them, it stays in search with its message.
+The status of such a unit is a function of its message and of the facts believed now: that of the message while it is
+hidden; else archived if the message has faded out of search, or if its statements support facts that are all archived
+(NSCMA: an archived fact weighs nothing at inference); else active. A unit without known statements, or whose statements
+support no fact, stays searchable with its message.
 
-Under `curator.rule = "model"` the operation on a statement decides as well (mem0). A statement is silent, as if its
+With `curator.rule = "model"` the operation on a statement decides as well (mem0). A statement is silent, as if its
 facts were archived, if it was undone, or if its operation stores nothing while a fact that it names still counts. An
-UPDATE with a merged text has a unit of its own: it rests on the messages of both, and speaks in the place of the new
-statement's other units.
+UPDATE with a merged text has a unit of its own: it is based on both messages, and replaces the new statement's other
+units.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MERGED = 0  # `end` of units that hold a merged text; every other one ends behi
 
 
 class Standing(NamedTuple):
-    """A unit that says what statements say: the status that it has, and the one that it should have."""
+    """A unit that states statements: its current status, and the one it should have."""
 
     seq: int
     id: str
@@ -46,14 +46,14 @@ class Standing(NamedTuple):
 
 
 def link(connection: Connection, user_id: str, said: Iterable[tuple[int, int]]) -> None:
-    """Note which units say which statements: pairs of row numbers. Call `follow` in the same transaction."""
+    """Record which units state which statements: pairs of row numbers. Call `follow` in the same transaction."""
     rows = [{"unit_seq": unit, "statement_seq": statement, "user_id": user_id} for unit, statement in sorted(set(said))]
     if rows:
         connection.execute(unit_statements.insert(), rows)
 
 
 def follow(connection: Connection, statement_seqs: Iterable[int]) -> None:
-    """Set the status of the units that say these statements, after facts or messages changed.
+    """Update the status of the units that state these statements, after facts or messages changed.
 
     Call `streams.touch_user` in the same transaction.
     """
@@ -68,7 +68,7 @@ def follow(connection: Connection, statement_seqs: Iterable[int]) -> None:
 
 
 def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Standing]:
-    """The standing of each unit in rows of `STANDING`."""
+    """Yield the standing of each unit in rows of `STANDING`."""
     operations = _governing(connection, {row.statement_seq for row in rows})
     counting = _counting(connection, operations.values())
     spoken = _with_merged_unit(connection, {seq for seq, one in operations.items() if MERGED_TEXT in one.before})
@@ -98,7 +98,7 @@ def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Stan
 
 
 def merged_texts(connection: Connection, namespace: str, statement_seqs: Collection[int]) -> dict[int, str]:
-    """The merged text of each of these statements that has one, while all that was merged counts."""
+    """Return the merged text of each of these statements that has one, while all merged statements count."""
     wanted = set(statement_seqs)
     found = [one for one in decisions.merging(connection, namespace) if one.statement_seq in wanted]
     counting = _counting(connection, found)
@@ -106,7 +106,7 @@ def merged_texts(connection: Connection, namespace: str, statement_seqs: Collect
 
 
 class Merge(NamedTuple):
-    """A merged text without a unit: the new statement, and the statements behind the facts that it was merged with."""
+    """A merged text without a unit: the new statement, and the statements behind the facts merged with it."""
 
     text: str
     row: StatementRow
@@ -114,7 +114,7 @@ class Merge(NamedTuple):
 
 
 def unspoken_merges(connection: Connection, namespace: str) -> list[Merge]:
-    """The merged texts of a namespace that have no unit, of statements that count."""
+    """Return a namespace's merged texts without a unit, of statements that count."""
     found = {one.statement_seq or 0: one for one in decisions.merging(connection, namespace)}
     missing = found.keys() - _with_merged_unit(connection, found.keys())
     rows = {row.seq: row for row in statements.by_seqs(connection, namespace, missing)}
@@ -142,13 +142,13 @@ def add_merged(connection: Connection, user_id: str, made: Sequence[tuple[Merge,
 
 
 def _governing(connection: Connection, statement_seqs: Collection[int]) -> dict[int, DecisionRow]:
-    """The operations on these statements that decide whether search finds them, by row number."""
+    """Return the operations on these statements that decide whether search finds them, by row number."""
     found = decisions.operations(connection, statement_seqs)
     return {seq: one for seq, one in found.items() if STORES in one.before}
 
 
 def _counting(connection: Connection, operations: Iterable[DecisionRow]) -> set[str]:
-    """Ids of the statements that operations name, as far as they count."""
+    """Return ids of the counting statements named by operations."""
     named: dict[str, set[str]] = {}
     for one in operations:
         named.setdefault(one.namespace, set()).update(*one.before.get(NAMED_FACTS, ()))
@@ -161,7 +161,7 @@ def _stands(operation: DecisionRow, counting: Collection[str]) -> bool:
 
 
 def _with_merged_unit(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Return the statements that have the unit of a merged text."""
+    """Return the statements that have a merged text's unit."""
     query = select(_L.statement_seq).join(units_table, _U.seq == _L.unit_seq).where(_U.end == _MERGED)
     return {
         seq

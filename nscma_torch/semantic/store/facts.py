@@ -1,4 +1,4 @@
-"""Facts on both clocks: rows are added and retired, never changed, so that what was believed at any time is there.
+"""Facts on both clocks: rows are added and retired, never changed, so past beliefs stay available.
 
 A row is believed from `recorded_at` until `retired_at`; it holds in the world from `valid_from` until `valid_to`.
 """
@@ -26,7 +26,7 @@ FORGETTING = "forgetting"  # a value of `archived_by`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
-    """A fact about to be stored; times in microseconds. `statement_seqs` are the statements that it rests on."""
+    """A fact to be stored; times in microseconds. `statement_seqs` are its supporting statements."""
 
     subject: str
     relation: str
@@ -47,7 +47,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow(NewFact):
-    """A fact as it is or was believed; times in microseconds."""
+    """A current or past belief; times in microseconds."""
 
     seq: int
     id: str
@@ -58,11 +58,11 @@ class FactRow(NewFact):
 
     @property
     def key(self) -> Key:
-        """Its group."""
+        """Return the fact's group."""
         return Key(self.subject, self.relation, self.topic)
 
     def new(self) -> NewFact:
-        """The fact without what the store gave it: equal to what would be inserted again."""
+        """Return the fact without store-assigned values, equal to the fact inserted."""
         return NewFact(**{f.name: getattr(self, f.name) for f in fields(NewFact)})
 
 
@@ -71,7 +71,7 @@ _COLUMNS = [_F[f.name] for f in fields(FactRow) if f.name != "statement_seqs"]
 
 
 def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> list[FactRow]:
-    """The facts believed now of these groups, archived ones too, each group in the order of valid time."""
+    """Return the current beliefs of these groups, including archived facts, each group ordered by valid time."""
     found: list[FactRow] = []
     for some in pages(sorted(set(keys))):
         group = tuple_(_F.subject, _F.relation, _F.topic)
@@ -80,12 +80,12 @@ def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> l
 
 
 def current(connection: Connection, namespace: str) -> list[FactRow]:
-    """The facts of a namespace that are believed now and are not archived."""
+    """Return a namespace's facts that are believed now and not archived."""
     return _rows(connection, _F.namespace == namespace, _F.retired_at.is_(None), _F.status != "archived")
 
 
 def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[FactRow]:
-    """The user's facts with these ids, as they are believed now; retired ones are left out."""
+    """Return the user's currently believed facts with these ids; retired ones are skipped."""
     found: list[FactRow] = []
     for some in pages(sorted(set(ids))):
         found += _rows(connection, _F.user_id == user_id, _F.retired_at.is_(None), _F.id.in_(some))
@@ -103,16 +103,16 @@ def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 
 def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
-    """Retire these rows: they are believed until the time `at`."""
+    """Retire these rows: they are believed until `at`."""
     for some in pages(sorted(seqs)):
         rows = facts.update().where(_F.seq.in_(some), _F.retired_at.is_(None))
         connection.execute(rows.values(retired_at=at))
 
 
 def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewFact], at: int) -> list[FactRow]:
-    """Store facts, believed from the time `at` on. An id derives from the group, the object and the first statement.
+    """Store facts, believed from `at` on. An id derives from the group, the object and the first statement.
 
-    Raises `InvalidInputError` for a fact that rests on no statement, or that ends before it begins.
+    Raises `InvalidInputError` for a fact without statements, or that ends before it begins.
     """
     if not new:
         return []
@@ -141,7 +141,7 @@ def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[N
 
 
 def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
-    """Facts that are believed now, by status."""
+    """Count the facts believed now, by status."""
     query = select(_F.status, func.count()).where(_F.retired_at.is_(None)).group_by(_F.status)
     if user_id is not None:
         query = query.where(_F.user_id == user_id)
@@ -149,7 +149,7 @@ def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
 
 
 def _first_said(connection: Connection, new: Sequence[NewFact]) -> list[str]:
-    """Id of the first statement behind each fact."""
+    """Return the id of the first statement behind each fact."""
     order: dict[int, tuple[int, int, int, str]] = {}
     for some in pages(sorted({seq for fact in new for seq in fact.statement_seqs})):
         query = select(_S.seq, _S.said_at, _S.episode_seq, _S.start, _S.id).where(_S.seq.in_(some))
@@ -163,7 +163,7 @@ def _first_said(connection: Connection, new: Sequence[NewFact]) -> list[str]:
 
 
 def archive(connection: Connection, seqs: Collection[int], *, by: str, reason: str, at: int) -> list[FactRow]:
-    """Archive facts that are believed now, for a cause other than statements.
+    """Archive current facts for a reason other than statements.
 
     Returns their new rows, with the same ids. The curator must keep them archived when it resolves their statements
     again. Units that state these facts are updated: call `streams.touch_user` in the same transaction.
@@ -204,14 +204,14 @@ def select_facts(
     known_at: int | None = None,
     statuses: Collection[str] = ("active", "disputed"),
 ) -> list[Fact]:
-    """Facts of a scope, with names as they were first written, in the order of subject, relation and valid time.
+    """Return facts of a scope, with names as first written, ordered by subject, relation and valid time.
 
     Args:
-        subjects: their keys, those of merged entities too; None for all.
-        ids: of facts; None for all.
-        as_of: what held at this time (microseconds), whatever became of it since: archived facts too.
-        known_at: as it was believed at that time (microseconds); None for now.
-        statuses: which ones, without `as_of`.
+        subjects: their keys, including those of merged entities; None for all.
+        ids: ids of facts; None for all.
+        as_of: facts that held at this time (microseconds), whatever their status since, including archived ones.
+        known_at: facts as believed at that time (microseconds); None for now.
+        statuses: the statuses to include, if without `as_of`.
     """
     clauses: list[ColumnElement[bool]] = [known(known_at)]
     if as_of is None:
@@ -236,14 +236,14 @@ def select_facts(
 
 
 def fitting(connection: Connection, namespace: str, *clauses: ColumnElement[bool]) -> list[Fact]:
-    """Facts of a namespace that fit conditions on the table, in the order of subject, relation and valid time."""
+    """Return facts of a namespace that meet conditions on the table, ordered by subject, relation and valid time."""
     return _records(connection, namespace, _rows(connection, _F.namespace == namespace, *clauses))
 
 
 def known(known_at: int | None) -> ColumnElement[bool]:
-    """Condition: believed at this time (microseconds).
+    """Build the condition: believed at this time (microseconds).
 
-    None for now: a hidden or edited message takes its facts along at once, before the curator derives them anew.
+    None means now: a hidden or edited message takes its facts along at once, before the curator derives them again.
     """
     if known_at is None:
         return and_(_F.retired_at.is_(None), _said(counting()))
@@ -251,7 +251,7 @@ def known(known_at: int | None) -> ColumnElement[bool]:
 
 
 def _said(condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Condition: a statement behind the fact, joined with its message, fits."""
+    """Build the condition that a statement behind the fact, joined with its message, satisfies another."""
     told = select(_S.seq).join(fact_sources, fact_sources.c.statement_seq == _S.seq)
     told = told.join(episodes, episodes.c.seq == _S.episode_seq)
     return exists(told.where(fact_sources.c.fact_seq == _F.seq, condition))
@@ -272,7 +272,7 @@ def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) ->
                 zones[seq], begins[seq] = offset, (valid_from, said_at)
 
     def zone(row: FactRow) -> int | None:
-        """The UTC offset of the statement that a fact begins with, else of its first one."""
+        """Return the UTC offset of the statement that begins a fact, else of its first one."""
         told = (seq for seq in row.statement_seqs if seq in begins and row.valid_from in begins[seq])
         return zones.get(next(told, min(row.statement_seqs)))
 

@@ -15,7 +15,7 @@ _S, _E = statements.c, episodes.c
 
 
 def groups_told(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[Key, int]:
-    """The groups of the user's facts that these messages state something of, with the place of the first that does."""
+    """Return the groups of the user's facts that these messages state, with the position of the first such message."""
     places = {episode_id: place for place, episode_id in reversed(list(enumerate(episode_ids)))}
     own = select(_E.seq, _E.id, _E.user_id).where(_E.id.in_(sorted(places)))  # by the ids alone: few rows, whoever's
     said = {row.seq: row.id for row in connection.execute(own) if row.user_id == user_id}

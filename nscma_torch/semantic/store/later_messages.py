@@ -1,4 +1,4 @@
-"""Finds a speaker's later messages by the words they contain."""
+"""Find a speaker's later messages by the words they contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from nscma_torch.semantic.store.fact_schema import statements
 
 
 class LaterMessage(NamedTuple):
-    """A later message, if it is the next one of its speaker's, and if any statement, or one of a relation, was read."""
+    """A later message; whether it is its speaker's next one, and whether any statement, or one of a
+    relation, was read.
+    """
 
     episode: Episode
     follows: bool
@@ -36,10 +38,12 @@ def said_later(
     now: int,
     limit: int,
 ) -> Iterator[LaterMessage]:
-    """Later messages of its speaker that name one of these lexical terms, and the next one of its conversation.
+    """Yield later messages of its speaker that contain one of these lexical terms, and the next one of its
+    conversation.
 
-    The newest first. Messages with a statement of the relation `without` are left out, so are questions to the memory
-    (`turns.ECHO`), and what is said after `now` (microseconds). Statements of `open_relations` are of no relation.
+    They come newest first, skipping messages with a statement of the relation `without`, questions to the memory
+    (`turns.ECHO`), and messages after `now` (microseconds). Statements of `open_relations` don't count as of a
+    relation.
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)

@@ -1,4 +1,4 @@
-"""Namespaces of facts: what is known for one user and agent is kept together, and apart from all else."""
+"""Namespaces of facts: one for each user and agent, kept separate."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from nscma_torch.semantic.store.fact_schema import fact_namespaces
 
 
 def namespace_id(user_id: str, agent_id: str | None) -> str:
-    """Id of the namespace of a user and agent, stored or not."""
+    """Return the id of the namespace of a user and agent, stored or not."""
     return derive_id("facts", user_id, agent_id)
 
 
 def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
-    """The namespace of a user and agent, stored from now on. The user must be stored: `streams.touch_user` does it."""
+    """Return the namespace of a user and agent, storing it if new. The user must be stored: see
+    `streams.touch_user`.
+    """
     namespace = namespace_id(user_id, agent_id)
     if connection.execute(select(fact_namespaces.c.id).where(fact_namespaces.c.id == namespace)).first() is None:
         connection.execute(fact_namespaces.insert().values(id=namespace, user_id=user_id, agent_id=agent_id))
@@ -24,7 +26,7 @@ def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
 
 
 def of_scope(connection: Connection, scope: Scope) -> list[str]:
-    """The stored namespaces of a scope: the agent's, or all of the user's where it names none."""
+    """Return the stored namespaces of a scope: the agent's, or all of the user's if it names none."""
     query = (
         select(fact_namespaces.c.id).where(fact_namespaces.c.user_id == scope.user_id).order_by(fact_namespaces.c.id)
     )
@@ -34,12 +36,12 @@ def of_scope(connection: Connection, scope: Scope) -> list[str]:
 
 
 def owner(connection: Connection, namespace: str) -> Scope:
-    """User and agent of a stored namespace."""
+    """Return user and agent of a stored namespace."""
     row = connection.execute(select(fact_namespaces).where(fact_namespaces.c.id == namespace)).one()
     return Scope(row.user_id, row.agent_id)
 
 
 def of_user(connection: Connection, user_id: str) -> list[str]:
-    """The namespaces of all agents that a user has said anything to, stored from now on."""
+    """Return the namespaces of all agents a user has talked to, storing new ones."""
     query = select(episodes.c.agent_id).where(episodes.c.user_id == user_id).distinct()
     return sorted(ensure(connection, user_id, agent_id) for agent_id in connection.execute(query).scalars().all())

@@ -1,4 +1,4 @@
-"""Groups of statements that are resolved together, and the marks of those that are to be resolved again."""
+"""Groups of statements that are resolved together, and marks for those to be resolved again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def mark(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
 
 
 def unresolved(connection: Connection, namespace: str) -> list[Key]:
-    """The marked groups of a namespace, in order."""
+    """Return the marked groups of a namespace, in order."""
     return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.namespace == namespace)))
 
 

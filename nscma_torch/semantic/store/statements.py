@@ -1,8 +1,8 @@
-"""Statements: what messages say, from which facts are derived. They are withdrawn or superseded, and only erasing
-deletes them.
+"""Statements made in messages, from which facts are derived. They are withdrawn or superseded; only erasing deletes
+them.
 
-A statement counts while its message is active and still says it (else it is superseded), and the decision that took it
-in is not undone (else it is withdrawn).
+A statement counts while its message is active and still states it (else it is superseded), and the decision that added
+it isn't undone (else it is withdrawn).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StatementRow:
-    """A statement as it counts: keys are those of the entities that its own were merged into. Times in microseconds.
+    """A counting statement: its keys are those after merges. Times in microseconds.
 
-    `role` and `position` (in its stream) are those of its message, which was stored at `stored_at`.
+    `role` and `position` (in its stream) are its message's, which was stored at `stored_at`.
     """
 
     seq: int
@@ -80,17 +80,17 @@ class StatementRow:
 
     @property
     def key(self) -> Key:
-        """Its group."""
+        """Return the statement's group."""
         return Key(self.subject, self.relation, self.topic)
 
 
 def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> list[int]:
-    """Set an episode's statements; marks the groups of new and dropped ones, and queues the job that resolves them.
+    """Replace an episode's statements, mark the groups of new and dropped ones, and queue the job that resolves them.
 
-    Dropped statements are kept as superseded. One that comes again with other dates, spelling or confidence keeps its
-    row, which is updated. An episode that is to expire gets no statements: facts would outlive it.
+    Dropped statements are kept as superseded. A repeated one with other dates, spelling or confidence keeps its row,
+    which is updated. An episode with an expiration date gets no statements: facts would outlive it.
 
-    Returns the row number of each statement, in their order; none for an episode that is to expire.
+    Returns the row number of each statement, in order; empty for an episode with an expiration date.
 
     Raises:
         InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
@@ -129,12 +129,12 @@ _DECIDED = frozenset({"withdrawn", "superseded"})  # columns that say what was m
 
 
 def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:
-    """Mark the groups of these episodes' statements, after the episodes were hidden or restored."""
+    """Mark the groups of these episodes' statements after the episodes were hidden or restored."""
     _touch(connection, [seq for seqs in of_episodes(connection, episode_seqs).values() for seq in seqs])
 
 
 def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int, list[int]]:
-    """Row numbers of the statements of each of these episodes that has any, superseded and withdrawn ones too."""
+    """Return row numbers of each episode's statements, including superseded and withdrawn ones."""
     found: dict[int, list[int]] = {}
     for some in pages(sorted(set(episode_seqs))):
         query = select(_S.episode_seq, _S.seq).where(_S.episode_seq.in_(some)).order_by(_S.episode_seq, _S.seq)
@@ -150,13 +150,13 @@ def any_superseded(connection: Connection, episode_seq: int) -> bool:
 
 
 def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> None:
-    """Withdraw statements, or let them count again; marks their groups and queues the job."""
+    """Withdraw statements, or restore them; mark their groups and queue the job."""
     _set(connection, seqs, withdrawn=withdrawn)
     _touch(connection, seqs)
 
 
 def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> list[StatementRow]:
-    """The statements that count in these groups, in the order of (said_at, episode, place in its text)."""
+    """Return the counting statements of these groups, in the order of (said_at, episode, place in its text)."""
     if not keys:
         return []
     into = entities.canonical(connection, namespace)
@@ -177,12 +177,12 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
 
 
 def by_ids(connection: Connection, namespace: str, ids: Collection[str]) -> list[StatementRow]:
-    """Return the statements with these ids that count, in that order."""
+    """Return the counting statements with these ids, in that order."""
     return _chosen(connection, namespace, _S.id, ids)
 
 
 def by_seqs(connection: Connection, namespace: str, seqs: Collection[int]) -> list[StatementRow]:
-    """Return the statements with these row numbers that count, in that order."""
+    """Return the counting statements with these row numbers, in that order."""
     return _chosen(connection, namespace, _S.seq, seqs)
 
 
@@ -196,7 +196,7 @@ def _chosen(connection: Connection, namespace: str, column: Column[Any], values:
 
 
 def groups_of(connection: Connection, namespace: str, seqs: Collection[int]) -> dict[int, Key]:
-    """The group of each of these statements, superseded and withdrawn ones too."""
+    """Return the group of each of these statements, including superseded and withdrawn ones."""
     into = entities.canonical(connection, namespace) if seqs else {}
     found: dict[int, Key] = {}
     for some in pages(sorted(set(seqs))):
@@ -207,7 +207,7 @@ def groups_of(connection: Connection, namespace: str, seqs: Collection[int]) -> 
 
 
 def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, int]:
-    """Row numbers of these statements, by id, superseded and withdrawn ones too."""
+    """Return row numbers of these statements by id, including superseded and withdrawn ones."""
     found: dict[str, int] = {}
     for some in pages(sorted(set(ids))):
         query = select(_S.id, _S.seq).where(_S.namespace == namespace, _S.id.in_(some))
@@ -216,13 +216,13 @@ def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dic
 
 
 def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
-    """The statements of a relation that count, in that order, with the keys from before merges."""
+    """Return the counting statements of a relation, in that order, with the keys before merges."""
     rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
 
 
 def _merged(row: Mapping[Any, Any], into: Mapping[str, str]) -> StatementRow:
-    """A row with the keys of the entities that its own were merged into."""
+    """Return a row with the keys of the merged entities."""
     own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
     return StatementRow(**{**row, **own})
 
@@ -233,7 +233,7 @@ def _counting(namespace: str) -> Select[Any]:
 
 
 def counting() -> ColumnElement[bool]:
-    """Condition on a statement joined with its message: it counts as evidence."""
+    """Build the condition that a statement, joined with its message, counts as evidence."""
     return and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active", episodes.c.expires_at.is_(None))
 
 
@@ -251,12 +251,12 @@ _COLUMNS = [*(_S[field.name] for field in fields(StatementRow) if field.name in 
 
 
 def id_of_columns(episode_id: str, row: Mapping[Any, Any]) -> str:
-    """Id of a statement, of its message, its place there and what is said, from its columns."""
+    """Return a statement's id, derived from its message, its place there and its content."""
     return derive_id("statement", episode_id, *(row[name] for name in _OF_ID))
 
 
 def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> dict[str, Any]:
-    """Columns of a new statement, but for its number."""
+    """Build the columns of a new statement, except its number."""
     subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
     text = episode["text"]
     if not (subject and statement.relation):
@@ -308,7 +308,7 @@ def _touch(connection: Connection, seqs: Iterable[int]) -> None:
 
 
 def concerned(connection: Connection, seqs: Iterable[int]) -> dict[str, tuple[set[Key], set[str]]]:
-    """For each namespace, the groups of these statements and the entities that they mention."""
+    """Return for each namespace the groups of these statements and the entities that they mention."""
     found: dict[str, tuple[set[Key], set[str]]] = {}
     into: dict[str, dict[str, str]] = {}
     for some in pages(sorted(set(seqs))):

@@ -1,1 +1,1 @@
-"""Statements to facts: claims in order of world time, resolved group by group."""
+"""Derive facts from statements: claims in order of world time, resolved by group."""

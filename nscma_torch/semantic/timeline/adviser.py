@@ -1,11 +1,11 @@
-"""Asks a model what a new statement does to the facts most like it (mem0, update phase), and checks what it says.
+"""Ask a model what a new statement does to the most similar facts (mem0, update phase), and validate its reply.
 
-With `curator.compared = "graph"` these are edges of the graph of facts: a new edge can only conflict with those at its
-two nodes (mem0^g, conflict detection), and the model resolves what is found (conflict resolution).
+With `curator.compared = "graph"` these are edges of the fact graph: a new edge can only conflict with those at its two
+nodes (mem0^g, conflict detection), and the model resolves the conflicts found (conflict resolution).
 
-Notes (mem0's memories) are compared with notes alone, whatever `curator.compared` says, and other facts with facts.
+Notes (mem0's memories) are compared only with notes, whatever `curator.compared` says, and other facts with facts.
 
-What cannot be used is refused: the decision that says so is logged, no fact changes, and undoing it asks again.
+An unusable reply is refused: the refusal is logged as a decision, no fact changes, and undoing it asks again.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _SHOWN = 64  # characters of what was returned that an error repeats
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statement and the known facts most like it, best first.
+    """A statement and the most similar known facts, best first.
 
-    `behind` has the ids of the statements behind each known fact, by its id.
+    `behind` maps each known fact's id to the ids of the statements behind it.
     """
 
     row: StatementRow
@@ -59,10 +59,10 @@ class Question:
 
 
 class Adviser:
-    """Puts new statements to the language tasks.
+    """Asks the language tasks about new statements.
 
     Args:
-        tasks: called when something is first asked.
+        tasks: returns the language tasks; called on the first question.
         judge: their name, for the log.
         embedder: finds the most similar facts, `curator.similar` of them.
     """
@@ -84,7 +84,7 @@ class Adviser:
         self._similar = SimilarFacts(embedder, settings.similar)
 
     def next_question(self, connection: Connection, namespace: str) -> Question | None:
-        """The first statement, in the order of reading, that nothing was chosen for; None where there is none."""
+        """Return the first statement, in reading order, without a chosen operation; None if there is none."""
         keys = closed(statement_groups.unresolved(connection, namespace), self._schema)
         rows = statements.of_keys(connection, namespace, keys)
         known = decisions.operations(connection, [row.seq for row in rows])
@@ -127,7 +127,7 @@ class Adviser:
     def ask(self, question: Question) -> Chosen:
         """Ask the language tasks for an operation; ADD without asking if there are no known facts.
 
-        Raises `EngineUnavailableError` if they cannot be reached: the statement waits.
+        Raises `EngineUnavailableError` if they are unreachable: the statement waits.
         """
         judge = self._judge()
         governs = self._rules.by_model
@@ -154,10 +154,10 @@ class Adviser:
         return Chosen(operation.action, behind, judge, reason, not drops if governs else None, operation.text)
 
     def _merging(self, operation: FactOperation, question: Question) -> FactOperation:
-        """The operation with the merged text that UPDATE gives a note, "" if it is the new note's own.
+        """Return the operation with the merged text that UPDATE gives a note, "" if it is the new note's own.
 
-        An UPDATE that leaves the note that it names as it is says nothing new: NOOP. Raises `JobError` if the embedder
-        cannot read all of the merged text.
+        An UPDATE that leaves its named note unchanged becomes NOOP. Raises `JobError` if the merged text is too long
+        for the embedder.
         """
         text = " ".join(operation.text.split()) if operation.action == "UPDATE" and question.new.is_note else ""
         if not text or text == question.new.text:
@@ -177,7 +177,7 @@ class Adviser:
         """Return True if the model may decide on a fact: any fact if it rules alone, else those of the subject's other
         groups.
 
-        Facts that exclude each other in one group are decided by the rule of groups. A statement is asked about again
+        The rule of groups decides between facts of one group that exclude each other. A statement is asked about again
         if a fact that it named is erased: its own fact is not compared with it.
         """
         if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
@@ -200,14 +200,14 @@ class Adviser:
         return not one and fact.object_key != object_of(row)
 
     def _known(self, fact: FactRow, names: Mapping[str, str], merged: Mapping[int, str]) -> str:
-        """The sentence of a fact; of a note its merged text, if it has one."""
+        """Return a fact's sentence; for a note its merged text, if any."""
         if self._is_note(fact):
             return next((merged[seq] for seq in fact.statement_seqs if seq in merged), fact.object)
         subject, value = names.get(fact.subject, fact.subject), names.get(fact.object_key, fact.object)
         return sentence(Statement(subject, fact.relation, value, fact.topic), self._schema)
 
     def _said(self, row: StatementRow, names: Mapping[str, str]) -> str:
-        """The sentence of a statement."""
+        """Return a statement's sentence."""
         if self._is_note(row):
             return row.object
         subject, over = names.get(row.subject, row.subject), row.negated or not row.object
@@ -216,7 +216,7 @@ class Adviser:
 
 
 def _checked(found: object, question: Question) -> FactOperation:
-    """The one operation that was asked for; `JobError` where it is none that can be applied."""
+    """Return the single requested operation; `JobError` if it can't be applied."""
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], FactOperation):
         raise JobError("operate was asked about one statement and did not return a list of one FactOperation")
     operation: FactOperation = found[0]

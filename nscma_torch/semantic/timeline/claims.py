@@ -1,4 +1,4 @@
-"""Claims: what statements say of one group, without what was corrected, in the order of world time."""
+"""Claims: the statements about one group, without corrected ones, in the order of world time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Place = tuple[int, int, int, int]  # in the order of world time: the time, then 
 class Claim:
     """One statement about a group that holds one value at a time. Times are microseconds.
 
-    `begins` and `ends` are the times that it names itself; it began by `begun_by` (None: it says that it holds when it
-    is said). `order` puts claims of one time in the order they were said. An empty `value` denies all (with `negated`),
-    or only says that `replaces` has ended. `correction`: what its speaker said before was never true; `past`: it held
-    once. A `decisive` claim is not weighed against others.
-    `vague`: its value is a description, which takes no name's place. `repeats`: it supports what holds, and opens
-    nothing. `confidence` and `trust` are in (0, 1].
-    `moved_to`: its place in the order of world time, where `prepare` has found another than the one that it gives.
+    `begins` and `ends` are the times that it names itself; it began by `begun_by` (None: it holds when said). `order`
+    sorts claims of one time by when they were said. An empty `value` denies all (with `negated`), or only says that
+    `replaces` has ended. `correction`: its speaker's earlier claim was never true; `past`: it held once. A `decisive`
+    claim is not weighed against others. `vague`: its value is a description, which doesn't replace a name. `repeats`:
+    it supports a current value, and opens nothing. `confidence` and `trust` are in (0, 1]. `moved_to`: its place in the
+    order of world time, if `prepare` found another than its own.
     """
 
     seq: int
@@ -58,32 +57,32 @@ class Claim:
 
     @property
     def time(self) -> int:
-        """The world time from which on it applies."""
+        """Return the world time from which it applies."""
         return self.place[0]
 
     @property
     def over(self) -> bool:
-        """True if the statement was already over when it was said."""
+        """Return True if the statement was already over when it was said."""
         return not self.negated and (self.past or (self.ends is not None and self.ends <= self.said_at))
 
     @property
     def asserts(self) -> bool:
-        """True if the statement says that its value holds, at the time it was said or from then on."""
+        """Return True if the statement says that its value holds, when said or from then on."""
         return bool(self.value) and not self.negated and not self.over
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The parameters by which claims are weighed.
+    """Parameters for weighing claims.
 
     Attributes:
         half_life: microseconds after which a claim weighs half.
-        decision_ratio: ratio of scores, at least 1, below which neither side is the better.
-        correction_window: microseconds within which a correction that names nothing is about what was said just before.
-        by_score: scores decide every conflict, whoever speaks and whatever he says of it (NSCMA section 3.5).
+        decision_ratio: ratio of scores, at least 1, below which neither side wins.
+        correction_window: microseconds within which a correction that names nothing refers to the previous statement.
+        by_score: scores decide every conflict, whoever the speakers and whatever they say about it (NSCMA section 3.5).
         one_object: every relation holds one object at a time (the conflict set of NSCMA section 3.5).
-        by_model: what a model chose for each statement decides every conflict (mem0).
-        asks_model: what a model chose counts, for conflicts between relations at least.
+        by_model: a model's choice for each statement decides every conflict (mem0).
+        asks_model: a model's choices count, at least for conflicts between relations.
     """
 
     half_life: int
@@ -96,7 +95,7 @@ class Rules:
 
     @classmethod
     def of(cls, section: CuratorConfig) -> Rules:
-        """The rules of a configuration's [curator] section, whose times are days."""
+        """Build rules from a configuration's [curator] section, whose times are days."""
         return cls(
             int(section.half_life * _DAY),
             section.decision_ratio,
@@ -109,16 +108,18 @@ class Rules:
 
 
 def scored(claim: Claim) -> Claim:
-    """The claim as scores alone weigh it: what it says of another value is left out, or denies it where that is all."""
+    """Return the claim as scores weigh it: its mention of another value is dropped, or denies that value if it says
+    nothing else.
+    """
     if claim.value or not claim.replaces:
         return replace(claim, replaces="", correction=False, decisive=False)
     return replace(claim, value=claim.replaces, replaces="", negated=True, correction=False, decisive=False)
 
 
 def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:
-    """The claims that count, in the order of world time, and those that were never true, each with its correction.
+    """Return the counting claims in the order of world time, and those that were never true, each with its correction.
 
-    A correction takes over the place of the first claim that it corrects, and what that one replaces.
+    A correction takes the place of the first claim that it corrects, and inherits what that one replaces.
     """
     counting: list[Claim] = []
     corrected: list[tuple[Claim, Claim]] = []
@@ -138,9 +139,9 @@ def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tu
 
 
 def _targets(correction: Claim, before: Sequence[Claim], rules: Rules) -> list[Claim]:
-    """The earlier claims that a correction takes back: consecutive claims of one speaker for one value.
+    """Return the earlier claims that a correction withdraws: consecutive claims of one speaker for one value.
 
-    Without a value named, it is what its speaker said last, if that is not long ago and says something else.
+    Without a named value, it is its speaker's last claim, if recent and for another value.
     """
     if correction.replaces:
         fitting = [
@@ -172,17 +173,17 @@ def _last_run(found: Sequence[Claim], before: Sequence[Claim]) -> list[Claim]:
 
 
 def _after_refutation(claim: Claim, claims: Sequence[Claim]) -> Claim:
-    """The claim, moved to after what its speaker said to the contrary where its time is earlier."""
+    """Move a claim to after its speaker's contrary statement, if its time is earlier."""
     seen = _refuted(claim, claims)
     return claim if seen is None or claim.time > seen else replace(claim, moved_to=(seen + 1, *claim.said))
 
 
 def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:
-    """The last time at which a speaker said otherwise between the begin that their claim names and its latest begin.
+    """Return when a speaker last said otherwise, between the earliest and latest beginning of their claim.
 
-    "I live in Rome", then "I moved to Oslo this year": the move came after the first was said, not on New Year's Day.
-    "I moved to Oslo in 2015" names a time that was over when the first was said: that still holds.
-    None for a claim that repeats what its speaker had said before he said otherwise.
+    "I live in Rome", then "I moved to Oslo this year": the move came after the first statement, not on New Year's Day.
+    "I moved to Oslo in 2015" names a time that was over at the first statement, which still holds. None for a claim
+    that repeats what its speaker had said before saying otherwise.
     """
     if not claim.asserts or claim.begins is None or claim.begins > claim.said_at:
         return None

@@ -1,7 +1,7 @@
-"""The curate job: derives the facts of a user and agent from their statements, logs decisions, and undoes them.
+"""The curate job: derive a user and agent's facts from their statements, log decisions, and undo them.
 
-Facts are a function of statements, so undoing a decision withdraws its statement. A decision can be undone as long as
-no later one rests on it.
+Facts are a function of statements, so undoing a decision withdraws its statement. A decision can be undone while no
+later one depends on it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Curator:
     """Derives facts from statements.
 
     Args:
-        clock: gives the system time at which facts are retired.
-        adviser: asks a model about each new statement, where `curator.rule` or `curator.opposites` is "model".
-        units: makes the units of texts that a model merged.
+        clock: returns the system time at which facts are retired.
+        adviser: asks a model about each new statement, if `curator.rule` or `curator.opposites` is "model".
+        units: builds the units of texts that a model merged.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Curator:
             raise ConfigError('curator.rule and curator.opposites = "model" need language tasks; give an adviser')
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Resolve the groups of the jobs' namespace that wait for it, in one transaction.
+        """Resolve the waiting groups of the jobs' namespace, in one transaction.
 
-        Where a model decides it is asked first, outside of transactions, about one statement after the other in the
-        order in which they were read: each is compared with the facts that those before it have left.
+        If a model decides, it is first asked, outside transactions, about one statement after another in reading order:
+        each is compared with the facts that the earlier ones have left.
         """
         user_id, namespace = batch[0].user_id, batch[0].lane
         while self._adviser is not None and self._advise(self._adviser, user_id, namespace):
@@ -86,7 +86,7 @@ class Curator:
             self._index_merges(self._units(), user_id, namespace)
 
     def _index_merges(self, maker: UnitMaker, user_id: str, namespace: str) -> None:
-        """Make the units of merged texts that have none; what was changed meanwhile waits for the next job."""
+        """Build the missing units of merged texts; those changed meanwhile wait for the next job."""
         with self._database.read(user_id) as connection:
             merges = fact_units.unspoken_merges(connection, namespace)
             origins = [episodes.row_of(connection, one.row.episode_seq) for one in merges]
@@ -101,7 +101,7 @@ class Curator:
             streams.touch_user(connection, user_id)
 
     def _advise(self, adviser: Adviser, user_id: str, namespace: str) -> bool:
-        """Ask about the next statement, and commit what follows from it; False where none waits."""
+        """Ask about the next statement, and commit the result; return False if none waits."""
         with self._database.read(user_id) as connection:
             question = adviser.next_question(connection, namespace)
         if question is None:
@@ -123,11 +123,11 @@ class Curator:
     ) -> list[Resolved]:
         """Resolve the marked groups of a namespace and merge stated names, inside the caller's transaction.
 
-        Groups with statements that a model is still to be asked about stay marked.
+        Groups with statements still to be put to a model stay marked.
 
         Args:
             recalled: ids of forgotten facts that become active again.
-            chosen: what a model chose just now, by the row number of the statement.
+            chosen: operations a model has just chosen, by the statement's row number.
         """
         done: list[Resolved] = []
         waiting: set[Key] = set()
@@ -152,7 +152,8 @@ class Curator:
         return done
 
     def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
-        """Decide a dispute for side `right`, inside the caller's transaction; None leaves it open, which is logged too.
+        """Decide a dispute for side `right`, inside the caller's transaction; None leaves it open, which is also
+        logged.
 
         Each decision against another side can be undone.
         """
@@ -172,7 +173,7 @@ class Curator:
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: it is undone already, or a later one rests on it.
+            InvalidInputError: already undone, or a later decision depends on it.
         """
         with self._database.write(user_id) as connection:
             decision = decisions.find(connection, user_id, decision_id)
@@ -205,7 +206,7 @@ class Curator:
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: it is no proposal, or was dismissed or followed.
+            InvalidInputError: not a proposal, or already dismissed or accepted.
         """
         with self._database.write(user_id) as connection:
             proposal = decisions.find(connection, user_id, proposal_id)
@@ -232,7 +233,7 @@ def _changed(done: Sequence[Resolved]) -> tuple[str, ...]:
 
 
 def _check_free(connection: Connection, decision: DecisionRow) -> None:
-    """`InvalidInputError` where a decision is undone, or a later one is about a fact of it."""
+    """Raise `InvalidInputError` if a decision is undone, or a later one is about one of its facts."""
     if decision.record.undone:
         raise InvalidInputError(f"decision {decision.record.id!r} is undone already")
     own = set(decision.record.fact_ids)

@@ -1,8 +1,8 @@
-"""Disputes between sides of similar weight: what a judge is shown of them, and the decisions of a verdict.
+"""Disputes between sides of similar weight: their presentation to a judge, and the decisions of a verdict.
 
-A verdict is a decision that overrules the statements of the other sides: their weight becomes nearly zero, so that
-facts stay a function of statements and decisions. It applies while a statement that it upheld counts. Later statements
-have their full weight, and may open the dispute again.
+A verdict is a decision that overrules the statements of the other sides: their weight becomes nearly zero, so facts
+stay a function of statements and decisions. It applies while a statement that it upheld counts. Later statements have
+full weight, and may reopen the dispute.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Dispute:
 def open_disputes(
     connection: Connection, namespace: str, schema: Schema, judge: str, *, one_object: bool = False
 ) -> list[Dispute]:
-    """The disputes of a namespace in which each side has statements of its own.
+    """Return a namespace's disputes in which each side has statements of its own.
 
-    Left out are those whose verdict was undone, and those that `judge` left open on the same statements. `one_object`:
-    every relation holds one object at a time.
+    Skips those whose verdict was undone, and those that `judge` left open on the same statements. `one_object`: every
+    relation holds one object at a time.
     """
     owner = namespaces.owner(connection, namespace)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
@@ -86,7 +86,7 @@ def open_disputes(
 
 
 def checked_verdicts(found: Sequence[int | None], disputes: Sequence[Dispute]) -> Sequence[int | None]:
-    """The verdicts of the language tasks, one for each dispute. Raises `JobError` for verdicts that do not fit."""
+    """Return the language tasks' verdicts, one per dispute. Raises `JobError` for invalid verdicts."""
     if len(found) != len(disputes):
         raise JobError(f"adjudicate was given {len(disputes)} disputes and returned {len(found)} verdicts; correct it")
     for right, dispute in zip(found, disputes, strict=True):
@@ -96,7 +96,7 @@ def checked_verdicts(found: Sequence[int | None], disputes: Sequence[Dispute]) -
 
 
 def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
-    """The decisions that settle a dispute for side `right`: one against each other side."""
+    """Return the decisions that settle a dispute for side `right`: one against each other side."""
     upheld = dispute.sides[right]
     made = []
     for side in dispute.sides:
@@ -123,7 +123,7 @@ def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
 
 
 def undecided(dispute: Dispute, judge: str) -> NewDecision:
-    """The decision that a dispute stays open, so that `judge` is not asked about the same statements again."""
+    """Return the decision to leave a dispute open, so `judge` isn't asked about the same statements again."""
     fact = next(side.fact for side in dispute.sides if side.fact is not None)
     reason = f"left open: {judge} could not tell which side holds"
     before = {LEFT_OPEN: [list(side.ids) for side in dispute.sides], _JUDGE: judge}
@@ -131,7 +131,9 @@ def undecided(dispute: Dispute, judge: str) -> NewDecision:
 
 
 def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -> set[int]:
-    """Row numbers of statements that verdicts in force overrule: not undone, and with an upheld statement in `rows`."""
+    """Return row numbers of statements overruled by verdicts in force: not undone, and with an upheld statement in
+    `rows`.
+    """
     seqs = {row.id: row.seq for row in rows}
     standing = [one.before for one in verdicts if not one.record.undone]
     return {
@@ -144,12 +146,12 @@ def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -
 
 
 def weighed(claims: Sequence[Claim], light: Collection[int]) -> list[Claim]:
-    """The claims, with nearly zero confidence for those in `light`."""
+    """Return the claims, with nearly zero confidence for those in `light`."""
     return [replace(claim, confidence=_LEAST) if claim.seq in light else claim for claim in claims]
 
 
 def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
-    """The statements that a fact does not hold, or no longer."""
+    """Return the statements that a fact doesn't hold, or no longer."""
     others = [row for row in rows if row.key == fact.key and row.seq not in fact.statement_seqs]
     denying = [row for row in others if row.negated or row.past]
     return [row for row in denying if object_of(row) in ("", fact.object_key)]
@@ -163,7 +165,7 @@ def _side(connection: Connection, owner: Scope, fact: FactRow | None, rows: Sequ
 
 
 def sentence_unit(episode: Episode, row: StatementRow) -> Unit:
-    """The sentence that states it, with who said it and when."""
+    """Return the sentence that states it, with speaker and time."""
     around = (span for span in split_sentences(episode.text) if span.start <= row.start < span.end)
     span = next(around, Span(row.start, len(episode.text)))
     start, end = span.start, min(span.end, span.start + _LONGEST)

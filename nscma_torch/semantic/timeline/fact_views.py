@@ -1,4 +1,4 @@
-"""Facts as a caller asks for them: a selection, the timeline of one relation, the sides of open contradictions."""
+"""Facts as requested by callers: a selection, a relation's timeline, open contradictions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def selected(
     known_at: datetime | None = None,
     statuses: Sequence[FactStatus] = BELIEVED,
 ) -> list[Fact]:
-    """Facts by subject, relation and the time they began; arguments as in `Memory.facts`.
+    """Return facts ordered by subject, relation and start time; arguments as in `Memory.facts`.
 
-    Raises InvalidInputError for an empty subject, or a relation that the schema does not have.
+    Raises InvalidInputError for an empty subject, or a relation not in the schema.
     """
     refuse_surrogates((subject, topic), "a subject or topic")
     if relation is not None and relation not in schema:
@@ -66,7 +66,7 @@ def holding(found: Iterable[Fact], at: datetime) -> list[Fact]:
 def timeline(
     connection: Connection, scope: Scope, schema: Schema, subject: str, relation: str, topic: str | None
 ) -> list[Fact]:
-    """All that held or was said to hold of a subject and relation, oldest first. Raises what `selected` raises."""
+    """Return all facts of a subject and relation, past ones too, oldest first. Raises like `selected`."""
     found = selected(connection, scope, schema, subject=subject, relation=relation, topic=topic, statuses=EVERY)
     return sorted(
         found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
@@ -74,7 +74,7 @@ def timeline(
 
 
 def contradictions(connection: Connection, scope: Scope, schema: Schema) -> list[tuple[Fact, ...]]:
-    """The sides of each contradiction that nothing has settled yet."""
+    """Return the unresolved contradictions, each as its sides."""
     sides: dict[tuple[object, ...], list[Fact]] = {}
     for fact in selected(connection, scope, schema, statuses=("disputed",)):
         relation = schema[fact.relation]

@@ -1,4 +1,4 @@
-"""Bring back what was forgotten: a message or a fact that search no longer showed."""
+"""Restore forgotten memories: a message or a fact that had left search."""
 
 from __future__ import annotations
 

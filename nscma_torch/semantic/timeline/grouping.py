@@ -1,7 +1,7 @@
-"""Turns statements into groups of claims, in each of which one value holds at a time, and spans into facts.
+"""Group statements into claims of which one value holds at a time, and turn spans into facts.
 
-For a relation with one object at a time, a subject and topic make a group, whose values are objects. For the others,
-each object makes a group of its own, whose values are relations: one, or one and its opposite.
+For a relation with one object at a time, a subject and topic form a group, whose values are objects. For the others,
+each object forms a group of its own, whose values are relations: one, or one and its opposite.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACES = 1 << 20  # positions in a message that `order` tells apart
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Claims of which one holds at a time. `object_key` is empty where objects are the values."""
+    """Claims of which one holds at a time. `object_key` is empty if objects are the values."""
 
     subject: str
     relations: tuple[str, ...]
@@ -36,17 +36,17 @@ class Group:
 
 
 def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
-    """These keys with those of opposite relations, which are resolved together."""
+    """Return these keys with those of opposite relations, which are resolved together."""
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
 
 
 def groups_of(
     rows: Sequence[StatementRow], schema: Schema, correction_window: int, *, one_object: bool = False
 ) -> list[Group]:
-    """The groups of statements, which are complete for their keys and in the order of saying.
+    """Return the groups of statements, which are complete for their keys and in the order of saying.
 
     Args:
-        correction_window: microseconds within which a correction that names nothing is about what was said just before.
+        correction_window: microseconds within which a correction that names nothing refers to the previous statement.
         one_object: every relation holds one object at a time, and has no opposite.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
@@ -93,7 +93,7 @@ def single(relation: str, schema: Schema) -> bool:
 
 
 def object_of(row: StatementRow) -> str:
-    """Key of a statement's object: of the entity after merges, except where the object is a name."""
+    """Return the key of a statement's object: of the merged entity, except if the object is a name."""
     return name_key(row.object) if row.relation == NAMED else row.object_key
 
 
@@ -107,9 +107,9 @@ def _replaced(row: StatementRow) -> str:
 
 
 def _meant(row: StatementRow, before: Sequence[StatementRow]) -> str:
-    """The object key of a denial: of the only thing not yet denied whose name it shortens, else of its own object.
+    """Return the object key of a denial: of the only undenied thing whose name it abbreviates, else of its own object.
 
-    "The Fiat" and "the Panda" are short for "red Fiat Panda", "the bike" for "racing bike" but not for "bike shed".
+    "The Fiat" and "the Panda" abbreviate "red Fiat Panda", "the bike" abbreviates "racing bike" but not "bike shed".
     """
     known: dict[str, str] = {}
     value = ""
@@ -134,7 +134,7 @@ def _short_for(name: str, longer: str) -> bool:
 
 
 def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_window: int) -> str:
-    """The object key that a correction is about: of its speaker's last statement, if that is recent; else ""."""
+    """Return the object key that a correction refers to: of its speaker's last statement, if recent; else ""."""
     own = [other for other in before if other.speaker == row.speaker]
     if (
         not own
@@ -147,7 +147,7 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
 
 
 def begin_of(row: StatementRow) -> int | None:
-    """The time from which on a statement says that it applies; None if it names none."""
+    """Return the time from which a statement says it applies; None if it names none."""
     ended = row.valid_to if row.valid_from in (None, UNKNOWN) else row.valid_from
     return ended if row.negated else row.valid_from
 
@@ -185,7 +185,7 @@ def claim_of(
 
 
 def fact_of(group: Group, span: ValidSpan, rows: Mapping[int, StatementRow]) -> NewFact:
-    """The fact that a span of a group stands for."""
+    """Return the fact that a span of a group represents."""
     relation = group.relations[0] if not group.object_key else span.value
     object_key = group.object_key or span.value
     claims = span.claims
@@ -208,6 +208,6 @@ def fact_of(group: Group, span: ValidSpan, rows: Mapping[int, StatementRow]) -> 
 
 
 def _written(object_key: str, rows: Collection[StatementRow]) -> str:
-    """An object as the first of these statements wrote it."""
+    """Return an object as the first of these statements wrote it."""
     first = min(rows, key=lambda row: (row.said_at, row.episode_seq, row.start, row.seq))
     return first.object if object_of(first) == object_key else first.replaces

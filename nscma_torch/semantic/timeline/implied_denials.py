@@ -1,4 +1,4 @@
-"""Denials implied by exclusive symmetric relations: whoever marries is no longer married to anybody else."""
+"""Denials implied by exclusive symmetric relations: marrying somebody ends any other marriage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from nscma_torch.semantic.store.statements import StatementRow
 
 
 def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
-    """The groups that these statements imply denials in: those of their objects, in the same exclusive relation."""
+    """Return the groups in which these statements imply denials: those of their objects, in the same exclusive
+    relation.
+    """
     return {
         Key(named, row.relation, row.topic)
         for row in rows
@@ -22,10 +24,10 @@ def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
 
 
 def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Schema) -> list[StatementRow]:
-    """The denials in the groups `keys` that statements about the other side of the relation imply.
+    """Return the denials in the groups `keys` implied by statements about the other side of the relation.
 
-    "I am married to Ben" denies that Ana, whom I had married before, is married to me; "I am divorced" denies it of
-    whomever I had. A denial has the number, the time, the speaker and the weight of the statement that it follows from.
+    "I am married to Ben" denies that Ana, to whom I was married before, is married to me; "I am divorced" denies it of
+    any spouse. A denial has the number, time, speaker and weight of the statement that implies it.
     """
     sides: dict[Key, set[str]] = {}
     for row in rows:

@@ -1,6 +1,6 @@
 """Decide the facts of a set of groups: by the rules of claims, a model's operations, or both.
 
-A `Case` holds the statements of the groups and makes claims of them; `judging_of` chooses the kind of case, once.
+A `Case` holds the groups' statements and turns them into claims; `judging_of` chooses the kind of case, once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nscma_torch.semantic.timeline.operations import Chosen, Operations, end, li
 class Case:
     """The statements of some groups (`rows`), those of `beyond` that imply denials in them, and the rules.
 
-    `decided` are the numbers of the statements that have a decision already.
+    `decided` are the numbers of the statements that already have a decision.
     """
 
     rows: Sequence[StatementRow]
@@ -38,25 +38,25 @@ class Case:
 
     @property
     def counting(self) -> Sequence[StatementRow]:
-        """The statements that count."""
+        """Return the counting statements."""
         return self.rows
 
     @property
     def waiting(self) -> frozenset[Key]:
-        """Groups with statements that count for nothing until a model was asked about them."""
+        """Return groups with statements that don't count until a model is asked about them."""
         return frozenset()
 
     @property
     def by_seq(self) -> dict[int, StatementRow]:
-        """Every statement that a claim may be made of, by row number."""
+        """Return every statement that can become a claim, by row number."""
         return {row.seq: row for row in (*self.rows, *self.beyond)}
 
     def groups(self, keys: Collection[Key]) -> list[Group]:
-        """The claims of these groups."""
+        """Return the claims of these groups."""
         return self._ruled(self.counting, self.beyond, keys)
 
     def logged(self, decision: NewDecision) -> NewDecision:
-        """The decision on a statement, as it is logged."""
+        """Return the decision on a statement in its logged form."""
         return decision
 
     def _ruled(
@@ -125,13 +125,13 @@ class OperatedCase(AdvisedCase):
 
 
 class Judging(Protocol):
-    """Makes cases of the groups of one namespace."""
+    """Builds cases for the groups of one namespace."""
 
     def tied(self, keys: Collection[Key]) -> set[Key]:
-        """These groups, and those that are resolved with them."""
+        """Return these groups, and those resolved with them."""
 
     def case(self, rows: Sequence[StatementRow], beyond: Sequence[StatementRow]) -> Case:
-        """The case of the statements of some groups."""
+        """Build the case of the statements of some groups."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class _ByOperations:
 def judging_of(
     connection: Connection, namespace: str, schema: Schema, rules: Rules, chosen: Mapping[int, Chosen]
 ) -> Judging:
-    """Return the judging procedure of a namespace's groups under these rules; `chosen`: operations just chosen by a
-    model.
+    """Return the judging procedure of a namespace's groups under these rules; `chosen`: operations a model has just
+    chosen.
     """
     if rules.asks_model:
         kind = OperatedCase if rules.by_model else AdvisedCase

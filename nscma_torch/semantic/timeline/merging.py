@@ -31,7 +31,7 @@ class Alike(NamedTuple):
 
 
 def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
-    """The `before` of a MERGE decision, by which it is undone; `before` maps keys to the entities they stood for."""
+    """Return the `before` of a MERGE decision, for undoing it; `before` maps keys to the entities they stood for."""
     return {MERGED: key, _WAS: before.get(key)}
 
 
@@ -41,7 +41,7 @@ def unmerge(connection: Connection, decision: DecisionRow) -> None:
 
 
 def propose(connection: Connection, namespace: str, schema: Schema, now: int) -> list[Alike]:
-    """Log a proposal for each pair of entities with similar names that was not proposed before; returns them."""
+    """Log and return a proposal for each pair of entities with similar names not proposed before."""
     scope = namespaces.owner(connection, namespace)
     known = {
         (decision.record.subject, decision.record.object)
@@ -59,7 +59,7 @@ def propose(connection: Connection, namespace: str, schema: Schema, now: int) ->
 
 
 def alike(believed: Collection[Fact], schema: Schema) -> list[Alike]:
-    """Pairs of similar names of one kind in facts: one contains the other, or they differ in one letter."""
+    """Return pairs of similar names of one kind: one contains the other, or they differ in one letter."""
     of_kind: dict[str, set[str]] = defaultdict(set)
     written: dict[str, str] = {}
     for fact in believed:
@@ -75,7 +75,7 @@ def alike(believed: Collection[Fact], schema: Schema) -> list[Alike]:
 
 
 def _containing(keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    """(shorter, longer) where a name of one word is the first or last word of a longer one."""
+    """Yield (shorter, longer) if a one-word name is the first or last word of a longer one."""
     for key in sorted(keys):
         words = key.split()
         if len(words) > 1:
@@ -83,7 +83,7 @@ def _containing(keys: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _misspelt(keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of long names, the first in order first, that one letter added, dropped or changed tells apart."""
+    """Yield pairs of long names, in order, that differ by one letter added, dropped or changed."""
     nearby: dict[str, list[str]] = defaultdict(list)
     for key in sorted(keys):
         if len(key) >= _LONG:
@@ -110,7 +110,7 @@ def _reason(one: str, other: str) -> str:
 def standing(
     connection: Connection, namespace: str, action: Action, *, undone: bool | None = False
 ) -> list[DecisionRow]:
-    """The namespace's decisions of this kind, oldest first: those that stand, or with `undone` None all."""
+    """Return the namespace's decisions of this kind, oldest first, without undone ones; with `undone` None all."""
     scope = namespaces.owner(connection, namespace)
     records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
     rows = (decisions.find(connection, scope.user_id, record.id) for record in records)

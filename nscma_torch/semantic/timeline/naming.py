@@ -1,4 +1,4 @@
-"""Merges entities by stated names ("my name is Ana"): a pure function of the statements, in any order of arrival."""
+"""Merge entities by stated names ("my name is Ana"): a pure function of the statements, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Name(NamedTuple):
 
 
 def follow_names(connection: Connection, namespace: str, schema: Schema, rules: Rules, now: int) -> None:
-    """Merge entities with the names stated of them, and undo the merges that no statement supports any more.
+    """Merge entities with the names stated for them, and undo merges that no statement supports any more.
 
-    Each merge is logged; one that was undone is not made again while the statement behind it counts. A name that
-    another entity has already stays with it: merging the two is only proposed.
+    Each merge is logged; an undone one isn't repeated while the statement behind it counts. A name that another entity
+    already has stays with it: merging the two is only proposed.
     """
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_relation(connection, namespace, NAMED)
@@ -62,11 +62,11 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, rules: 
 def stated_names(
     rows: Sequence[StatementRow], schema: Schema, rules: Rules, fixed: Mapping[str, str]
 ) -> tuple[list[Name], list[Name]]:
-    """The names that statements give, and apart from them those that were given to another entity first.
+    """Return the names that statements give, and separately those given to another entity first.
 
     Args:
-        rows: all statements of names that count, with the subjects that they were made with, in the order of saying.
-        fixed: merges of another cause, by key.
+        rows: all counting statements of names, with their original subjects, in the order of saying.
+        fixed: merges for other reasons, by key.
     """
     names: list[Name] = []
     rivals: list[Name] = []
@@ -79,7 +79,7 @@ def stated_names(
 
 
 def _held(rows: Sequence[StatementRow], schema: Schema, rules: Rules, into: Mapping[str, str]) -> list[Name]:
-    """The names that hold or held, in the order that they were first said."""
+    """Return current and past names, in the order first stated."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
     for group in groups_of(own, schema, rules.correction_window, one_object=rules.one_object):
@@ -118,7 +118,7 @@ def _end(key: str, into: Mapping[str, str]) -> str:
 
 
 def _key(decision: DecisionRow) -> str:
-    """The entity that a MERGE decision merged."""
+    """Return the entity that a MERGE decision merged."""
     return str(decision.before[MERGED])
 
 

@@ -3,12 +3,12 @@
 UPDATE and DELETE end the facts they name when the statement applies: UPDATE because the new fact replaces them, DELETE
 because they are contradicted. Nothing is deleted: ended facts are archived, and undoing the decision restores them. A
 fact is named by the statements behind it, whose ids are the same in every store with the same input. If the named fact
-is the newer one, though it was read first, the new statement ends instead.
+is newer, though it was read first, the new statement ends instead.
 
 For a note (a whole sentence, mem0's memory) UPDATE may supply a merged text, and DELETE stores nothing new; see
 `semantic.store.fact_units` for what search then finds.
 
-With `rule = "model"` each object of each relation is held alone (`operated_groups`): only an operation ends it.
+With `rule = "model"` each object of each relation is a separate group (`operated_groups`): only an operation ends it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _LOGGED: Mapping[str, Action] = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "AR
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An operation on a statement; `named` has, of each fact that it names, the ids of the statements behind it.
+    """An operation on a statement; `named` has, for each fact that it names, the ids of the statements behind it.
 
-    `name` is an `Operation`, or `REFUSED` with the reason. `stores`: whether the statement itself is kept; None if the
-    operation does not decide that. `text` is the merged text of an UPDATE.
+    `name` is an `Operation`, or `REFUSED` with the reason. `stores` tells whether the statement itself is kept; None if
+    the operation doesn't decide that. `text` is the merged text of an UPDATE.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Chosen:
 
     @classmethod
     def of(cls, decision: DecisionRow) -> Chosen:
-        """The operation that a decision logs."""
+        """Return the operation that a decision logs."""
         before = decision.before
         named = tuple(tuple(ids) for ids in before.get(NAMED_FACTS, ()))
         stores, text = before.get(STORES), before.get(MERGED_TEXT, "")
@@ -56,7 +56,7 @@ class Chosen:
 
     @property
     def before(self) -> dict[str, object]:
-        """Stored form of the operation in its decision."""
+        """Return the operation's stored form in its decision."""
         named = {NAMED_FACTS: [list(ids) for ids in self.named]} if self.named else {}
         stores = {} if self.stores is None else {STORES: self.stores}
         text = {MERGED_TEXT: self.text} if self.text else {}
@@ -64,23 +64,23 @@ class Chosen:
 
     @property
     def action(self) -> Action:
-        """The action logged for it."""
+        """Return the action logged for it."""
         return _LOGGED[self.name]
 
     @property
     def refused(self) -> bool:
-        """True if the choice could not be used."""
+        """Return True if the choice was unusable."""
         return self.name == REFUSED
 
     @property
     def ends(self) -> bool:
-        """True if it ends the facts that it names."""
+        """Return True if it ends the facts that it names."""
         return self.name in _ENDING
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A statement that holds no longer from `time` (microseconds) on, by another one."""
+    """The end of a statement from `time` (microseconds) on, caused by another one."""
 
     ended: StatementRow
     by: StatementRow
@@ -88,7 +88,7 @@ class Ending:
 
 
 class Operations:
-    """The operations that concern some groups: those stored, and those chosen just now (`new`, by statement)."""
+    """The operations on some groups: those stored, and those just chosen (`new`, by statement)."""
 
     def __init__(
         self, connection: Connection, namespace: str, rows: Sequence[StatementRow], new: Mapping[int, Chosen]
@@ -111,15 +111,15 @@ class Operations:
 
     @property
     def rows(self) -> dict[int, StatementRow]:
-        """The statements that these operations were chosen for or name, by row number."""
+        """Return the statements that these operations were chosen for or name, by row number."""
         return {row.seq: row for row in (*self.by_id.values(), *self.by_seq.values())}
 
     def waits(self, row: StatementRow) -> bool:
-        """Return True if no operation was chosen for a statement yet."""
+        """Return True if a statement has no chosen operation yet."""
         return row.seq not in self.of
 
     def is_repeated(self, row: StatementRow) -> bool:
-        """Return True if a statement was found to add nothing, and the fact that already says it still counts."""
+        """Return True if a statement was found to add nothing, and the fact that it repeats still counts."""
         chosen = self.of.get(row.seq)
         if chosen is None or chosen.name != "NOOP":
             return False
@@ -133,7 +133,7 @@ class Operations:
         return any(one in self.by_id for ids in chosen.named for one in ids)
 
     def endings(self) -> list[Ending]:
-        """Return the facts that these operations end, in the order they were chosen."""
+        """Return the endings that these operations cause, in the order they were chosen."""
         found = []
         for seq, chosen in self._near.items():
             row = self.by_seq.get(seq)
@@ -148,9 +148,9 @@ class Operations:
 
 
 def linked(connection: Connection, namespace: str, keys: Collection[Key], new: Mapping[int, Chosen]) -> set[Key]:
-    """The groups that operations tie to these: those of the statements that chose, and of the facts that they named.
+    """Return the groups that operations link to these: those of their statements, and of the facts they named.
 
-    Undone ones count too: what they ended holds again.
+    Undone ones count too: the facts they ended hold again.
     """
     found: set[Key] = set()
     naming = _naming(connection, namespace, new, undone=True)
@@ -169,7 +169,7 @@ def linked(connection: Connection, namespace: str, keys: Collection[Key], new: M
 def _naming(
     connection: Connection, namespace: str, new: Mapping[int, Chosen], *, undone: bool = False
 ) -> dict[int, Chosen]:
-    """The operations of a namespace that name facts, by statement, in the order in which they were chosen."""
+    """Return a namespace's operations that name facts, by statement, in the order they were chosen."""
     rows = decisions.naming_facts(connection, namespace)
     stored = {row.statement_seq: Chosen.of(row) for row in rows if undone or not row.record.undone}
     found = {seq: chosen for seq, chosen in stored.items() if seq is not None}
@@ -177,16 +177,15 @@ def _naming(
 
 
 def _applies(row: StatementRow) -> int:
-    """The world time from which on a statement applies."""
+    """Return the world time from which a statement applies."""
     begins = begin_of(row)
     return row.said_at if begins is None else begins
 
 
 def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema: Schema) -> list[Group]:
-    """The groups of statements in the order of saying: one for each object of each relation.
+    """Return the groups of statements in the order of saying: one for each object of each relation.
 
-    A denial claims nothing by itself: the operation that was chosen for it ends what it denies. So does a note that
-    only deletes.
+    A denial claims nothing by itself: its operation ends the denied fact. The same holds for a note that only deletes.
     """
     found: dict[tuple[str, str, str, str], Group] = {}
     for row in rows:
@@ -201,7 +200,7 @@ def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema
 
 
 def end(groups: Iterable[Group], endings: Sequence[Ending], schema: Schema) -> None:
-    """Add to the groups the claims by which what they hold ends."""
+    """Add claims to the groups that end their values."""
     for group in groups:
         for claim in list(group.claims):
             for one in endings:

@@ -1,4 +1,4 @@
-"""Derives the facts of groups from all their statements, and the decision on each new statement."""
+"""Derive the facts of groups from all their statements, and the decision on each new statement."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from nscma_torch.semantic.timeline.timeline_records import Outcome, Timeline, Va
 
 
 class Resolved(NamedTuple):
-    """The facts that are believed now, and the decisions on statements that had none yet.
+    """The facts believed now, and the decisions on statements that had none yet.
 
-    `waiting` groups have statements that count for nothing until a model was asked about them. `said` are the
-    statements (row numbers) to `fact_units.follow` once the decisions are logged.
+    `waiting` groups have statements that don't count until a model is asked about them. `said` are the statements (row
+    numbers) to `fact_units.follow` once the decisions are logged.
     """
 
     facts: list[FactRow]
@@ -61,10 +61,10 @@ def resolve_groups(
     """Write the facts of `marked` groups, and of those resolved with them, inside the caller's transaction.
 
     If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
-    runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until something new is said of
-    them, except those with an id in `recalled`.
+    runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until mentioned again, except
+    those with an id in `recalled`.
 
-    `chosen` are operations that a model chose just now, by the row number of the statement; they are logged.
+    `chosen` are operations a model has just chosen, by the statement's row number; they are logged.
     """
     judging = judging_of(connection, namespace, schema, rules, chosen)
     keys = judging.tied(marked)
@@ -105,7 +105,7 @@ def resolve_groups(
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
-    """The fact, archived again if it was forgotten and nothing new was said of it."""
+    """Return the fact, archived again if it was forgotten and not mentioned since."""
     for row in forgotten:
         same = (row.key, row.object_key) == (Key(fact.subject, fact.relation, fact.topic), fact.object_key)
         if same and fact.status != "archived" and set(fact.statement_seqs) <= set(row.statement_seqs):
@@ -118,7 +118,7 @@ def _did(
     believed: Sequence[Sequence[FactRow]],
     by_seq: Mapping[int, StatementRow],
 ) -> dict[int, list[_Did]]:
-    """The effects of each statement, by its number; the one in the group of its own subject and object first."""
+    """Return the effects of each statement, by its number; the one in its own subject and object's group first."""
     found: dict[int, list[_Did]] = {}
     for (group, timeline), own in zip(timelines, believed, strict=True):
         named = {claim.seq for claim in group.claims if claim.value and not (claim.correction and claim.replaces)}
@@ -145,7 +145,7 @@ def _decision(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) ->
 
 
 def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> tuple[Action, str]:
-    """The action and reason of a statement; of several groups, the one of its own object decides."""
+    """Return the action and reason of a statement; among several groups, its own object's decides."""
     outcome, own = did[0].outcome, did[0].facts
     ended = [fact for one in did for fact in one.facts if fact not in own[:1]]
     match outcome.effect:

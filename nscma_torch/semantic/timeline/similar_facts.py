@@ -1,4 +1,4 @@
-"""The facts most like a text, by the cosine of their sentences: what a new statement is compared with (mem0)."""
+"""The facts most similar to a text, by the cosine of their sentences, for comparison with a new statement (mem0)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _KEPT = 16_384  # vectors of sentences, of 384 floats 25 MB
 
 
 class SimilarFacts:
-    """Finds similar sentences; the vectors of those seen before are kept in memory, until something is erased.
+    """Finds similar sentences; vectors of seen sentences are cached in memory until an erasure.
 
     Args:
-        embedder: called when a vector is first needed.
-        most: s, how many sentences are found at most.
+        embedder: returns the embedder; called when a vector is first needed.
+        most: s, the maximum number of sentences found.
     """
 
     def __init__(self, embedder: Callable[[], Embedder], most: int) -> None:
@@ -28,11 +28,11 @@ class SimilarFacts:
         empty_with_others(self)
 
     def forget(self) -> None:
-        """Drop all vectors and the sentences that they are of."""
+        """Drop all vectors and their sentences."""
         self._vectors.clear()
 
     def nearest(self, text: str, among: Sequence[str]) -> list[int]:
-        """Places of the sentences most like the text, best first; of equal ones the first."""
+        """Return positions of the most similar sentences, best first; the first among equals."""
         if not among:
             return []
         vectors = self._of([text, *among])

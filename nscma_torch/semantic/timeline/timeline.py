@@ -1,4 +1,4 @@
-"""Derives the timeline of a group from its claims: a pure function of them, whatever order they arrived in.
+"""Derive the timeline of a group from its claims: a pure function of them, whatever the order of arrival.
 
 A group holds one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
 the order of arrival). A claim of another value ends the current one if the same speaker makes it or if it says so
@@ -19,7 +19,7 @@ _LESS = "it weighs less than what others say"
 
 
 def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
-    """The timeline of a group."""
+    """Resolve a group's claims into its timeline."""
     counting, corrected = prepare([scored(claim) for claim in claims] if rules.by_score else claims, rules)
     fold = _Fold(rules)
     for wrong, correction in corrected:
@@ -41,7 +41,7 @@ def _is_named(span: ValidSpan) -> bool:
 
 
 def _events(claim: Claim) -> list[tuple[Place, bool, Claim]]:
-    """The place at which a claim is applied, and the one (with True) at which its value ends."""
+    """Return the place at which a claim is applied, and the one (with True) at which its value ends."""
     undated = claim.over and claim.begins is None  # its end is all that is known
     found = [] if undated else [(claim.place, False, claim)]
     end = claim.said_at if claim.over and claim.ends is None else claim.ends
@@ -103,7 +103,7 @@ class _Fold:
             self._did[claim.seq] = (effect, [span, *ended, *self._struck.get(claim.seq, ())], "")
 
     def deny(self, claim: Claim) -> None:
-        """Apply a denial at its time; it changes nothing where the value is not held."""
+        """Apply a denial at its time; it has no effect if the value isn't held."""
         if claim.seq in self._struck:
             self._did[claim.seq] = ("corrects", self._struck[claim.seq], "it takes back what its speaker said")
             return
@@ -114,7 +114,7 @@ class _Fold:
         self._doubt(denied, claim.time, claim)
 
     def end(self, claim: Claim, time: int) -> None:
-        """Apply, at `time`, the end of what a claim said."""
+        """Apply, at `time`, the end of a claim's value."""
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.begins is not None or not claim.over:  # it was said before
             renewed = span and any(other.ends is not None and other.said > claim.said for other in span.supporters)
@@ -147,7 +147,7 @@ class _Fold:
         self._did[claim.seq] = ("ends" if ended else "loses", ended or list(denied), reason)
 
     def _leave(self, claim: Claim, span: ValidSpan | None) -> list[ValidSpan]:
-        """End what a claim replaces (`span` is that of its own value); returns a span for it if it was never stated."""
+        """End what a claim replaces (`span` is that of its own value); return a span for it if it was never stated."""
         left = next((side for side in self._open if side.value == claim.replaces), None)
         if left is not None:
             self._close([left] if span else self._open, claim.time, claim, _ELSE, best=left)
@@ -160,13 +160,13 @@ class _Fold:
         return [self._begin(ValidSpan(claim.replaces, start, end, [claim], named=True, reason=_ELSE))]
 
     def _gap(self, until: int, beside: ValidSpan | None = None) -> tuple[int | None, int]:
-        """The time before `until` in which nothing is known to have held; of no length where something did."""
+        """Return the time before `until` in which nothing is known to have held; of zero length if something did."""
         if any(side is not beside for side in self._open):
             return until, until
         return max((_ends(span) for span in self._closed() if _ends(span) <= until), default=None), until
 
     def _front(self, until: int) -> tuple[int | None, int]:
-        """The time before all that is known; of no length where that has no begin."""
+        """Return the time before all known spans; of zero length if the first has no beginning."""
         known = [*self._closed(), *self._open]
         undated = [span for span in known if span.valid_from in (None, UNKNOWN)]
         if undated:
@@ -197,7 +197,7 @@ class _Fold:
             self._finish(side, end, [claim], reason, void=side is not best and end == side.valid_from)
 
     def _lost(self, value: str) -> ValidSpan | None:
-        """Reopen the span of a value that was outweighed by a side that is still open; None where there is none."""
+        """Reopen the span of a value that was outweighed by a side that is still open; None if there is none."""
         for span in reversed(self._of_value.get(value, ())):
             lost = span.void and span.reason == _LESS
             if lost and any(_place(side) < _place(span) for side in self._open):
@@ -206,7 +206,7 @@ class _Fold:
         return None
 
     def _undisputed(self, side: ValidSpan) -> int:
-        """The time until which a side of a dispute was the only one: the begin of the second, or its own."""
+        """Return the time until which a side of a dispute was alone: the beginning of the second, or its own."""
         first, second = self._open[:2]
         end = second.valid_from if side is first else side.valid_from
         assert end is not None  # what is open has a begin
@@ -220,7 +220,7 @@ class _Fold:
         self._open.remove(side)
 
     def _decides(self, claim: Claim, side: ValidSpan) -> bool:
-        """Return True if a claim that contradicts a side ends it without being weighed against it.
+        """Return True if a claim that contradicts a side ends it without weighing.
 
         It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both give
         a start time: then one followed the other.
@@ -233,7 +233,7 @@ class _Fold:
         return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
 
     def _weigh(self) -> None:
-        """Drop what weighs clearly less than what contradicts it."""
+        """Drop values that weigh clearly less than those contradicting them."""
         ratio = self._rules.decision_ratio
         for side in [side for side in self._open if side.deniers]:
             held, denied = self._scores([side.supporters, side.deniers])
@@ -252,10 +252,10 @@ class _Fold:
             self._finish(side, end, best.supporters, _LESS, void=end == side.valid_from)
 
     def _scores(self, sides: Sequence[Sequence[Claim]]) -> list[float]:
-        """Confidence, decay with age, and trust (NSCMA section 3.5), of each speaker's best claim for a side, summed.
+        """Sum confidence, decay with age, and trust (NSCMA section 3.5) over each speaker's best claim for a side.
 
-        Where scores alone decide, a side is one edge, as in the paper: its best claim counts, whoever makes it. Age
-        counts from the newest claim of all sides: only the ratio matters.
+        If scores alone decide, a side is one edge, as in the paper: its best claim counts, whoever makes it. Age counts
+        from the newest claim of all sides: only the ratio matters.
         """
         newest = max((claim.said_at for claims in sides for claim in claims), default=0)
         scores = []
@@ -268,7 +268,7 @@ class _Fold:
         return scores
 
     def timeline(self, latest: int) -> Timeline:
-        """The result; `latest` is when the newest claim was said: a span that ends later is still active."""
+        """Return the timeline; `latest` is when the newest claim was said: a span that ends later is still active."""
         spans = sorted(self._spans, key=_place)
         for i, span in enumerate(spans):
             span.status, span.reason = self._status(span, latest)

@@ -1,4 +1,4 @@
-"""A timeline: the spans of time in which values hold, and what each claim did to them."""
+"""A timeline: the spans in which values hold, and the effect of each claim."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "correct
 
 @dataclass(slots=True)
 class ValidSpan:
-    """A value with the time that it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
+    """A value with the time it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
 
-    `timeline.resolve` changes it while it goes through the claims, and sets `status` and `sequence` last.
+    `timeline.resolve` changes it while processing the claims, and sets `status` and `sequence` last.
 
     Attributes:
-        supporters: the claims for it, the one that it began with first.
-        named: it began with a claim that only says that another value replaced it.
+        supporters: the claims for it, the one that began it first.
+        named: it began with a claim that only says another value replaced it.
         deniers: claims that deny it and are weighed against it; the first does so at time `denied_at`.
         enders: the claims that ended it.
-        void: it never held, for it was corrected, or outweighed; it has no length.
-        sequence: puts spans that begin at one time in the order they were said.
+        void: it never held, being corrected or outweighed; it has zero length.
+        sequence: orders spans that begin at the same time by when they were said.
     """
 
     value: str
@@ -43,22 +43,22 @@ class ValidSpan:
 
     @property
     def claims(self) -> tuple[int, ...]:
-        """Numbers of the claims that support it, ascending."""
+        """Return numbers of the claims that support it, ascending."""
         return tuple(sorted({claim.seq for claim in self.supporters}))
 
     @property
     def ended_by(self) -> tuple[int, ...]:
-        """Numbers of the claims that ended or dispute it, and do not support it, ascending."""
+        """Return numbers of the claims that ended or dispute it, and don't support it, ascending."""
         return tuple(sorted({claim.seq for claim in (*self.enders, *self.deniers)} - set(self.claims)))
 
     @property
     def confidence(self) -> float:
-        """Probability that one of its claims is right, if they are independent; 0 where it never held."""
+        """Return the probability that one of its claims is right, if they are independent; 0 if it never held."""
         return 0.0 if self.void else 1 - math.prod(1 - claim.confidence * claim.trust for claim in self.supporters)
 
     @property
     def ended(self) -> int | None:
-        """The place of its end in the order of `sequence`; None while it has no end."""
+        """Return the position of its end in the order of `sequence`; None while it has no end."""
         if self.valid_to is None:
             return None
         return max(self.sequence, SEQUENCE_STEP * max((claim.order for claim in self.enders), default=0))
@@ -66,7 +66,7 @@ class ValidSpan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effect of one claim; `spans` are the places in `Timeline.spans` of its own one and of those it ended."""
+    """The effect of one claim; `spans` are the indices in `Timeline.spans` of its own one and of those it ended."""
 
     effect: Effect
     spans: tuple[int, ...]
@@ -75,7 +75,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The spans of a group in the order of time, and what each claim did, by its `seq`."""
+    """The spans of a group in the order of time, and the effect of each claim, by its `seq`."""
 
     spans: tuple[ValidSpan, ...]
     outcomes: Mapping[int, Outcome]
