@@ -58,7 +58,7 @@ def test_many_users_of_a_few_messages_are_computed_together(
 ) -> None:
     rows = [{**row, "user_id": f"user {number % 30}"} for number, row in enumerate(rows_of(59))]
     calls: list[int] = []
-    made = adding.Models.load
+    made = adding.BulkModels.load
 
     def counted(config: Any) -> Any:
         models = made(config)
@@ -66,7 +66,7 @@ def test_many_users_of_a_few_messages_are_computed_together(
         models.embedder._embedder.embed = lambda texts: calls.append(len(texts)) or embed(texts)  # type: ignore[func-returns-value]
         return models
 
-    monkeypatch.setattr(adding.Models, "load", counted)
+    monkeypatch.setattr(adding.BulkModels, "load", counted)
     added(tmp_path / "bulk.db", write(tmp_path / "rows.jsonl", rows), read=False)
     assert len(calls) == 1 and calls[0] > 25
     one = open_memory("one.db", CONFIG)
