@@ -1,8 +1,8 @@
-"""The running summary of a conversation, beside which its messages are read (mem0: a module that renews it by itself).
+"""The running summary of a conversation, beside which its messages are read (mem0: a separate module renews it).
 
-It is renewed after every m messages, of the old summary and these, by the background job that first needs it; never of
-the whole history. What precedes a message alone decides which summary it is read with, whenever that is. Summaries
-stand among the drafts: they can be made again, and whatever hides or erases a text of the user deletes them.
+It is renewed after every m messages, from the old summary and these, by the background job that first needs it; never
+from the whole history. Only the preceding messages decide which summary a message is read with, at any time. Summaries
+are stored as drafts: they can be recomputed, and hiding or erasing a text of the user deletes them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Place:
 
     Attributes:
         stream: the conversation.
-        keys: of its summaries up to here, oldest first: each says which texts it is made of.
-        blocks: row numbers of the m messages that each of these takes in.
-        recent: row numbers of the m messages before, whatever the summary covers.
+        keys: keys of its summaries up to here, oldest first: each identifies the texts summarized.
+        blocks: row numbers of the m messages that each of these adds.
+        recent: row numbers of the preceding m messages, whatever the summary covers.
     """
 
     stream: str
@@ -41,9 +41,9 @@ class Place:
 
 
 def places(connection: Connection, wanted: Mapping[int, str], size: int) -> dict[int, Place]:
-    """The place of each message, given its stream by row number; `size` is m.
+    """Return the place of each message, given its stream by row number; `size` is m.
 
-    Messages that are hidden, or are to expire, are no part of a conversation.
+    Messages that are hidden or have an expiration date are not part of a conversation.
     """
     found: dict[int, Place] = {}
     for stream in dict.fromkeys(wanted.values()):
@@ -63,16 +63,16 @@ def places(connection: Connection, wanted: Mapping[int, str], size: int) -> dict
 
 
 class ConversationSummaries:
-    """Makes and keeps the summaries of conversations."""
+    """Writes and stores conversation summaries."""
 
     def __init__(self, database: Database, tasks: LanguageTasks) -> None:
         self._database = database
         self._tasks = tasks
 
     def before(self, user_id: str, wanted: Mapping[int, Place]) -> dict[int, tuple[Unit, ...]]:
-        """Of each message the summary up to its place, where there is one, and the m messages before it, as units.
+        """Return for each message the summary up to it, if any, and the m messages before it, as units.
 
-        Raises what the language tasks raise; the summaries that were made by then are kept.
+        Raises the errors of the language tasks; the summaries finished by then are stored.
         """
         if not wanted:
             return {}
@@ -90,9 +90,9 @@ class ConversationSummaries:
         }
 
     def _summaries(self, user_id: str, place: Place) -> dict[str, Unit]:
-        """The summaries of a conversation by key; one that is missing is made of the one before.
+        """Return the summaries of a conversation by key; a missing one is made from its predecessor.
 
-        Where messages were hidden meanwhile it ends before them.
+        It stops before messages hidden meanwhile.
         """
         lane = derive_id("conversation", place.stream)
         with self._database.read(user_id) as connection:

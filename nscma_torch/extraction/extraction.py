@@ -1,4 +1,4 @@
-"""The extract job: what is made of messages that the gate wrote, or deferred and somebody recalled."""
+"""The extract job: process messages that the gate wrote, or deferred but a search recalled."""
 
 from __future__ import annotations
 
@@ -49,37 +49,37 @@ class _Context(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """The messages of jobs: row numbers of the chunks of each episode, and those chunks."""
+    """The messages of jobs: row numbers of each episode's chunks, and those chunks."""
 
     chunks_of: dict[int, list[int]]
     found: Mapping[int, Unit]
 
     @property
     def ids(self) -> dict[int, str]:
-        """Ids of the episodes that have chunks, by row number."""
+        """Return ids of the episodes that have chunks, by row number."""
         return {seq: self.found[own[0]].episode_ids[0] for seq, own in self.chunks_of.items() if own}
 
     @property
     def chunks(self) -> list[tuple[int, Unit]]:
-        """Each chunk with the row number of its episode."""
+        """Return each chunk with the row number of its episode."""
         return [(seq, self.found[chunk]) for seq, own in self.chunks_of.items() for chunk in own]
 
 
 class Extractor:
-    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the statements that the
-    curator makes facts of. Runs the same twice without harm.
+    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the curator's
+    statements. Idempotent.
 
     Args:
-        schema: the relations that a statement may have.
-        made: kinds of units that are made of what is read, of "atomic_fact", "triple" and "summary".
-        rate: rates units that are read for the first time from 1 to 10; None where importance is not rated.
-        describer: makes structured records; None where there are none.
-        integrate: whether what was extracted is queued for its hierarchy.
-        notes: whether each atomic fact is a statement of its own (`encode.notes`), beside the others or in their place.
+        schema: the relations of statements.
+        made: kinds of units to make, of "atomic_fact", "triple" and "summary".
+        rate: rates units read for the first time from 1 to 10; None if importance is not rated.
+        describer: makes structured records; None if disabled.
+        integrate: queue extracted episodes for their hierarchy.
+        notes: make each atomic fact a statement of its own (`semantic.notes`), beside the others or instead.
         predicates: "open" makes every statement one of the open relation.
-        conversation: m, messages before it that a message is read with, beside the running summary of those before
-            them; 0 for the turns before it alone.
-        read_many: reads the messages of many users together for `gather`; None where it is not called.
+        conversation: m, the number of earlier messages that a message is read with, beside the running summary of those
+            before them; 0 for the preceding turns only.
+        read_many: reads the messages of many users together for `gather`; None if unused.
         batch_size: jobs of a batch, as the worker cuts them.
     """
 
@@ -116,10 +116,10 @@ class Extractor:
         self._ahead = None if read_many is None else ReadAhead(read_many)
 
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:  # noqa: ARG002
-        """Have the messages of the batches that come next, of all users, read together, so that `run` finds it done.
+        """Read the next batches' messages, of all users, together, in advance of `run`.
 
-        Nothing is done where the batch at hand was read, or where a summary of its conversation is read beside a
-        message, which is written only in its turn.
+        Does nothing if the current batch is read already, or if messages are read beside a summary of their
+        conversation, which is written only in its turn.
         """
         if self._ahead is None or self._conversation or batch[0].attempts:
             return
@@ -145,7 +145,7 @@ class Extractor:
         return _Messages(chunks_of, found)
 
     def _extract(self, given: Sequence[Given]) -> list[Extraction]:
-        """Return each unit's statements: those read ahead, and the rest read now."""
+        """Return each unit's extraction, read ahead or now."""
         known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
         left = [one for one, own in zip(given, known, strict=True) if own is None]
         if not left:  # and the models of the tasks are not loaded for nothing
@@ -161,7 +161,7 @@ class Extractor:
         return [next(rest) if own is None else own for own in known]
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Work on one batch of jobs of one user: language first, then one transaction for its results."""
+        """Process one batch of one user's jobs: language first, then one transaction for the results."""
         user_id = batch[0].user_id
         wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
         with self._database.read(user_id) as connection:
@@ -254,7 +254,7 @@ class Extractor:
         )
 
     def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[MadeText]:
-        """A summary of each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
+        """Summarize each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
         groups: dict[int, list[Unit]] = {}
         for seq, unit in chunks:
             groups.setdefault(seq, []).append(unit)
@@ -268,7 +268,9 @@ class Extractor:
         return [MadeText(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
 
     def _noted(self, unit: Unit, own: Extraction) -> list[Statement]:
-        """The sentences of an extraction as statements, each once, with offsets in the episode's text."""
+        """Return the sentences of an extraction as statements, without repetitions, with offsets in
+        the episode's text.
+        """
         spans = spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
         placed = dict(zip(own.sentences, spans, strict=True))
         return [
@@ -279,7 +281,7 @@ class Extractor:
     def _told_apart(
         self, user_id: str, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction]
     ) -> list[list[Statement]]:
-        """The statements of each chunk, of people who share a name each under their own."""
+        """Return each chunk's statements, with namesakes told apart."""
         placed = [
             [self._placed(one, unit) for one in own.statements if name_key(one.subject) and self._notes != "alone"]
             for (_, unit), own in zip(chunks, extracted, strict=True)
@@ -288,7 +290,7 @@ class Extractor:
             return told_apart(connection, user_id, chunks, placed, self._schema)
 
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
-        """A statement with offsets in the episode's text; `JobError` for a relation that the schema lacks."""
+        """Return a statement with offsets in the episode's text; `JobError` for a relation not in the schema."""
         if statement.relation not in self._schema:
             raise JobError(
                 f"extract returned the relation {statement.relation!r}, which is not in the relation file; add it there"
@@ -297,7 +299,7 @@ class Extractor:
         return opened(placed, self._schema) if self._open else placed
 
     def _rated(self, chunks: Sequence[tuple[int, Unit]]) -> dict[int, float]:
-        """The importance of messages, in [0, 1]: that of the most important chunk of each."""
+        """Return the importance of messages, in [0, 1]: that of each one's most important chunk."""
         if self._rate is None or not chunks:
             return {}
         importance: dict[int, float] = {}
@@ -306,6 +308,6 @@ class Extractor:
         return importance
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
-        """Vectors of chunks that were stored without one."""
+        """Return vectors of chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}

@@ -1,4 +1,4 @@
-"""Units that are made of what was read of a message: sentences, triples and summaries, with what they state."""
+"""Units made from the reading of a message: sentences, triples and summaries, with their statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.semantic.store import fact_units
 
 
 class MadeText(NamedTuple):
-    """A unit about to be made: the row number of its episode, its kind and text, and the statements that it says."""
+    """A unit to be made: its episode's row number, its kind and text, and its statements."""
 
     seq: int
     kind: str
@@ -25,9 +25,9 @@ class MadeText(NamedTuple):
 
 
 def atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[MadeText]:
-    """The sentences of an extraction, each with the statements at its place, if that is known.
+    """Return the sentences of an extraction, each with the statements at its position, if known.
 
-    The places of `placed` are those in the episode's text.
+    Positions of `placed` are those in the episode's text.
     """
     spans = spans_of(own)
     if not spans:
@@ -39,7 +39,7 @@ def atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Stateme
 
 
 def spans_of(own: Extraction) -> Sequence[tuple[int, int]]:
-    """The place of each sentence in the unit, none if they are not known."""
+    """Return the position of each sentence in the unit, none if unknown."""
     if own.spans and len(own.spans) != len(own.sentences):
         raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
     return own.spans
@@ -53,9 +53,9 @@ def _said_in(
     first: int,
     placed: Sequence[Statement],
 ) -> tuple[Statement, ...]:
-    """The statements that stand in the place of a sentence in the unit, which begins at `first` in the episode.
+    """Return the statements within a sentence's span in the unit, which begins at `first` in the episode.
 
-    Where several sentences were made of one place, a statement belongs to those that name its object, if any does.
+    If several sentences have the same span, a statement belongs to those that name its object, if any does.
     """
     start, end = place
     here = [s for s in placed if first + start <= s.start and s.end <= first + end]
@@ -74,7 +74,7 @@ def store(
     origins: Mapping[int, Mapping[Any, Any]],
     numbers: Mapping[tuple[int, Statement], int],
 ) -> None:
-    """Store units, each with the statements that it says; `numbers` are their row numbers, by episode and statement."""
+    """Store units, each with its statements; `numbers` are their row numbers, by episode and statement."""
     new: list[NewUnit] = []
     says: dict[tuple[int, str, str], list[int]] = {}
     for text, item in made:
@@ -99,6 +99,6 @@ def origins_of(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) ->
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:
-    """Without what one message states twice in the same words."""
+    """Remove what one message states twice in the same words."""
     seen = {(unit.origin["seq"], unit.kind, unit.text): unit for unit in reversed(new)}
     return list(reversed(seen.values()))

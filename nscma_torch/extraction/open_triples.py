@@ -1,4 +1,4 @@
-"""Triples whose predicates are bound to no schema: <head; relation; tail> as in Structural Memory section 3.1."""
+"""Triples with free predicates: <head; relation; tail> as in Structural Memory section 3.1."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PLACES = re.compile(r"\{(subject|object)\}")
 
 
 def opened(statement: Statement, schema: Schema) -> Statement:
-    """The statement as one of the open relation, the wording of its own relation as predicate.
+    """Convert a statement to the open relation, with the wording of its own relation as predicate.
 
-    "Ann's manager is Bob" becomes <Ann; manager; Bob>, "Bob is a parent of Ann" <Bob; is a parent of; Ann>. Where the
-    wording goes on after the second name, the relation's name is the predicate: <Ann; sibling; Bob>.
-    Raises `ConfigError` where the schema has no open relation.
+    "Ann's manager is Bob" becomes <Ann; manager; Bob>, "Bob is a parent of Ann" <Bob; is a parent of; Ann>. If the
+    wording continues after the second name, the relation's name is the predicate: <Ann; sibling; Bob>. Raises
+    `ConfigError` if the schema has no open relation.
     """
     open_ = open_relation(schema)
     relation = schema[statement.relation]

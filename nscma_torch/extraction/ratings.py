@@ -1,4 +1,4 @@
-"""Ratings of importance by the language tasks, checked."""
+"""Validate importance ratings of the language tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nscma_torch.core.records import Unit
 
 
 def importances(rate: Callable[[Sequence[Unit]], list[int]], texts: Sequence[Unit]) -> list[float]:
-    """The importance of each text, in [0, 1]. Raises `JobError` for ratings that do not fit."""
+    """Return the importance of each text, in [0, 1]. Raises `JobError` for invalid ratings."""
     found = rate(texts)
     if len(found) != len(texts) or any(not isinstance(r, int) or not 1 <= r <= MOST_IMPORTANT for r in found):
         raise JobError(

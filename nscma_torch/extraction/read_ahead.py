@@ -1,6 +1,6 @@
-"""Messages of many users read together, before the jobs that wait for what they state.
+"""Messages of many users read together, ahead of the jobs that need them.
 
-A job uses only what was read from exactly what it finds itself, so that it commits the same with and without this.
+A job uses only results read from exactly its own input, so it commits the same with and without this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nscma_torch.core.records import Extraction, Unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A unit that is to be read: whom its "you" means, and the turns before it."""
+    """A unit to be read: the listener that its "you" means, and the turns before it."""
 
     unit: Unit
     listener: str
@@ -34,19 +34,17 @@ class ReadAhead:
         self._kept: dict[str, tuple[Given, Extraction]] = {}
 
     def holds(self, unit_ids: Iterable[str]) -> bool:
-        """Return True if any of these units was read, or is about to be."""
+        """Return True if any of these units was read, or is being read."""
         return any(one in self._expected or one in self._kept for one in unit_ids)
 
     def begin(self, given: Sequence[Given]) -> None:
-        """Have these read next; what was read before and not asked for is let go of."""
+        """Start reading these; earlier results not taken are dropped."""
         self._kept.clear()
         self._expected = {one.unit.id for one in given}
         self._coming = iter(self._read(given))
 
     def take(self, given: Sequence[Given]) -> list[Extraction | None]:
-        """Return each unit's statements; None if it was not read, or not in its current form. Waits for those in
-        progress.
-        """
+        """Return each unit's extraction; None if it was not read in its current form. Waits for reads in progress."""
         awaited = {one.unit.id for one in given} & self._expected
         while awaited and (made := next(self._coming, None)) is not None:
             unit_id = made[0].unit.id

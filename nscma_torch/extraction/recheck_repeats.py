@@ -1,8 +1,8 @@
-"""The restate job: a message that repeats an earlier one says something new where what that one said no longer holds.
+"""The restate job: encode a repetition of an earlier message if what that message said no longer holds.
 
-The gate defers repetitions, and "I live in Rome" repeats the same sentence of last year also after "I moved to Oslo".
-The facts that were made of the earlier message tell the difference without a second reading. These jobs come after all
-others, one by one in the order of saying, so that the facts are up to date when one is looked at.
+The gate defers repetitions, and "I live in Rome" repeats last year's sentence even after "I moved to Oslo". The facts
+made from the earlier message reveal the difference without a second reading. These jobs run after all others, one by
+one in the order of saying, when the facts are up to date.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from nscma_torch.semantic.store import facts, statements
 
 
 class RepeatRecheck:
-    """Queues a repetition for extraction, unless all that its speaker said in these words before still holds."""
+    """Queues a repetition for extraction, unless everything its speaker said in these words before still holds."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Work on jobs of deferred messages whose text the user's memory held before."""
+        """Process jobs of deferred messages whose text the user's memory held before."""
         with self._database.write(batch[0].user_id) as connection:
             for job in batch:
                 assert job.episode_seq is not None, "a message repeats, not a stream"

@@ -10,10 +10,10 @@ from nscma_torch.reading.relations import Schema
 
 
 def with_symmetric(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
-    """The statements, each of a symmetric one-valued relation followed by what it says of its object.
+    """Return the statements, each of a symmetric one-valued relation followed by its reverse.
 
-    So the conflicts of either side are seen: whoever marries ends the marriage before, whichever way round it was told.
-    Where many objects hold, the fact graph goes back along the edge instead.
+    This reveals conflicts on either side: a marriage ends an earlier one, whichever way round it was stated. If many
+    objects can hold, the fact graph follows the edge backwards instead.
     """
     found: list[Statement] = []
     for statement in statements:

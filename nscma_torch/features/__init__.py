@@ -1,1 +1,1 @@
-"""Capabilities that can be removed: structured records, skills, bulk loading."""
+"""Removable capabilities: structured records, skills, bulk loading."""

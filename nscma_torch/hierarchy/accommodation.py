@@ -1,7 +1,7 @@
-"""Accommodation (CAM section 2): a cluster that fell apart becomes several, one that grew too large is split.
+"""Accommodation (CAM section 2): split clusters that became disconnected or too large.
 
-A split cuts edges of the persona network: they stay edges, but no longer hold a cluster together, so that the next
-label propagation does not undo it. Legend: P personas, E slots.
+A split cuts edges of the persona network: they stay edges, but no longer hold a cluster together, so the next label
+propagation doesn't undo it. Legend: P personas, E slots.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nscma_torch.hierarchy.level import NUMBER_BITS, Level, Propagation
 def accommodated(
     level: Level, max_members: int, rule: Propagation = Propagation(), networks: Tensor | None = None
 ) -> Level:
-    """The level with connected clusters of at most `max_members` nodes; of several networks, in those chosen [G] bool.
+    """Return the level with connected clusters of at most `max_members` nodes, in the chosen networks [G] bool.
 
-    The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result does not
+    The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result doesn't
     depend on any order. Label propagation runs again around each split.
     """
     chosen = torch.ones_like(level.next_ids, dtype=torch.bool) if networks is None else networks
@@ -33,7 +33,7 @@ def accommodated(
 
 
 def _connected(level: Level, chosen: Tensor) -> Level:
-    """Every cluster connected by edges that are not cut."""
+    """Split every cluster into parts connected by uncut edges."""
     source, target = level.split.persona_edge_index
     holding = ~level.cut & (level.labels[source] == level.labels[target])
     root = _components(source[holding], target[holding], len(level.labels))
@@ -49,7 +49,7 @@ def _connected(level: Level, chosen: Tensor) -> Level:
 
 
 def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
-    """[n] the smallest member of each one's connected component; edges in both directions."""
+    """Return [n], the smallest member of each one's connected component; edges in both directions."""
     root = torch.arange(n, device=source.device)
     while True:
         lower = root.clone().scatter_reduce_(0, source, root[target], "amin")
@@ -60,14 +60,14 @@ def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
 
 
 def _smallest_by(groups: Tensor, values: Tensor) -> Tensor:
-    """[P] for each place, the smallest value of its group."""
+    """Return [P], for each place the smallest value of its group."""
     _, place = torch.unique(groups, return_inverse=True)
     least = values.new_full((int(place.max()) + 1 if len(place) else 0,), torch.iinfo(values.dtype).max)
     return least.scatter_reduce(0, place, values, "amin")[place]
 
 
 def _cuts(level: Level, max_members: int, chosen: Tensor) -> Tensor:
-    """[E] bool, the edges to cut so that no cluster has more nodes than allowed."""
+    """Return [E] bool, the edges to cut so that no cluster has more nodes than allowed."""
     labels, place = torch.unique(level.labels, return_inverse=True)
     n = max(len(level.nodes), 1)
     nodes = torch.unique(place * n + level.split.owner) // n
@@ -87,10 +87,10 @@ def _cuts(level: Level, max_members: int, chosen: Tensor) -> Tensor:
 
 
 def _apart(edges: list[list[int]], limit: int) -> Tensor:
-    """[m] bool, the edges that join two parts when these grow along edges, in this order, to at most `limit` personas.
+    """Return [m] bool, the edges between parts that grow along edges, in this order, to at most `limit` personas.
 
-    Kruskal's spanning forest with bounded trees. The limit lies below the largest size allowed, so that a cluster that
-    has just been split has room to grow.
+    This is Kruskal's spanning forest with bounded trees. The limit lies below the maximum size, which leaves a newly
+    split cluster room to grow.
     """
     parent: dict[int, int] = {}
     size: dict[int, int] = {}

@@ -5,10 +5,10 @@ foundational network grows, affected nodes are split into personas, label propag
 cluster is a node of the next network. The upper networks are linked by their clusters' connections below, not by the
 wording of their summaries, so the structure needs no language model and does not change with it.
 
-Several hierarchies go through each level side by side, in one call of each operation (`side_by_side`); every one comes
-out as it would alone.
+Several hierarchies go through each level together, in one call of each operation (`side_by_side`); the results are as
+if each were processed alone.
 
-Legend: n chunks that stay, a new ones, d dimension, G hierarchies.
+Legend: n remaining chunks, a new ones, d dimension, G hierarchies.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Change:
 
 
 def foundation(base: Level, changes: Sequence[Change], settings: HierarchyConfig) -> Edit:
-    """The edit that brings new chunks into the networks G_0: each draws edges to its k best in its network (CAM eq. 2).
+    """Return the edit that adds new chunks to the networks G_0: each draws edges to its k best in its network (CAM eq.
+    2).
 
     `base` holds the G networks G_0 side by side, in the order of their changes.
     """
@@ -86,7 +87,7 @@ def foundation(base: Level, changes: Sequence[Change], settings: HierarchyConfig
 
 
 def _staying_first(rows: Sequence[Tensor], staying: Tensor) -> Tensor:
-    """The rows of all that stays, then those of all that comes, network by network."""
+    """Concatenate the remaining rows, then the new ones, network by network."""
     sizes = staying.tolist()
     parts = [part[:n] for part, n in zip(rows, sizes, strict=True)]
     parts += [part[n:] for part, n in zip(rows, sizes, strict=True)]
@@ -94,9 +95,9 @@ def _staying_first(rows: Sequence[Tensor], staying: Tensor) -> Tensor:
 
 
 def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam]:
-    """The hierarchies after changes of their chunks.
+    """Return the hierarchies after changes of their chunks.
 
-    Above the first level of clusters, which is always there, levels are added until their number stops shrinking.
+    The first level of clusters always exists; further levels are added until their size stops shrinking.
     """
     levels: list[list[Level]] = [[] for _ in changes]
     going = list(range(len(changes)))  # places of the hierarchies whose networks of this depth stand in `level`
@@ -126,13 +127,13 @@ def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam
 
 
 def _stored(change: Change, depth: int) -> Level:
-    """The network of a depth before the change."""
+    """Return the network at a depth before the change."""
     levels = change.cam.levels
     return levels[depth] if depth < len(levels) else Level.empty(change.vectors.device)
 
 
 def _clustered(level: Level, edit: Edit, edited: Tensor, settings: HierarchyConfig) -> Level:
-    """The networks after an edit, with the clusters of those that it changes, [G] bool."""
+    """Return the networks after an edit, with updated clusters in the changed ones, [G] bool."""
     after, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:
         return after

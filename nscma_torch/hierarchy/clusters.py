@@ -1,4 +1,4 @@
-"""The clusters of a level, the nodes that they are above it, and how these are linked.
+"""Clusters of a level, the nodes they form above it, and the links between these.
 
 Legend: n nodes, E slots, C clusters, M memberships.
 """
@@ -21,7 +21,7 @@ class Clusters:
 
     Attributes:
         labels: [C] int64 ascending.
-        cluster, row: [M] int64, each membership once: the place in `labels` and the node's row, ordered.
+        cluster, row: [M] int64, each membership once: the position in `labels` and the node's row, ordered.
     """
 
     labels: Tensor
@@ -30,29 +30,29 @@ class Clusters:
 
     @property
     def sizes(self) -> Tensor:
-        """[C] int64, nodes of each cluster."""
+        """[C] int64, the number of nodes of each cluster."""
         return torch.bincount(self.cluster, minlength=len(self.labels))
 
     def members(self, level: Level) -> dict[int, tuple[int, ...]]:
-        """Numbers of each cluster's nodes, ascending, by label."""
+        """Return the numbers of each cluster's nodes, ascending, by label."""
         parts = torch.split(level.nodes[self.row], self.sizes.tolist())
         return {label: tuple(part.tolist()) for label, part in zip(self.labels.tolist(), parts, strict=True)}
 
     def of_networks(self, chosen: Tensor) -> Clusters:
-        """The clusters of the networks chosen [G] bool, which then stand side by side in their order."""
+        """Return the clusters of the chosen networks [G] bool, joined in their order."""
         network = self.labels >> NUMBER_BITS
         place = chosen.cumsum(0) - 1
         return replace(self, labels=self.labels + ((place[network] - network) << NUMBER_BITS))._only(chosen[network])
 
     def _only(self, chosen: Tensor) -> Clusters:
-        """The clusters chosen [C] bool."""
+        """Return the clusters chosen [C] bool."""
         renumbered = chosen.cumsum(0) - 1
         kept = chosen[self.cluster]
         return Clusters(self.labels[chosen], renumbered[self.cluster[kept]], self.row[kept])
 
 
 def clusters_of(level: Level, min_members: int = 1) -> Clusters:
-    """Clusters with at least `min_members` nodes; a node counts once, however many of its personas belong."""
+    """Return clusters with at least `min_members` nodes; a node counts once, however many of its personas belong."""
     n = max(len(level.nodes), 1)
     labels, place = torch.unique(level.labels, return_inverse=True)
     keys = torch.unique(place * n + level.split.owner)
@@ -61,7 +61,7 @@ def clusters_of(level: Level, min_members: int = 1) -> Clusters:
 
 
 def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
-    """Edges [2, m] between clusters, in labels, and their weights [m] in (0, 1].
+    """Return edges [2, m] between clusters, as labels, and their weights [m] in (0, 1].
 
     Two clusters are linked by the edges from a node of one to a node of the other, a shared node's edges included:
     w(A, B) = L(A, B) / sqrt(L(A) L(B)), L(A) = sum over B of L(A, B). Each cluster draws its k heaviest links.
@@ -92,13 +92,13 @@ def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _ranges(clusters: Clusters, n: int) -> tuple[Tensor, Tensor]:
-    """Memberships of each node, and where they begin when ordered by node."""
+    """Return memberships sorted by node, and each node's start."""
     size = torch.bincount(clusters.row, minlength=n)
     return size, size.cumsum(0) - size
 
 
 def difference(upper: Level, labels: Tensor, edges: Tensor, weight: Tensor) -> Edit:
-    """The edit that turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
+    """Return the edit that turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
     added = labels[~torch.isin(labels, upper.nodes)]
     removed = upper.nodes[~torch.isin(upper.nodes, labels)]
     numbers = torch.unique(torch.cat([labels, upper.nodes]))

@@ -1,10 +1,10 @@
-"""The integrate job: brings new chunks into a hierarchy, takes removed ones out, and renews the summaries concerned.
+"""The integrate job: add new chunks to a hierarchy, remove deleted ones, and renew the affected summaries.
 
-Everything is computed on the hierarchy as it was read, and committed at once if its version is unchanged; else the jobs
-stay queued. A kill leaves the state before or after; finished summaries are kept as drafts.
+Everything is computed on the hierarchy as read, and committed at once if its version is unchanged; else the jobs stay
+queued. A kill leaves the state before or after; finished summaries are stored as drafts.
 
-The hierarchies of all lanes that wait are clustered together before the first of them is integrated: a small network
-takes many short calls, which a thousand of them take at once as fast.
+The hierarchies of all waiting lanes are clustered together before the first is integrated: a small network takes many
+short calls, and a thousand together take hardly longer.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _WORTH_AN_IMPORT = 200  # small networks one by one take as long as the import o
 
 @dataclass(frozen=True)
 class _Clustered:
-    """A hierarchy that was clustered ahead of its turn."""
+    """A hierarchy clustered in advance."""
 
     before: Snapshot
     after: Cam
 
 
 class Integrator:
-    """Works on batches of one user and agent.
+    """Processes batches of one user and agent.
 
     Args:
-        units: makes units of summaries.
-        device: where neighbours, personas and clusters are computed.
+        units: builds units of summaries.
+        device: the device for computing neighbours, personas and clusters.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Integrator:
         self._ahead: dict[str, _Clustered | None] = {}  # by lane; None: it is clustered alone, in its turn
 
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:
-        """Cluster the hierarchies of `waiting` batches, one for each lane, together, so that `run` finds them done.
+        """Cluster the hierarchies of `waiting` batches, one per lane, together, in advance of `run`.
 
-        Nothing is done where the batch at hand is ready. `run` uses only what was computed from what it finds itself,
-        so it commits the same with and without this. A hierarchy that cannot be read is left to fail in its own turn.
+        Does nothing if the current batch is ready. `run` uses only results computed from exactly its own input, so it
+        commits the same with and without this. An unreadable hierarchy is left to fail in its own turn.
         """
         if batch[0].lane in self._ahead:
             return
@@ -168,7 +168,7 @@ class Integrator:
 
 
 def _placed(before: Snapshot, after: Cam) -> dict[NodeKey, list[int]]:
-    """The new chunks as nodes, in order."""
+    """Return the new chunks as nodes, in order."""
     if not before.new:
         return {}
     numbers = after.levels[0].nodes[-len(before.new) :].tolist()
@@ -176,13 +176,13 @@ def _placed(before: Snapshot, after: Cam) -> dict[NodeKey, list[int]]:
 
 
 def _rows(before: State, after: Cam) -> list[LevelRows]:
-    """Rows of every level; those of a level that did not change are the stored ones."""
+    """Return the rows of every level; unchanged levels keep the stored ones."""
     old = dict(zip(map(id, before.cam.levels), before.stored.levels, strict=True))
     return [old[id(level)] if id(level) in old else to_rows(level) for level in after.levels]
 
 
 def _due(old: Sequence[Members], new: Sequence[Members], said: Mapping[NodeKey, Sequence[int]]) -> list[set[int]]:
-    """For each level, the nodes whose members changed, or that have no summary."""
+    """Return for each level the nodes whose members changed, or that have no summary."""
     due = []
     for level, members in enumerate(new, start=1):
         before = old[level - 1] if level <= len(old) else {}

@@ -1,10 +1,10 @@
-"""A network of the hierarchy: nodes, their personas, and the cluster that each persona belongs to.
+"""A network of the hierarchy: nodes, their personas, and each persona's cluster.
 
-Several networks may stand side by side in one `Level`, so that one call clusters them all (`networks.joined`): then
-each number (of a node, a persona or a cluster) carries the place of its network above its lower `NUMBER_BITS` bits.
+One `Level` may hold several networks side by side, to cluster them in one call (`networks.joined`): then each number
+(of a node, a persona or a cluster) has its network's position above its lower `NUMBER_BITS` bits.
 
-Legend: n nodes, E slots (directed edges), P personas, G networks. A node's *number* is stable; its *row* is its place
-in `nodes`.
+Legend: n nodes, E slots (directed edges), P personas, G networks. A node's *number* is stable; its *row* is its
+position in `nodes`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NUMBER_BITS = 40  # of a number within its network
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of a network, in node numbers. An edge to be set is added, or given its new weight."""
+    """A change of a network, in node numbers. Setting an edge adds it, or changes its weight."""
 
     added: Tensor  # [a] int64 ascending
     removed: Tensor  # [r] int64
@@ -31,7 +31,7 @@ class Edit:
     gone: Tensor  # [2, g] int64, edges to go between nodes that stay
 
     def networks(self, count: int) -> Tensor:
-        """[G] bool, which of so many networks it changes."""
+        """Return [G] bool, which of `count` networks it changes."""
         changed = torch.zeros(count, dtype=torch.bool, device=self.added.device)
         for numbers in (self.added, self.removed, self.edges, self.gone):
             changed[numbers.flatten() >> NUMBER_BITS] = True
@@ -43,7 +43,7 @@ class Propagation:
     """Label propagation settings (CAM section 4.1, step 2 of the online clustering updates).
 
     Attributes:
-        weighted: whether neighbours count by the weight of their edges; if not, each counts one, as in the paper.
+        weighted: weight neighbours by their edges; if False, each counts one, as in the paper.
         max_rounds: the paper's limit of iterations; None: until no label changes.
     """
 
@@ -61,7 +61,7 @@ class Level:
         weight: [E] float32.
         cut: [E] bool, edges that no longer hold a cluster together; see `accommodation`.
         labels: [P] int64, the cluster of each persona.
-        next_ids: [G] int64, in each network the smallest id that was never given out.
+        next_ids: [G] int64, each network's smallest unused id.
     """
 
     nodes: Tensor
@@ -84,43 +84,43 @@ class Level:
         labels: Tensor,
         next_ids: Tensor,
     ) -> Level:
-        """The level of these tensors."""
+        """Build the level of these tensors."""
         split = PersonaGraph(edge_index, persona, ids, owner, len(nodes), len(next_ids) << NUMBER_BITS)
         return cls(nodes, split, weight, cut, labels, next_ids)
 
     @classmethod
     def empty(cls, device: torch.device | None = None, next_id: int = 0) -> Level:
-        """A network without nodes, whose ids count up from `next_id`."""
+        """Build a network without nodes, whose ids count up from `next_id`."""
         none = torch.empty(0, dtype=torch.int64, device=device)
         next_ids = torch.tensor([next_id], device=device)
         return cls.of(none, none.reshape(2, 0), none, none, none, none.float(), none.bool(), none, next_ids)
 
     @property
     def next_id(self) -> int:
-        """The smallest id that a single network has never given out."""
+        """Return the smallest unused id of a single network."""
         return int(self.next_ids)
 
     def vacated(self) -> Level:
-        """The single network without nodes, which does not reuse the ids it has given out."""
+        """Return the single network without nodes, which doesn't reuse its ids."""
         return Level.empty(self.nodes.device, self.next_id)
 
     def numbered(self, networks: Tensor) -> tuple[Tensor, Level]:
-        """A new number for each of these networks [a], ascending ones, and the level that has given them out."""
+        """Take a new number for each of these networks [a], ascending; return them with the updated level."""
         count = torch.bincount(networks, minlength=len(self.next_ids))
         first = self.next_ids - (count.cumsum(0) - count)
         new = (networks << NUMBER_BITS) + first[networks] + torch.arange(len(networks), device=networks.device)
         return new, replace(self, next_ids=self.next_ids + count)
 
     def rows(self, numbers: Tensor) -> Tensor:
-        """Rows of nodes by their numbers; each must be there."""
+        """Return rows of nodes by their numbers; each must exist."""
         rows = torch.searchsorted(self.nodes, numbers).clamp(max=max(len(self.nodes) - 1, 0))
         assert bool((self.nodes[rows] == numbers).all()), "an edit names a node that is not there"
         return rows
 
     def edited(self, edit: Edit, *, overlapping: bool) -> tuple[Level, Tensor]:
-        """The network after an edit, existing personas keeping id and label, new ones founding clusters of their own.
+        """Return the network after an edit; existing personas keep id and label, new ones found their own clusters.
 
-        The second result holds the places in `split.ids` of the personas whose surroundings changed.
+        The second result holds the positions in `split.ids` of the personas whose neighbourhood changed.
         """
         grown = self._with_nodes(edit.added)
         leaving = torch.zeros_like(grown.nodes, dtype=torch.bool)
@@ -146,7 +146,7 @@ class Level:
         return replace(after, weight=reweighted)._without_nodes(leaving, frontier)
 
     def _with_nodes(self, numbers: Tensor) -> Level:
-        """With further nodes, each of one persona that founds a cluster."""
+        """Add nodes, each with one persona that founds a cluster."""
         nodes, order = torch.cat([self.nodes, numbers]).sort()
         row = torch.empty_like(order)
         row[order] = torch.arange(len(order), device=order.device)
@@ -166,10 +166,10 @@ class Level:
         )
 
     def _resplit(self, split: PersonaGraph, touched: Tensor) -> tuple[Level, Tensor]:
-        """With another split of the same nodes: weights, cuts and labels go along where edge and persona remain.
+        """Replace the split of the same nodes: weights, cuts and labels are kept where edge and persona remain.
 
         New personas of `split` count up from `next_id`; here they get the numbers of their networks. The second result
-        holds the places [t] of the personas touched [t] after that.
+        holds the new positions [t] of the touched personas [t].
         """
         fresh = split.ids >= self.split.next_id
         new, counted = self.numbered(self.nodes[split.owner[fresh]] >> NUMBER_BITS)
@@ -189,7 +189,7 @@ class Level:
         return after, torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))[touched]
 
     def _without_nodes(self, leaving: Tensor, frontier: Tensor) -> tuple[Level, Tensor]:
-        """Without nodes [n] bool, which have no edges any more; the frontier [P] bool becomes places."""
+        """Remove nodes [n] bool, which have no edges; convert the frontier [P] bool to positions."""
         if bool(leaving.any()):
             row = (~leaving).cumsum(0) - 1
             stays = ~leaving[self.split.owner]
@@ -208,7 +208,9 @@ class Level:
         return self, frontier.nonzero().flatten()
 
     def settled(self, frontier: Tensor, rule: Propagation = Propagation()) -> Level:
-        """Clusters after label propagation over the persona network, from the personas of the frontier on."""
+        """Return the level with clusters after label propagation over the persona network, starting at the frontier's
+        personas.
+        """
         if not len(frontier):
             return self
         holding = ~self.cut
@@ -227,12 +229,12 @@ class Level:
 
 
 def keys_of(split: PersonaGraph, n: int) -> Tensor:
-    """[E] one ascending number for each slot."""
+    """Return [E], one ascending number for each slot."""
     return split.edge_index[0] * n + split.edge_index[1]
 
 
 def _once(edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Each edge in one direction."""
+    """Return each edge in one direction only."""
     if not edges.shape[1]:
         return edges.reshape(2, 0), weight
     graph = undirected(edges, weight)
@@ -241,7 +243,7 @@ def _once(edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Place of each wanted value, and whether it is there."""
+    """Return the position of each wanted value, and whether it exists."""
     place = torch.searchsorted(ascending, wanted).clamp(max=max(len(ascending) - 1, 0))
     if not len(ascending):
         return place, torch.zeros_like(place, dtype=torch.bool)
@@ -249,7 +251,7 @@ def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _update_whole(split: PersonaGraph, insert: Tensor, delete: Tensor) -> tuple[PersonaGraph, Tensor]:
-    """The ablation without flexibility: `update_split` where every node has one persona."""
+    """The ablation without flexibility: `update_split` with one persona per node."""
     n = max(split.num_nodes, 1)
     gone = torch.cat([delete[0] * n + delete[1], delete[1] * n + delete[0]])
     new = torch.cat([insert[0] * n + insert[1], insert[1] * n + insert[0]])

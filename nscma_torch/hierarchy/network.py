@@ -25,15 +25,15 @@ class Network(Data):  # type: ignore[misc] # PyG has no types
         number: [n] int64, numbers of the nodes.
         persona: [E] int64, id of the persona of the edge's first node that holds the second.
         persona_id, owner, cluster: [P] int64, id, row and cluster of each persona.
-        next_id: [1] int64, the smallest id that was never given out.
+        next_id: [1] int64, the smallest unused id.
 
-    In a PyG `Batch` rows count on from network to network, and numbers and ids carry the place of their network above
-    the lower `NUMBER_BITS` bits: it is a `Level` of several networks.
+    In a PyG `Batch` rows continue from network to network, and numbers and ids have their network's position above the
+    lower `NUMBER_BITS` bits: it is a `Level` of several networks.
     """
 
     @classmethod
     def of(cls, level: Level) -> Network:
-        """The network of a level."""
+        """Build the network of a level."""
         split = level.split
         return cls(
             num_nodes=len(level.nodes),
@@ -56,7 +56,7 @@ class Network(Data):  # type: ignore[misc] # PyG has no types
 
 
 def level_of(network: Data) -> Level:
-    """The level of a `Network`, or of a `Batch` of several."""
+    """Build the level of a `Network`, or of a `Batch` of several."""
     return Level.of(
         network.number,
         network.edge_index,

@@ -20,7 +20,7 @@ from nscma_torch.hierarchy.store.hierarchies import NodeKey, Stored
 
 @dataclass(frozen=True)
 class State:
-    """A hierarchy as it is stored."""
+    """A hierarchy as stored."""
 
     stored: Stored
     cam: Cam
@@ -30,7 +30,7 @@ class State:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state that one integration starts from."""
+    """The state that an integration starts from."""
 
     state: State
     chunks: dict[int, list[int]]  # chunk units of each job's episode
@@ -38,7 +38,7 @@ class Snapshot:
     change: Change
 
     def same(self, other: Snapshot) -> bool:
-        """Return True if integrating the other snapshot has the same result: a version is never given to another
+        """Return True if integrating the other snapshot has the same result: a version is never reused for another
         state.
         """
         mine, theirs = self.state.stored, other.state.stored
@@ -56,10 +56,9 @@ class Snapshot:
 def snapshot(
     connection: Connection, batch: Sequence[Job], known: Sequence[State], device: torch.device
 ) -> Snapshot | None:
-    """Return the snapshot that a batch's jobs start from; `known` states are not read again if they are the stored
-    ones.
+    """Return the snapshot that a batch's jobs start from; `known` states are reused if current.
 
-    None if everything the jobs are about has been erased.
+    None if all of the jobs' chunks have been erased.
     """
     state = _state(connection, batch, known, device)
     if state is None:
@@ -83,7 +82,7 @@ def snapshot(
 
 
 def chunks_of(connection: Connection, batch: Sequence[Job]) -> dict[int, list[int]]:
-    """Active chunk units of each job's episode."""
+    """Return active chunk units of each job's episode."""
     return units.active_chunks(connection, [job.episode_seq for job in batch if job.episode_seq is not None])
 
 
@@ -104,7 +103,7 @@ def _state(connection: Connection, batch: Sequence[Job], known: Sequence[State],
 
 
 def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) -> torch.Tensor:
-    """[n, d] float32, [0, 1] where there is none."""
+    """Return [n, d] float32, [0, 1] without vectors."""
     found = packed_vectors.vectors_of(connection, seqs)
     if len(found) < len(seqs):
         raise StoreFormatError(f"{len(seqs) - len(found)} chunks of a hierarchy have no vector; run `nscma doctor`")
@@ -114,7 +113,7 @@ def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) 
 
 
 def _places(connection: Connection, rows: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Position and stream number of each unit; units of streams that none of the new ones is in have stream -1."""
+    """Return position and stream number of each unit; streams without new units have number -1."""
     place: dict[int, tuple[int, int]] = {}
     for number, stream in enumerate(sorted(set(units.stream_of(connection, new).values()))):
         place |= {seq: (position, number) for seq, position in units.ordinals(connection, stream).items()}

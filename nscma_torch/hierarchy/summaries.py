@@ -1,4 +1,4 @@
-"""Writes the summaries that an integration needs, from the bottom up, one batch of language work for each level."""
+"""Write the summaries that an integration needs, from the bottom up, in one language batch per level."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the 
 
 
 class UnitMaker(Protocol):
-    """Makes units of texts; `encode.indexer` implements it."""
+    """Builds units of texts; `ingest.indexer` implements it."""
 
     @property
     def fingerprint(self) -> str:
-        """The embedder's."""
+        """Return the embedder's fingerprint."""
 
     def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
-        """The units of each text: one, or several where it is too long for the embedder."""
+        """Return the units of each text: one, or several if it is too long for the embedder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A new summary, in one unit or more."""
+    """A new summary, in one or more units."""
 
     text: str
     units: list[NewUnit]
@@ -47,7 +47,7 @@ class Superseded(Exception):  # noqa: N818 - not an error: the work is done agai
 
 
 class Summariser:
-    """Summaries of a hierarchy's nodes, none of them stored yet but for drafts."""
+    """Writes summaries of a hierarchy's nodes; only drafts are stored yet."""
 
     def __init__(self, database: Database, maker: UnitMaker, tasks: LanguageTasks) -> None:
         self._database = database
@@ -62,10 +62,10 @@ class Summariser:
         said: Mapping[NodeKey, Sequence[int]],
         holds: Callable[[Connection], bool],
     ) -> dict[NodeKey, Written]:
-        """New summaries of the nodes that are due, and of those above a summary whose wording changed.
+        """Write summaries of due nodes, and of those above a summary whose wording changed.
 
-        `members` and `due` hold a level each, from 1 on; `said` the units of chunks and of summaries that may stay.
-        Raises `Superseded` where `holds` says no: no text goes into a draft that has been erased meanwhile.
+        `members` and `due` hold one level each, from 1 on; `said` the units of chunks and of reusable summaries. Raises
+        `Superseded` if `holds` returns False: a text erased meanwhile must not enter a draft.
         """
         written: dict[NodeKey, Written] = {}
         reworded: set[int] = set()
@@ -93,7 +93,7 @@ class Summariser:
         written: Mapping[NodeKey, Written],
         holds: Callable[[Connection], bool],
     ) -> list[list[tuple[Unit, Weight]]]:
-        """The texts of the members of each node."""
+        """Return the texts of each node's members."""
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
         with self._database.read(stored.user_id) as connection:
@@ -119,7 +119,7 @@ class Summariser:
     def _summaries(
         self, stored: Stored, groups: Sequence[list[Unit]], holds: Callable[[Connection], bool]
     ) -> list[str]:
-        """A summary of each group: a draft of an integration that was interrupted, or a new one."""
+        """Return a summary of each group: a draft of an interrupted integration, or a new one."""
         keys = [
             derive_id("summary", *(part for u in group for part in (u.text, u.name, u.occurred_at))) for group in groups
         ]
@@ -142,7 +142,7 @@ class Summariser:
         return [texts[key] for key in keys]
 
     def _wordings(self, user_id: str, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
-        """Words of the summaries that nodes have until now."""
+        """Return the wording of the nodes' current summaries."""
         with self._database.read(user_id) as connection:
             texts = units.texts(connection, [seq for own in seqs.values() for seq in own])
         if any(seq not in texts for own in seqs.values() for seq in own):  # one was retired meanwhile
@@ -151,12 +151,12 @@ class Summariser:
 
 
 def _together(parts: Sequence[Weight]) -> Weight:
-    """Time and importance of a summary: the latest and the largest of its parts."""
+    """Return a summary's time and importance: the latest and the largest of its parts."""
     return Weight(max(part.occurred_at for part in parts), max(part.importance for part in parts))
 
 
 def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
-    """The origin of a summary's units, in place of an episode's row."""
+    """Build the origin of a summary's units, in place of an episode's row."""
     key, scope = units.node_key(stored.id, level, number), Scope(stored.user_id, stored.agent_id)
     alone = units.origin_alone(key, scope, weight.occurred_at)
     of_node = {"stream_id": stored.id, "position": level, "session": f"{level}.{number}"}
@@ -164,6 +164,6 @@ def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str
 
 
 def _unit(stored: Stored, text: str, weight: Weight) -> Unit:
-    """A summary as a member of the next level; whose it is goes without saying, so it carries no provenance."""
+    """Build a unit of a summary as a member of the next level, without provenance."""
     scope = Scope(stored.user_id, stored.agent_id)
     return Unit("", scope, "summary", text, (), from_micros(weight.occurred_at), role="memory")

@@ -1,6 +1,6 @@
-"""Puts prompts to a language engine: within its context, in one batch, and all answered or visibly failed.
+"""Send prompts to a language engine: within its context, in one batch, all answered or visibly failed.
 
-What succeeded of a batch that failed is kept, so that the next attempt asks only for the rest.
+Successful replies of a failed batch are cached, so the next attempt asks only for the rest.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Prompt:
 
 
 class ModelCaller:
-    """Asks an engine.
+    """Calls an engine.
 
     Args:
-        max_tokens: most tokens of a reply.
+        max_tokens: maximum tokens of a reply.
         temperature: 0 is greedy.
-        tally: counts requests, tokens, and requests that failed.
+        tally: counts requests, tokens, and failed requests.
     """
 
     def __init__(self, engine: LanguageEngine, *, max_tokens: int, temperature: float, tally: Counter[str]) -> None:
@@ -55,16 +55,16 @@ class ModelCaller:
             self._tally[what] += times
 
     def ask(self, form: type[FormT], prompts: Sequence[Turns]) -> tuple[list[FormT], Usage]:
-        """A form for each prompt, in order, and what they cost now; see `fill`."""
+        """Return a form for each prompt, in order, and the cost of this call; see `fill`."""
         filled, usage = self.fill(form, prompts)
         return [one.form for one in filled], usage
 
     def fill(
         self, form: type[FormT], prompts: Sequence[Turns], *, logprobs: bool = False
     ) -> tuple[list[Filled[FormT]], Usage]:
-        """A filled form for each prompt, in order, and what they cost now.
+        """Return a filled form for each prompt, in order, and the cost of this call.
 
-        Raises the first EngineError where any failed, EngineRefusedError for a prompt that does not fit the context.
+        Raises the first EngineError if any failed, EngineRefusedError for a prompt larger than the context.
         """
         keys = [Prompt(turns, form, logprobs) for turns in prompts]
         with self._lock:
@@ -89,7 +89,7 @@ class ModelCaller:
     def ask_sized(
         self, sizes: Sequence[int], prompts: Sequence[Turns], form_of: Callable[[int], type[FormT]]
     ) -> list[FormT]:
-        """A form for each prompt. Those of different sizes have forms of their own, so each size is a batch."""
+        """Return a form for each prompt. Prompts of different sizes have their own forms, so each size is a batch."""
         found: dict[int, FormT] = {}
         for size in dict.fromkeys(sizes):
             numbers = [i for i, own in enumerate(sizes) if own == size]
@@ -98,7 +98,7 @@ class ModelCaller:
         return [found[i] for i in range(len(sizes))]
 
     def tokens(self, turns: Turns) -> int:
-        """Tokens of a prompt, with those that it grows by when it is asked once more."""
+        """Return the tokens of a prompt, including room for a retry's remark."""
         return self.engine.count_tokens([turns])[0] + self._remark
 
     def fits(self, turns: Turns) -> bool:
@@ -108,9 +108,9 @@ class ModelCaller:
     def packed(
         self, items: Sequence[ItemT], render: Callable[[Sequence[ItemT]], Turns], *, most: int | None = None
     ) -> list[list[ItemT]]:
-        """The items in order, in as few prompts as fit the context, each with at most `most` of them.
+        """Group the items in order into as few prompts as fit the context, each with at most `most`.
 
-        Raises EngineRefusedError for an item that does not fit alone.
+        Raises EngineRefusedError for an item that doesn't fit alone.
         """
         if not items:
             return []
@@ -131,12 +131,12 @@ class ModelCaller:
 
     @property
     def _room(self) -> int:
-        """Most tokens of a prompt."""
+        """Return the maximum tokens of a prompt."""
         return self.engine.context - self._max_tokens - self._remark
 
     @cached_property
     def _remark(self) -> int:
-        """Most tokens that a prompt grows by when it says what was wrong with the last reply."""
+        """Return the maximum tokens that a retry's remark on the last reply adds."""
         bare, told = self.engine.count_tokens([(Turn("user", ""),), (Turn("user", _REMARK),)])
         return told - bare
 
@@ -149,7 +149,7 @@ class ModelCaller:
             )
 
     def _filled(self, form: type[FormT], prompts: Sequence[Prompt]) -> tuple[list[Filled[FormT] | EngineError], Usage]:
-        """Ask for what fits; what does not is an error in its place."""
+        """Send the prompts that fit; the others are errors in their places."""
         if not prompts:
             return [], Usage()
         found: dict[int, Filled[FormT] | EngineError] = {}
@@ -176,7 +176,7 @@ class ModelCaller:
 
 
 def _together(errors: Sequence[EngineError], asked: int) -> EngineError:
-    """The first error, saying how many there were."""
+    """Return the first error, with the number of errors."""
     if asked == 1:
         return errors[0]
     said = f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}"

@@ -1,6 +1,6 @@
-"""Causal language models of transformers with their tokenizers, loaded in one place, whole or not at all.
+"""Causal language models of transformers with their tokenizers, loaded completely or not at all.
 
-A model is a folder or a name in the local Hugging Face cache; nothing is downloaded, and no code of a model runs.
+A model is a folder or a name in the local Hugging Face cache; nothing is downloaded, and no model code runs.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class CausalLM:
     """A loaded model.
 
     Attributes:
-        model: in eval mode, without gradients; a `PeftModel` where an adapter was loaded.
-        name: its folder's or its Hugging Face name, with the adapter and the quantization.
-        files: what it was read from, in a fixed order.
-        device: where its input goes.
-        context: most tokens that its positions reach; None where the configuration does not say.
+        model: in eval mode, without gradients; a `PeftModel` if an adapter was loaded.
+        name: the folder's or Hugging Face name, with adapter and quantization.
+        files: its files, in a fixed order.
+        device: the device of its input.
+        context: its maximum positions; None if the configuration doesn't say.
         eos: ids that end a text; never empty.
     """
 
@@ -52,7 +52,7 @@ class CausalLM:
     eos: frozenset[int]
 
     def digest(self) -> str:
-        """SHA-256 over the files: configuration, tokenizer, weights, adapter. Reads them all."""
+        """Return the SHA-256 over the files: configuration, tokenizer, weights, adapter. Reads them all."""
         digest = hashlib.sha256()
         for path in self.files:
             digest.update(path.name.encode())
@@ -73,8 +73,8 @@ def load_causal_lm(
 
     Args:
         name: a folder, or a name in the local Hugging Face cache.
-        device: where it runs; "auto" lets accelerate spread it over the GPUs and, where they are full, the CPU.
-        dtype: of what is not quantized and of all arithmetic; by default what the device multiplies natively.
+        device: the device; "auto" lets accelerate spread it over the GPUs and, if they are full, the CPU.
+        dtype: dtype of unquantized weights and of all arithmetic; by default the device's native one.
         quantization: "nf4" keeps the matrices of the layers in 4-bit NormalFloat with double-quantized scales (QLoRA,
             Dettmers et al. 2023, section 3), 4.1 to 4.3 bits a weight; embeddings and head stay in `dtype`.
         adapter: folder of a LoRA adapter that peft wrote.
@@ -83,7 +83,7 @@ def load_causal_lm(
         ConfigError: an unknown device or quantization.
         MissingDependencyError: a package of the extra `hf` is not installed.
         ModelNotFoundError: no such model or adapter on this machine.
-        ModelError: what is there cannot be used.
+        ModelError: the files are unusable.
     """
     if quantization not in ("none", "nf4"):
         raise ConfigError(f"quantization is {quantization!r}; choose 'none' or 'nf4'")
@@ -130,7 +130,7 @@ def load_causal_lm(
 def _described(
     model: Any, tokenizer: Any, name: str, quantization: Quantization, files: tuple[Path, ...], device: torch.device
 ) -> CausalLM:
-    """The model with what its configurations say about it; ModelError where they do not fit together."""
+    """Build the model with metadata from its configurations; ModelError if they are inconsistent."""
     text = model.config.get_text_config()
     if not tokenizer.is_fast:
         raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one in its folder")
@@ -160,7 +160,7 @@ def _weights(folder: Path) -> list[Path]:
 
 
 def tokenizer_files(folder: Path) -> Iterator[Path]:
-    """The files of a model's folder that its tokenizer is made of, in a fixed order."""
+    """Yield a model folder's tokenizer files, in a fixed order."""
     names = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "chat_template.jinja")
     return (folder / name for name in names if (folder / name).is_file())
 

@@ -1,4 +1,4 @@
-"""Tokens of messages for a surprise model: of their text and nothing else, and how many bytes each token ends at."""
+"""Tokenize messages for a surprise model, without special tokens, and with each token's end in bytes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SETTINGS = ("generation_config.json", "config.json")  # what names the end of a
 
 
 class MessageTokenizer:
-    """A model's tokenizer. Special tokens that are spelled out in a message are read as the text that they are.
+    """A model's tokenizer. Special tokens spelled out in a message are read as plain text.
 
     Args:
         name: for errors.
-        first: id that a text begins with.
-        vocabulary: how many ids there are.
-        digest: hexadecimal, of what the tokenizer was read from.
+        first: the beginning-of-text id.
+        vocabulary: the number of ids.
+        digest: hexadecimal, of the tokenizer's files.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class MessageTokenizer:
 
     @classmethod
     def load(cls, name: str | Path) -> MessageTokenizer:
-        """Load the tokenizer of a model's folder, or of its name in the local Hugging Face cache; weights are not read.
+        """Load the tokenizer of a model folder, or of a name in the local Hugging Face cache, without weights.
 
         Raises:
             MissingDependencyError: transformers is not installed.
             ModelNotFoundError: no such model on this machine.
-            ModelError: there is no fast tokenizer, or nothing says how a text begins or ends.
+            ModelError: there is no fast tokenizer, or the beginning or end of a text is undefined.
         """
         transformers = require("transformers", extra="hf", purpose=_PURPOSE)
         folder = model_folder(str(name), kind="tokenizer", purpose=_PURPOSE)
@@ -77,12 +77,12 @@ class MessageTokenizer:
         return cls(tokenizer, name=str(name), first=first, vocabulary=len(tokenizer), digest=digest.hexdigest())
 
     def read(self, message: str) -> tuple[list[int], list[int]]:
-        """Ids of a message and its line feed, never none, and how many bytes of both each token ends at.
+        """Return ids of a message and its line feed, never empty, and each token's end in bytes.
 
         Raises:
             EmptyTextError: the message is the empty string.
             EncodingError: it has no UTF-8 form (a lone surrogate).
-            ModelError: the tokenizer makes nothing of it.
+            ModelError: the tokenizer returns no tokens for it.
         """
         if not message:
             raise EmptyTextError("an empty message has no surprise: skip it before scoring")
@@ -101,7 +101,7 @@ class MessageTokenizer:
         return ids, ends
 
     def ids(self, text: str) -> list[int]:
-        """Ids of a text as it stands."""
+        """Return ids of a text, unchanged."""
         ids: list[int] = self._encode(text)["input_ids"]
         return ids
 
@@ -113,13 +113,13 @@ class MessageTokenizer:
 
 
 def _first(tokenizer: PreTrainedTokenizerFast, ends: frozenset[int]) -> int:
-    """The beginning of text; where a model has none, it was trained on texts that stand behind the end of another."""
+    """Return the beginning-of-text id, or the end-of-text one for models trained without it."""
     first = tokenizer.bos_token_id
     return min(ends) if first is None else int(first)
 
 
 def _ends(folder: Path) -> list[int]:
-    """Ids that end a text, as the model's settings name them."""
+    """Return end-of-text ids from the model's settings."""
     for path in (folder / name for name in _SETTINGS):
         if path.is_file():
             try:

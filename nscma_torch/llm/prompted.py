@@ -1,9 +1,8 @@
-"""Language tasks by a language model: any engine, replies in forms, and nothing kept that its text does not say.
+"""Language tasks by a language model: any engine, replies in forms, grounded in the given text.
 
-A task is one batch of requests. A message or a group of texts has its own, so that what one of them says reaches no
-reading of another; hits are judged by many at a time. What does not fit the context is split, and where that cannot
-be, it fails. A reply that cannot be used is asked for once more (`structured.fill`), and then raises an EngineError:
-the job, or the question, fails visibly.
+A task is one batch of requests. Each message or group of texts has its own, so no text affects the reading of another;
+hits are judged many at a time. Input larger than the context is split, or else fails. An unusable reply is requested
+once more (`structured.fill`), and then raises an EngineError: the job, or the question, fails visibly.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ _CONTEXT_WORDS = 120  # of each message that is shown beside the one that is rea
 
 
 class SureExtraction(Protocol):
-    """Extractor for units that need no language model."""
+    """Extracts units that need no language model."""
 
     def __call__(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[Extraction | None]:
-        """An extraction for each unit; None for one that the model is to read."""
+        """Return an extraction for each unit; None for those left to the model."""
 
 
 class PromptedTasks:
@@ -63,17 +62,17 @@ class PromptedTasks:
     engine.
 
     Args:
-        engine: closed by whoever made it.
-        relations: what facts there are; None for the bundled ones.
-        max_tokens: most tokens of a reply.
+        engine: closed by its creator.
+        relations: the relations of facts; None for the bundled ones.
+        max_tokens: maximum tokens of a reply.
         temperature: 0 is greedy.
-        summary_words: longest summary.
-        words: longest passage that an answer shows; a shorter message is shown whole.
-        tally: counts requests, tokens, requests that failed, readings that were dropped as ungrounded, and texts whose
-            statements needed no request.
-        extract_surely: makes the extraction of the units that need no model, and None for the others; without it the
-            model reads all.
-        in_context: whether the model is shown what was said before a message; by default it reads each alone.
+        summary_words: maximum words of a summary.
+        words: maximum words of a passage in an answer; a shorter message is shown whole.
+        tally: counts requests, tokens, failed requests, readings dropped as ungrounded, and texts whose statements
+            needed no request.
+        extract_surely: extracts the units that need no model, returning None for the others; without it the model reads
+            all.
+        in_context: show the model the turns before a message; by default it reads each alone.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class PromptedTasks:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
-        """Statements and notes of each unit that its text bears out; see `verified_extraction`."""
+        """Extract statements and notes of each unit that its text supports; see `verified_extraction`."""
         units = [in_own_words(unit) for unit in units]
         known: list[Extraction | None] = [None] * len(units)
         if self._extract_surely is not None:
@@ -121,7 +120,7 @@ class PromptedTasks:
         return found
 
     def _reading(self, unit: Unit, listener: str, context: Sequence[Unit]) -> UnitReading:
-        """The reading of a unit with as much of its context as fits a prompt: the summary, then the newest messages."""
+        """Read a unit with as much of its context as fits a prompt: the summary, then the newest messages."""
         bare = UnitReading(unit, listener)
         if not context:
             return bare
@@ -136,7 +135,7 @@ class PromptedTasks:
         return prompts.extraction(self._schema, reading.unit, reading.sentences, reading.listener, context)
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """A summary of each group; of one that does not fit a prompt, the summary of its parts' summaries."""
+        """Summarize each group; if one doesn't fit a prompt, summarize its parts' summaries."""
         texts: dict[int, str] = {}
         left: dict[int, Sequence[Unit | str]] = dict(enumerate(groups))
         while left:
@@ -156,16 +155,16 @@ class PromptedTasks:
         return [texts[number] for number in range(len(groups))]
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """The model's scores from 0 to 10, as [0, 1]."""
+        """Return the model's scores from 0 to 10, scaled to [0, 1]."""
         scores = self._judged(question, hits, prompts.scoring, prompts.scores_form)
         return [score / 10 for score in scores]
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """The hits that the model finds helpful."""
+        """Return which hits the model finds helpful."""
         return [bool(helps) for helps in self._judged(question, hits, prompts.choosing, prompts.choices_form)]
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """The model's next question, "" for none or the same; it reads the best hits, as many as fit."""
+        """Return the model's next question, "" for none or the same; it reads as many of the best hits as fit."""
         if not hits:
             return ""
         fitting, _ = self._fitting(lambda some: prompts.refining(question, some), hits)
@@ -173,30 +172,30 @@ class PromptedTasks:
         return "" if form.question.casefold() == question.strip().casefold() else form.question
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - HyDE looks at none
-        """Passages that the model makes up as if they answered the question."""
+        """Return hypothetical passages that answer the question, written by the model."""
         (form,), _ = self._asker.ask(queries.PassagesForm, [queries.imagining(question)])
         return list(dict.fromkeys(form.passages))
 
     def divide(self, question: str) -> list[str]:
-        """The questions that the model finds in it."""
+        """Return the questions that the model finds in it."""
         (form,), _ = self._asker.ask(queries.QuestionsForm, [queries.dividing(question)])
         return list(dict.fromkeys(form.questions))
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """The side that the model finds to hold, None where it leaves a dispute open."""
+        """Return the side that the model decides for, None if it leaves a dispute open."""
         asked = [prompts.adjudication(sides) for sides in disputes]
         forms = self._asker.ask_sized([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """The model's ratings, each of a message alone: what it is rated beside must not matter."""
+        """Return the model's ratings, each of a message alone, unaffected by others."""
         forms, _ = self._asker.ask(prompts.RatingForm, [prompts.rating(unit) for unit in units])
         return [form.importance for form in forms]
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """The model's operations; known facts are numbered for it, so that it can name no other one.
+        """Return the model's operations; known facts are numbered, so it can name no others.
 
-        Where not all known facts fit a prompt, those that are most like the new one are shown.
+        If not all known facts fit a prompt, the most similar ones are shown.
         """
         fitting = [self._asker.packed(known, partial(prompts.operating, one))[0] for one, known in new]
         asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
@@ -223,11 +222,11 @@ class PromptedTasks:
         return on_texts.lines(self._asker, sourced_lines.DAILY_INSIGHTS, days)
 
     def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """The model's portrait of each person."""
+        """Return the model's portrait of each person."""
         return on_texts.joint_lines(self._asker, sourced_lines.PORTRAIT, lines, words=words)
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-        """The questions that the model asks of each group."""
+        """Return the questions that the model asks about each group."""
         return on_texts.questions(self._asker, groups, most)
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
@@ -235,7 +234,7 @@ class PromptedTasks:
         return on_texts.reflections(self._asker, asked, most)
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """The questions that the model finds asked and answered in each group; see `prompted_question_pairs`."""
+        """Return the questions and answers that the model finds in each group; see `prompted_question_pairs`."""
         return question_pairs(self._asker, groups)
 
     def describe(
@@ -250,7 +249,9 @@ class PromptedTasks:
         return [*descriptions(self._asker, units, listeners, before)]
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """The model's answer with the passages it names, or that it does not know; without hits nothing is asked."""
+        """Return the model's answer with the passages it names, or that it doesn't know; without hits no request is
+        sent.
+        """
         begin = time.perf_counter()
         confidence = min(1.0, max(0.0, answerability / 2))
         trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {answerability:.2f}")
@@ -277,7 +278,7 @@ class PromptedTasks:
         render: Callable[[str, Sequence[Hit]], Turns],
         form_of: Callable[[int], type[NumberedForm]],
     ) -> list[int]:
-        """One value for each hit."""
+        """Return one value for each hit."""
         packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
         forms = self._asker.ask_sized(
             [len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of
@@ -285,7 +286,7 @@ class PromptedTasks:
         return [value for form in forms for value in form.values()]
 
     def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
-        """The best hits that fit one prompt, in the order they came, and how many others there are."""
+        """Return the best hits that fit one prompt, in order, and the number of others."""
         packs = self._asker.packed(sorted(hits, key=lambda hit: -hit.score), render)
         kept = {hit.unit.id for hit in packs[0]} if packs else set()
         fitting = [hit for hit in hits if hit.unit.id in kept]
@@ -309,7 +310,7 @@ def _unknown(question: str) -> str:
 
 
 def _within(text: str, words: int) -> str:
-    """The first sentences of at most so many words together; of a first one that is longer, its beginning."""
+    """Return the first sentences with at most this many words; if the first is longer, its beginning."""
     end = 0
     for span in split_sentences(text):
         if word_count(text[: span.end]) > words:

@@ -1,4 +1,4 @@
-"""Structured records by a language model: closed choices, and only entities that stand in the message."""
+"""Structured records by a language model: closed choices, and only entities that occur in the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines by a language model on texts of a memory: what it concludes from them, held against those that it names."""
+"""Lines written by a language model from stored texts, checked against the ones that they cite."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Item = tuple[Unit, tuple[int, ...]]  # a text with the places in its group that
 def lines(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int | None = None
 ) -> list[list[SourcedLine]]:
-    """The lines on each group, which is put to the model in parts where it is large.
+    """Return the lines on each group, sent to the model in parts if large.
 
-    Dropped, and counted as ungrounded, is one with fewer texts than the task asks for, or with a name or number that
-    those which it names lack.
+    Lines that cite too few texts for the task, or contain a name or number missing in the cited ones, are dropped and
+    counted as ungrounded.
     """
     return [own for own, _ in _on_parts(asker, task, [_items(group) for group in groups], words)]
 
@@ -33,9 +33,9 @@ def lines(
 def joint_lines(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int
 ) -> list[list[SourcedLine]]:
-    """The same, on each group as a whole: what was written on the parts of a large one is put to the model in turn.
+    """Return the same for each group as a whole: the lines on a large group's parts are sent to the model in turn.
 
-    Raises EngineRefusedError for a group of which that does not become less.
+    Raises EngineRefusedError for a group that this doesn't shorten.
     """
     items = {number: _items(group) for number, group in enumerate(groups)}
     found: dict[int, list[SourcedLine]] = {}
@@ -54,7 +54,7 @@ def joint_lines(
 
 
 def questions(asker: ModelCaller, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-    """The questions that the memories of each group raise; where not all fit a prompt, the newest are shown."""
+    """Return the questions raised by each group's memories; if not all fit a prompt, the newest are shown."""
     fitting = [
         asker.packed(group[::-1], lambda some: prompts.salient_questions(some, most))[0][::-1] for group in groups
     ]
@@ -91,7 +91,7 @@ def _turns(task: LinesTask, items: Sequence[_Item], *, words: int | None = None,
 def _on_parts(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[_Item]], words: int | None
 ) -> list[tuple[list[SourcedLine], int]]:
-    """The lines on each group, in one batch, and in how many parts it was put to the model."""
+    """Return the lines on each group, in one batch, and the number of parts sent to the model."""
     packed = [asker.packed(group, lambda some: _turns(task, some, words=words), most=MOST_SHOWN) for group in groups]
     packs = [pack for own in packed for pack in own]
     asked = [_turns(task, pack, words=words) for pack in packs]
@@ -103,7 +103,7 @@ def _on_parts(
 def _grounded(
     asker: ModelCaller, task: LinesTask, pack: Sequence[_Item], written: Sequence[LineForm]
 ) -> list[SourcedLine]:
-    """The lines that their evidence bears out, with its places in the group."""
+    """Return the lines that their evidence supports, with its positions in the group."""
     found = []
     for line in written:
         cited = [pack[number - 1] for number in sorted(set(line.evidence))]

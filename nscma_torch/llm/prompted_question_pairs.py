@@ -1,4 +1,4 @@
-"""Question-answer pairs by a language model: what it finds that a sitting asks and answers, in one request or more."""
+"""Question-answer pairs by a language model, found in a sitting with one or more requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nscma_torch.text.calendar.timestamps import format_day
 
 
 def question_pairs(asker: ModelCaller, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-    """The pairs of each group, which is put to the model in parts where it is large.
+    """Return the pairs of each group, sent to the model in parts if large.
 
-    Dropped, and counted as ungrounded, is one whose question has a name or number that its part of the group lacks:
-    the answers are held against their evidence by the filter, with those of other miners.
+    Pairs whose question has a name or number missing in its part of the group are dropped and counted as ungrounded;
+    the filter checks the answers, along with those of other miners.
     """
     packs = [
         (number, pack)

@@ -1,12 +1,12 @@
-"""Streams as a causal language model reads them: which tokens a token sees, and the state between two calls.
+"""Streams as a causal language model reads them: the context of each token, and the state between calls.
 
-A stream is the concatenation of its messages' tokens, each message with its line feed tokenized by itself. What a token
-is conditioned on depends on its place in the stream alone. Let h be half the window, and b the block of h tokens that
-token n stands in (b = n // h): it sees the beginning-of-text token and every token of the stream from the start of
-block b-1 (or of the stream) on, at positions counted from there; that is h to 2h tokens. That start is its anchor.
+A stream is the concatenation of its messages' tokens, each message with its line feed tokenized separately. A token's
+context depends only on its position in the stream. Let h be half the window, and b the block of h tokens that token n
+is in (b = n // h): it sees the beginning-of-text token and every token of the stream from the start of block b-1 (or of
+the stream) on, at positions counted from there; that is h to 2h tokens. That start is its anchor.
 
-So what a stream has said counts by at most 2h token ids, and those ids are the state: a few KB, where keys and values
-are megabytes.
+So the past of a stream is represented by at most 2h token ids, and those ids are the state: a few KB, compared with
+megabytes of keys and values.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class CausalScore:
 
 @dataclass(slots=True)
 class TokenStream:
-    """A stream while it is scored.
+    """A stream being scored.
 
     Attributes:
-        first: place in the stream of the first of `ids`.
-        new: place of the first token that has no nats yet.
-        ids: all that the tokens to be scored see, and they themselves.
-        ends: of each message to be scored, the bytes that each token ends at.
-        nll: nats of tokens that were to be scored, in order.
+        first: position in the stream of the first of `ids`.
+        new: position of the first token without nats.
+        ids: the tokens to be scored and their contexts.
+        ends: for each message to be scored, the byte offsets of its tokens' ends.
+        nll: nats of the scored tokens, in order.
     """
 
     first: int
@@ -57,16 +57,16 @@ class TokenStream:
         return self.first + len(self.ids)
 
     def between(self, start: int, stop: int) -> list[int]:
-        """Ids of the tokens at these places of the stream."""
+        """Return the ids of the tokens at these positions of the stream."""
         return self.ids[start - self.first : stop - self.first]
 
 
 class TokenStreams:
-    """Begins and ends the scoring of streams.
+    """Starts and finishes the scoring of streams.
 
     Args:
         window: 2h, even.
-        fingerprint: of the surprise model, 16 characters, which its states begin with.
+        fingerprint: the surprise model's, 16 characters, which its states begin with.
     """
 
     def __init__(self, tokenizer: MessageTokenizer, *, window: int, fingerprint: str) -> None:
@@ -75,7 +75,7 @@ class TokenStreams:
         self._fingerprint = fingerprint
 
     def begin(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[TokenStream]:
-        """Each stream with its next messages behind its state, None for a fresh one; for errors see
+        """Return each stream with its next messages after its state, None for a new one; errors as in
         `SurpriseModel.score`.
         """
         tokenized = [[self._tokenizer.read(message) for message in messages] for messages in streams]
@@ -86,7 +86,7 @@ class TokenStreams:
         return begun
 
     def end(self, stream: TokenStream) -> CausalScore:
-        """The scores of a stream whose tokens all have their nats."""
+        """Return the scores of a stream whose tokens all have nats."""
         values = torch.cat(stream.nll) if stream.nll else torch.empty(0)
         sizes = [len(ends) for ends in stream.ends]
         nll = list(torch.split_with_sizes(values, sizes)) if sizes else []
@@ -98,11 +98,11 @@ class TokenStreams:
         return _HEADER.pack(self._fingerprint.encode(), stream.end) + struct.pack(f"<{len(recent)}I", *recent)
 
     def anchor(self, n: int) -> int:
-        """First token of the stream that token n sees."""
+        """Return the first token of the stream that token n sees."""
         return self._half * max(0, n // self._half - 1)
 
     def spans(self, stream: TokenStream) -> Iterator[range]:
-        """The tokens without nats, cut where the anchor changes."""
+        """Yield runs of tokens without nats, split where the anchor changes."""
         start = stream.new
         while start < stream.end:
             stop = min(self.anchor(start) + 2 * self._half, stream.end)

@@ -36,11 +36,10 @@ _STATES: Mapping[str, Mapping[str, bool]] = {
 
 @dataclass
 class UnitReading:
-    """A unit as a model reads it, sentence by sentence.
+    """A unit as read by a model, sentence by sentence.
 
-    `context` is what the model was shown beside it: where the unit has a pronoun, names from there may stand for it.
-    `dropped` counts what the model wrote and the text does not bear out: statements, replaced objects, and notes, in
-    whose place the sentence itself is noted.
+    `context` is what the model saw beside it: names from there may resolve the unit's pronouns. `dropped` counts output
+    that the text doesn't support: statements, replaced objects, and notes, which are replaced by the sentence itself.
     """
 
     unit: Unit
@@ -54,7 +53,7 @@ class UnitReading:
 
     @property
     def sentences(self) -> list[str]:
-        """The unit's text in parts."""
+        """Return the unit's text in parts."""
         return [self.unit.text[span.start : span.end] for span in self._spans]
 
     def extraction(self, form: ExtractionForm, schema: Schema) -> Extraction:
@@ -112,7 +111,7 @@ class UnitReading:
         return [made]
 
     def _place(self, named: int, object_: str, *, person: bool) -> int | None:
-        """The sentence that states it: the one it names, or else the first that holds the object."""
+        """Return the sentence that states it: the one it names, or else the first that contains the object."""
         sentences = self.sentences
         if named >= len(sentences):
             return None
@@ -126,7 +125,7 @@ class UnitReading:
         return holds(object_, sentence) or (person and resolves(object_, sentence, self._named, self.listener))
 
     def _meant(self, phrase: str) -> str:
-        """The name of whom or what a phrase means, "" for a pronoun that only what was said before explains."""
+        """Return the name that a phrase means, "" for a pronoun that only the context explains."""
         return name_of(phrase, first_person(self.unit), self.listener)
 
     @property
@@ -135,14 +134,14 @@ class UnitReading:
 
     @cached_property
     def _named(self) -> str:
-        """The speaker; and where the unit has a pronoun, the names in its context and of those who spoke there."""
+        """Return the speaker; if the unit has a pronoun, also the names and speakers in its context."""
         if not refers_back(self.unit.text):
             return self._speaker
         names = [found[0] for one in self.context for found in re.finditer(rf"\b{NAME}", one.text)]
         return " ".join([self._speaker, *names, *(one.name for one in self.context if one.name)])
 
     def _note(self, read: NoteForm) -> list[str]:
-        """The note with its speaker and dates; the sentence itself where the model wrote more than the text says."""
+        """Return the note with its speaker and dates; or the sentence itself if the note goes beyond the text."""
         sentences = self.sentences
         if read.sentence > len(sentences):
             self.dropped += 1

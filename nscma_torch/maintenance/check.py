@@ -1,4 +1,4 @@
-"""Integrity checks of a store: every capability's rows agree with each other, and no row refers to another user's."""
+"""Check a store for integrity: every capability's rows are consistent, and none refers to another user's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _S = streams.c
 def problems(
     connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
 ) -> list[str]:
-    """The problems of the store, a sentence each; empty when there are none. Reads every row of all users, or of some.
+    """Return the store's problems, one sentence each; reads every row of all users, or of some.
 
     `single` names the relations that hold one object at a time.
     """
@@ -28,7 +28,7 @@ def problems(
 
 
 def _references(rows: RowQueries) -> Iterator[str]:
-    """Every foreign key leads to a row of the same user."""
+    """Check that every foreign key points to a row of the same user."""
     for table in reversed(tables_with("user_id")):
         for key in sorted(table.foreign_keys, key=lambda key: key.parent.name):
             target: Any = key.column.table.alias()
@@ -41,7 +41,7 @@ def _references(rows: RowQueries) -> Iterator[str]:
 
 
 def _lanes(rows: RowQueries) -> Iterator[str]:
-    """Jobs work on a stream of their own user, or on what is kept for the user and an agent who has said something."""
+    """Check that jobs belong to a stream of their own user, or to the user's state for an agent with messages."""
     per_agent = [capability.per_agent for capability in capabilities() if capability.per_agent is not None]
     known: dict[str, set[str]] = {}
     for kept in per_agent:

@@ -1,4 +1,4 @@
-"""Copies a store, or one user of it, into another of either kind, and proves that the copy is equal."""
+"""Copy a store, or one user of it, into another of either kind, and prove that the copy is equal."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from nscma_torch.maintenance.digest import digest
 def copy(
     source: Database, target: Database, *, user_id: str | None = None, progress: Callable[[int], None] | None = None
 ) -> tuple[int, int]:
-    """Write what the source holds now into the target, all of it or nothing; returns the numbers of users and rows.
+    """Copy the source's current rows into the target, all or nothing; return the numbers of users and rows.
 
-    The source stays as it is, and others may write to it meanwhile: the copy is of one instant. The target may hold
-    other users. Row numbers are given anew; `digest` of each user is compared before anything is kept.
+    The source is unchanged, and others may write to it meanwhile: the copy is of one instant. The target may hold other
+    users. Row numbers are reassigned; the `digest` of each user is compared before the commit.
 
     Raises:
         NotFoundError: the source has no such user.
         InvalidInputError: the target already holds one of the users.
         EmbedderMismatchError: the target's vectors come from another embedder.
-        StoreFormatError: a user came out different; the target is as it was.
+        StoreFormatError: a user's copy differs; the target is unchanged.
     """
     with (
         source.read(user_or_all(user_id)) as taken,

@@ -1,8 +1,8 @@
-"""The fingerprint of what the memory knows: equal for two stores that were given the same input.
+"""The digest of a memory: equal for two stores given the same input.
 
-It covers what the capabilities declare: first columns of tables, then what units belong to, then other lines. Not
-covered are system times, job rows, access counts, row numbers, vectors, or the weights of links, which are cosines:
-their last bits depend on which texts were embedded side by side. Other floats count to six decimals.
+It covers what the capabilities declare: first columns of tables, then the owners of units, then other lines. It
+excludes system times, job rows, access counts, row numbers, vectors, and the weights of links, which are cosines: their
+last bits depend on which texts were embedded in the same batch. Other floats count to six decimals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nscma_torch.text.files.file_keys import without_place
 
 
 def digest(connection: Connection, user_id: str | None = None) -> str:
-    """SHA-256, in hex, over the logical state of a user, or of all."""
+    """Return the SHA-256, in hex, over the logical state of a user, or of all."""
     sha = hashlib.sha256()
     rows = RowQueries(connection, None if user_id is None else (user_id,))
     for capability in capabilities():

@@ -1,4 +1,4 @@
-"""Changes to what is stored: update, delete and restore, each with its line in the history."""
+"""Edit stored messages: update, delete and restore, each with an entry in the history."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from nscma_torch.text.files.json_messages import metadata_json
 
 
 class Editor:
-    """Edits single episodes of one user; an id that the user does not have is a `NotFoundError`.
+    """Edits single episodes of one user; an unknown id raises `NotFoundError`.
 
     Args:
-        integrate: whether what comes back goes into its hierarchy again.
-        reach: messages before one that it is read with, as configured; the store may know of more.
+        integrate: return restored messages to their hierarchy.
+        reach: number of earlier messages that each is read with, as configured; the store may have used more.
     """
 
     def __init__(self, database: Database, indexer: Indexer, *, integrate: bool, reach: int = TURNS_BEFORE) -> None:
@@ -50,10 +50,11 @@ class Editor:
         expires_at: datetime | Keep | None = KEEP,
         at: datetime,
     ) -> Episode:
-        """Change an episode's text, keys of its metadata, or when it expires; what is not given stays.
+        """Change an episode's text, metadata, or expiration date; arguments not given leave them unchanged.
 
-        What was before stays in its history. With the text or the expiry its units and statements are made anew: what
-        is to expire gets no facts. The gate's decision stays: it says what was known when the message came.
+        The old values stay in the history. If the text or expiration date changes, its units and statements are
+        recomputed: an expiring message gets no facts. The gate's decision stays, as it reflects what was known when the
+        message arrived.
         """
         anew = text is not None or expires_at is not KEEP
         with self._database.read(user_id) as connection:
@@ -111,14 +112,14 @@ class Editor:
         read_again_after(connection, user_id, [seq], self._reach)
 
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime, reason: str | None = None) -> int:
-        """Hide episodes from every read but the history; `restore` brings them back. Returns how many were active.
+        """Hide episodes from every read except the history; `restore` undoes this. Returns how many were active.
 
-        Replies that may repeat them are hidden too. All or none: an unknown id changes nothing.
+        Replies that may repeat them are hidden too. It is all or nothing: an unknown id changes nothing.
         """
         return self._set_status(user_id, episode_ids, "deleted", "DELETE", at, reason)
 
     def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
-        """Bring deleted episodes back, with the replies that rest on nothing hidden. Returns how many were deleted."""
+        """Restore deleted episodes, and the replies based on nothing hidden. Returns how many were deleted."""
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
     def _set_status(
@@ -152,7 +153,7 @@ class Editor:
 
 
 def _before(old: Episode, changed: Mapping[str, Any]) -> str | None:
-    """What metadata and expiry were before a change of them, as JSON; None where neither changed."""
+    """Return the metadata and expiration date before a change as JSON; None if neither changed."""
     if not changed:
         return None
     was = {"metadata": dict(old.metadata), "expires_at": None if old.expires_at is None else old.expires_at.isoformat()}

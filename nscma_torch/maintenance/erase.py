@@ -1,8 +1,8 @@
-"""Real deletion: the rows go, the file is rewritten without them, and the bytes of what went are searched for.
+"""Permanent deletion: delete the rows, rewrite the file without them, and search for remaining bytes.
 
-`secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search
-looks at every file of the store, as another process reads it, for fragments of each erased text and name (of a
-document, agent, run, session or speaker) that nothing that remains shares.
+`secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search looks
+at every file of the store, as another process reads it, for fragments of each erased text and name (of a document,
+agent, run, session or speaker) that occur in nothing that remains.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES = ("name", "session", "agent_id", "run_id", "idempotency_key")
 
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete every row of a user; returns the deleted rows by table."""
+    """Delete every row of a user; return the deleted rows by table."""
     return {
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
         for table in tables_with("user_id")
@@ -42,9 +42,9 @@ def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> Erased:
-    """Delete one episode with its units, history, jobs, and all that came of it.
+    """Delete one episode with its units, history, jobs, and all derived data.
 
-    Returns what went, and which hierarchies and facts are made again by the jobs that it queues.
+    Returns the deletions, and the hierarchies and facts that queued jobs will recompute.
     """
     own = units.seqs_of_episode(connection, episode_seq)
     owner = connection.execute(select(episodes.c.user_id).where(episodes.c.seq == episode_seq)).scalar_one()
@@ -63,9 +63,9 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
 
 
 def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete a user's streams without a message, and what is kept for agents without one; returns rows by table.
+    """Delete a user's streams without messages, and state for agents without any; return rows by table.
 
-    Their rows name documents, runs and agents. The facts of an agent stay while a skill or a derived text is in them.
+    Their rows name documents, runs and agents. An agent's facts stay while they include a skill or a derived text.
     """
     said = select(episodes.c.seq).where(episodes.c.stream_id == streams.c.id).exists()
     empty = select(streams.c.id).where(streams.c.user_id == user_id, ~said)
@@ -83,7 +83,9 @@ def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Every text kept of a user: log, metadata, names, history, units, drafts and facts; chunks quote the log."""
+    """Return every stored text of a user: log, metadata, names, history, units, drafts and facts;
+    chunks quote the log.
+    """
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
     found += [user_id, *_names(connection, episodes.c.user_id == user_id)]
@@ -91,7 +93,7 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
 
 
 def texts_of_capabilities(rows: RowQueries) -> Iterator[str]:
-    """Texts and names that capabilities keep beside the log and the units."""
+    """Yield texts and names that capabilities store beside the log and the units."""
     for capability in capabilities():
         for table, names in capability.texts.items():
             for row in rows(select(*(table.c[name] for name in names)), table.c.user_id):
@@ -99,7 +101,7 @@ def texts_of_capabilities(rows: RowQueries) -> Iterator[str]:
 
 
 def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
-    """Every text that log and index keep of an episode: text, metadata, names, history, units."""
+    """Return every text that log and index store of an episode: text, metadata, names, history, units."""
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
     found = [*_texts(connection, of_log, of_history, false(), false()), *_names(connection, of_log)]
     return found + list(units.texts(connection, own).values())
@@ -124,7 +126,7 @@ def _texts(
 
 
 def _names(connection: Connection, of_log: ColumnElement[bool]) -> list[str]:
-    """Names that messages carry: of the document, agent, run, session and speaker, and their idempotency keys."""
+    """Return names in messages: of the document, agent, run, session and speaker, and idempotency keys."""
     found: set[str] = set()
     for column in (*(episodes.c[name] for name in _NAMES), streams.c.source):
         query = select(column).join_from(episodes, streams, streams.c.id == episodes.c.stream_id).distinct()
@@ -133,7 +135,7 @@ def _names(connection: Connection, of_log: ColumnElement[bool]) -> list[str]:
 
 
 def _remaining_texts(connection: Connection) -> Iterator[str]:
-    """Every text and name that the store still holds, terms of the lexical index and ids of messages included."""
+    """Yield every text and name still in the store, including terms of the lexical index and message ids."""
     yield from _texts(connection, true(), true(), true(), true())
     yield from _names(connection, true())
     yield from texts_of_capabilities(RowQueries(connection))
@@ -142,17 +144,17 @@ def _remaining_texts(connection: Connection) -> Iterator[str]:
 
 
 def promise_rewrite(connection: Connection) -> None:
-    """Note, in the transaction that deletes, that the files are still to be rewritten."""
+    """Record, in the deleting transaction, that the files must be rewritten."""
     set_meta(connection, _REWRITE, "due")
 
 
 def rewrite_due(connection: Connection) -> bool:
-    """Whether rows were deleted whose bytes may still stand in the files."""
+    """Return True if deleted rows' bytes may remain in the files."""
     return get_meta(connection, _REWRITE) == "due"
 
 
 def rewrite(database: Database) -> None:
-    """Take what was deleted out of the store's files. Raises the store's error where it cannot."""
+    """Remove deleted data from the store's files. Raises the store's error on failure."""
     try:
         database.rewrite()
         with database.write(NO_USER) as connection:
@@ -165,7 +167,7 @@ def rewrite(database: Database) -> None:
 
 
 def fragments(texts: Iterable[str]) -> set[bytes]:
-    """Fragments of 16 bytes of the texts' UTF-8, every 8 bytes; a shorter text whole, if it has 8 bytes or more."""
+    """Return 16-byte fragments of the texts' UTF-8, every 8 bytes; a shorter text whole, if it has 8 bytes or more."""
     found = set()
     for text in texts:
         data = text.encode()
@@ -176,7 +178,9 @@ def fragments(texts: Iterable[str]) -> set[bytes]:
 
 
 def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
-    """Which fragments occur in `data`: their first 8 bytes are looked up at every offset, then compared whole."""
+    """Return the fragments that occur in `data`: their first 8 bytes are looked up at every offset, then compared
+    whole.
+    """
     if len(data) < _STRIDE or not wanted:
         return set()
     by_key: dict[int, list[bytes]] = {}
@@ -193,13 +197,13 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
 
 
 def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int | None]:
-    """Search the store's files for erased texts and ids; returns the files and how many fragments still stand in them.
+    """Search the store's files for erased texts and ids; return the files and the number of fragments found.
 
-    Where a server keeps the files there are none to search, and None is returned for the number.
+    If a server keeps the files, they can't be searched, and the number is None.
 
-    Fragments that a remaining text shares ("I went to the …") prove nothing and are left out, and so are the ids of
-    messages that stay, which metadata may name; nothing shares an erased id. Others may write meanwhile: what they
-    added is in the rows that are read after the files, and what they deleted is gone after another rewrite.
+    Fragments that a remaining text shares ("I went to the …") prove nothing and are skipped, as are ids of remaining
+    messages, which metadata may name; an erased id is shared by nothing. Others may write meanwhile: their additions
+    are in the rows read after the files, and their deletions are gone after another rewrite.
     """
     files = database.files()
     if not files:

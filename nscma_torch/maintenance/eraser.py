@@ -1,4 +1,4 @@
-"""Erasure across everything that saw a text: rows, indexes, and the state that streams carry; ends with a receipt."""
+"""Erase a text from rows, indexes, and stream states; ends with a receipt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from nscma_torch.surprise.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class _Remaining:
-    """What remains of a stream: row number, text and observation of each message, and their vectors [n, d]."""
+    """The rest of a stream: row number, text and observation of each message, and their vectors [n, d]."""
 
     stream: Stream
     first: int  # row number of the first message that goes
@@ -44,7 +44,7 @@ class _Remaining:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """How far the remaining messages of a stream have been weighed: another try goes on from there."""
+    """Progress in scoring a stream's remaining messages, from which another attempt continues."""
 
     said: list[tuple[int, str]]  # row number and text
     vectors: Tensor | None
@@ -52,7 +52,7 @@ class _Progress:
     past: Past  # after them
 
     def leads_to(self, remaining: _Remaining) -> bool:
-        """Whether what was weighed is how the remaining messages begin."""
+        """Return True if the scored messages are the first of the remaining ones."""
         count = len(self.said)
         if self.said != [(seq, text) for seq, text, _ in remaining.rows[:count]]:
             return False
@@ -61,16 +61,16 @@ class _Progress:
         return torch.equal(self.vectors, remaining.vectors[:count])
 
     def covers(self, remaining: _Remaining) -> bool:
-        """Whether it is all that remains."""
+        """Return True if all remaining messages are scored."""
         return len(self.said) == len(remaining.rows) and self.leads_to(remaining)
 
 
 class Eraser:
-    """Deletes a user, one episode or one skill for real, and checks the files afterwards.
+    """Permanently deletes a user, an episode or a skill, and checks the files afterwards.
 
     Args:
-        served: whether the surprise model is asked over a network, and so never inside a transaction.
-        reach: messages before one that it is read with, as configured; the store may know of more.
+        served: True if the surprise model is called over a network, and thus never inside a transaction.
+        reach: number of earlier messages that each is read with, as configured; the store may have used more.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Eraser:
         self._gate = gate
 
     def user(self, user_id: str) -> EraseReceipt:
-        """Erase everything of a user. Raises `NotFoundError` for a user without memory."""
+        """Erase all data of a user. Raises `NotFoundError` for a user without memory."""
         rows: dict[str, int] = {}
         with self._database.write(user_id) as connection:
             texts = erase.texts_of_user(connection, user_id)
@@ -115,19 +115,19 @@ class Eraser:
         return self._receipt(user_id, skill_id, dict(erased.rows), (), erased.texts, erased.ids)
 
     def finish(self) -> None:
-        """Rewrite the files where an erasure deleted rows and could not."""
+        """Rewrite the files if an earlier erasure deleted rows but failed to."""
         with self._database.read(NO_USER) as connection:
             due = erase.rewrite_due(connection)
         if due:
             erase.rewrite(self._database)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
-        """Erase one episode with all that came of it, and recompute the state of its stream without it.
+        """Erase one episode with all derived data, and recompute its stream's state without it.
 
-        Replies of a controller that were written from it go too, in the same transaction. The states are computed
-        outside of it, each once; where a stream moved meanwhile, what came since is weighed in another try, and after a
-        few tries while holding the user's write lock. Where the surprise model is served, `StoreBusyError` is raised
-        instead, after more of them, and nothing is erased.
+        A controller's replies written from it are erased too, in the same transaction. The states are computed outside
+        it, each once; if a stream changed meanwhile, the new messages are scored in another attempt, and after a few
+        attempts while holding the user's write lock. With a served surprise model, there are more attempts, after which
+        `StoreBusyError` is raised, and nothing is erased.
         """
         with self._database.read(user_id) as connection:
             ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
@@ -155,12 +155,12 @@ class Eraser:
         return self._receipt(user_id, episode_id, dict(erased.rows), rebuilt, erased.texts, erased.ids)
 
     def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
-        """Row number and record of the replies that go, and of the episode."""
+        """Return row number and record of the replies to erase, and of the episode."""
         replies = turns.quoting(connection, user_id, [episode_id])
         return [episodes.require(connection, user_id, one) for one in (*replies, episode_id)]
 
     def _without(self, connection: Connection, gone: Sequence[tuple[int, Episode]]) -> list[_Remaining]:
-        """What will remain of each stream that loses something."""
+        """Return what will remain of each stream that loses messages."""
         going: dict[str, list[int]] = {}
         for seq, episode in gone:
             going.setdefault(episode.stream_id, []).append(seq)
@@ -176,7 +176,7 @@ class Eraser:
         return found
 
     def _weighed(self, remaining: Sequence[_Remaining], done: Mapping[str, _Progress]) -> dict[str, _Progress]:
-        """The remaining messages weighed, from where `done` left off."""
+        """Score the remaining messages, continuing after `done`."""
         return {one.stream.id: self._carried_on(one, done.get(one.stream.id)) for one in remaining}
 
     def _carried_on(self, remaining: _Remaining, done: _Progress | None) -> _Progress:
@@ -198,9 +198,9 @@ class Eraser:
         remaining: Sequence[_Remaining],
         weighed: Mapping[str, _Progress],
     ) -> Erased:
-        """Delete the rows of what goes, and set the streams' states and what the gate saw of later messages.
+        """Delete the rows, and update the streams' states and the gate's observations of later messages.
 
-        Decisions stay: they say what was known when the message came. `replay` decides again.
+        Decisions stay: they reflect what was known when the message arrived. `replay` decides again.
         """
         read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
         erased = Erased()
@@ -246,6 +246,6 @@ class Eraser:
 
 
 def _said(connection: Connection, user_id: str, seq: int, text: str) -> bool:
-    """Whether the user's memory held a text, or all that it quotes, before the episode that says it."""
+    """Return True if the user's memory held a text, or all its quotations, before the episode that says it."""
     whole, *quoted = content_hashes(text)
     return any(episodes.said_before(connection, user_id, seq, hashes) for hashes in ([whole], quoted))

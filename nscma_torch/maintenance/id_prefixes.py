@@ -16,7 +16,7 @@ _MOST = 8
 
 
 def beginning_with(connection: Connection, what: Named, user_id: str, prefix: str) -> list[str]:
-    """The ids of a user's messages, decisions or skills that begin with some hex digits, in order; at most 8."""
+    """Return the ids of a user's messages, decisions or skills with this hex prefix, in order; at most 8."""
     table = _TABLES[what]
     query = select(table.c.id).where(table.c.user_id == user_id, table.c.id.startswith(prefix, autoescape=True))
     return list(connection.execute(query.order_by(table.c.id).limit(_MOST)).scalars())

@@ -1,4 +1,4 @@
-"""Replaces every vector by one of the present embedder, so that a store can change its embedding model."""
+"""Replace every vector by one of the current embedder, to change a store's embedding model."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _BATCH = 256
 
 
 def check_fingerprint(database: Database, embedder: Embedder) -> None:
-    """Raise `EmbedderMismatchError` where the store's vectors come from another embedder. Writes nothing."""
+    """Raise `EmbedderMismatchError` if the store's vectors come from another embedder. Writes nothing."""
     with database.read(NO_USER) as connection:
         fingerprint.check(connection, embedder.fingerprint)
 
 
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
-    """Embed anew every unit that has a vector, and bind the store to this embedder; returns their number.
+    """Re-embed every unit that has a vector, and bind the store to this embedder; return their number.
 
-    One transaction: an interruption leaves the old vectors. Hierarchies follow the vectors: they are forgotten, and
-    their episodes queued for new ones; so is what the gate's rule `gradient` has learnt from the old vectors. Raises
-    `TextTooLongError` where a unit does not fit the new embedder.
+    It is one transaction: an interruption leaves the old vectors. Hierarchies depend on vectors: they are dropped, and
+    their episodes queued for new ones; so is the state of the gate's rule `gradient`. Raises `TextTooLongError` if a
+    unit is too long for the new embedder.
     """
     with database.write(ALL_USERS) as connection:
         for user_id in statistics.users_of(connection):

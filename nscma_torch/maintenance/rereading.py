@@ -1,4 +1,4 @@
-"""Reads messages again after a change of the turns before them, which say what their words mean."""
+"""Process messages again after a change of the turns before them, which affect their meaning."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nscma_torch.semantic.store import erase_facts, statements
 def read_again_after(
     connection: Connection, user_id: str, changed: Collection[int], reach: int, *, forget: bool = False
 ) -> None:
-    """Queue the messages that were read with these, as one of the `reach` messages before them, to be read again.
+    """Queue the messages that were read with these among the `reach` messages before them.
 
-    Where messages of the store were ever read beside a summary of their conversation, these are all that came later.
-    With `forget`, before an erasure, all that was ever read of them is erased at once, superseded statements too, also
-    those of a message that was edited and waits to be read; and so it is with the messages that address the speakers
-    of these. Call it while the changed messages are still there.
+    If messages of the store were ever read beside a summary of their conversation, these are all later ones. With
+    `forget`, before an erasure, everything ever read from them is erased at once, including superseded statements and
+    those of an edited message waiting to be read; the same goes for messages that address these messages' speakers.
+    Call it while the changed messages still exist.
     """
     reach = sys.maxsize if summary_context.was_used(connection) else reach
     concerned = set(turns.after(connection, changed, reach))

@@ -1,6 +1,6 @@
-"""Read the log of a damaged SQLite store, as far as it can be read: users, streams, messages and their history.
+"""Read the log of a damaged SQLite store, as far as possible: users, streams, messages and their history.
 
-What follows from messages (units, vectors, facts) is not read: an import makes it anew.
+Data derived from messages (units, vectors, facts) is not read: an import recomputes it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def is_damage(error: exc.DBAPIError) -> bool:
 
 
 def log_rows(connection: Connection, user_id: str | None, report: Callable[[str], None]) -> list[tuple[Table, Row]]:
-    """The rows of the log that can be read, of all users or one, in the order in which an import needs them.
+    """Return the readable rows of the log, of all users or one, in the order needed by an import.
 
-    `report` is called with a sentence about each loss. Streams and users whose rows are lost are made of the messages.
+    `report` is called with a sentence for each loss. Lost rows of streams and users are reconstructed from the
+    messages.
     """
     found: dict[str, list[Row]] = {}
     for table in LOG:
@@ -57,14 +58,14 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
 
 
 def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
-    """Empty the JSON columns of a message that cannot be read, and `report` each."""
+    """Empty a message's unreadable JSON columns, and `report` each."""
     for column in damaged_json(row):
         row[column] = "{}" if column == "metadata" else None
         report(f"{column} of message {row['id']} is damaged, and left out")
 
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
-    """The rows of a table from both ends up to the damage, without any index; and whether these are all."""
+    """Read a table from both ends up to the damage, without any index; return the rows, and True if complete."""
     place: ColumnClause[int] = literal_column("rowid")
     found: dict[int, Row] = {}
     for order in (place.asc(), place.desc()):
@@ -82,7 +83,7 @@ def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
 
 
 def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
-    """The streams of all messages; one whose row is lost begins anew, and its document gets a name from its id."""
+    """Return the streams of all messages; one whose row is lost restarts, and its document gets a name from its id."""
     by_id = {row["id"]: dict(row) for row in known}
     for row in said:
         stream = by_id.setdefault(
@@ -95,7 +96,7 @@ def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
 
 
 def _named(said: Row) -> Row:
-    """The id, scope and source of a stream whose row is lost: of the conversation, or of a document without a name."""
+    """Return id, scope and source of a stream with a lost row: of the conversation, or of an unnamed document."""
     own = {name: said[name] for name in ("user_id", "agent_id", "run_id")}
     scope, key = Scope(**own), said["stream_id"]
     source = None if key == stream_id_of(scope) else f"lost document {key[:8]}"

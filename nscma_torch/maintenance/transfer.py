@@ -1,8 +1,8 @@
-"""Export and import as JSON lines: a header, then one row of the store a line, each table in the order that
-references need. The header says how many rows follow, so that a part of an export is not taken for one.
+"""Export and import as JSON lines: a header, then one row per line, referenced tables first. The header has the number
+of rows, to detect a truncated export.
 
-Importing into an empty store gives an equal `digest()`. Row numbers are given anew, so several exports can go into
-one store.
+Importing into an empty store gives an equal `digest()`. Row numbers are reassigned, so several exports can go into one
+store.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _BATCH = 1024
 def export(
     connection: Connection, user_id: str | None = None, report: Callable[[str], None] = lambda _: None
 ) -> Generator[str, None, None]:
-    """Lines of an export, without line ends: all users, or one. Raises `NotFoundError` for one who is not there.
+    """Yield the lines of an export, without line ends: all users, or one. Raises `NotFoundError` for an unknown user.
 
-    Of a store whose file is damaged the messages and their history are exported, as far as they can be read; the header
-    says so, and `report` is called with a sentence about each loss.
+    From a damaged file, the readable messages and their history are exported; the header says so, and `report` is
+    called with a sentence for each loss.
     """
     try:
         known = select(users.c.user_id).where(users.c.user_id == user_id)
@@ -77,7 +77,7 @@ def export(
 
 
 def _tables() -> list[Table]:
-    """The tables of an export, in the order that references need."""
+    """Return the tables of an export, referenced tables first."""
     return [table for capability in capabilities() for table in capability.tables]
 
 
@@ -123,20 +123,20 @@ def import_(
     rebuild: Callable[[Connection, str], None] = lambda _, __: None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Read an export inside a write transaction; returns the number of rows.
+    """Import an export inside a write transaction; return the number of rows.
 
-    Rows are of users whom the export itself declares, who must be new to the store, and refer to rows of the same user
-    alone. What `check.problems` would find is refused.
+    Rows must be of users whom the export itself declares, who must be new to the store, and refer only to rows of the
+    same user. Anything that `check.problems` would report is refused.
 
     Args:
-        user_id: the one user that the export may hold; None for any.
+        user_id: the only user that the export may contain; None for any.
         single: the relations that hold one object at a time.
-        rebuild: makes the units of a user's messages anew, where the export is of a damaged store.
+        rebuild: recomputes the units of a user's messages, if the export is of a damaged store.
 
     Raises:
-        ForbiddenError: the export holds another user than `user_id`.
-        MalformedInputError: a line does not parse, or does not fit the lines before it; names the line. Or there are
-            fewer rows, or more, than the export says.
+        ForbiddenError: the export contains another user than `user_id`.
+        MalformedInputError: a line does not parse, or contradicts earlier lines; names the line. Or the number of rows
+            differs from the header's.
         EmbedderMismatchError: the export's vectors come from another embedder than this store's.
         InvalidInputError: the store already holds one of the users.
     """
@@ -189,7 +189,7 @@ def import_(
 
 
 def _announced(connection: Connection, line: str) -> tuple[int, bool]:
-    """The number of rows that a header announces, once it fits this store; and whether it is of a damaged one."""
+    """Validate a header against this store; return its number of rows, and True if it is of a damaged store."""
     try:
         header = json.loads(line)
     except ValueError:
@@ -240,7 +240,7 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
 
 
 def _value(column: Column[Any], value: Any) -> Any:
-    """The value for a column; ValueError for anything that does not fit it."""
+    """Convert a value for a column; ValueError if unsuitable."""
     if value is None:
         if column.nullable:
             return None
@@ -268,7 +268,7 @@ def _value(column: Column[Any], value: Any) -> Any:
 
 
 def _check_json(name: str, value: Any) -> None:
-    """Raise ValueError for JSON of a message that could not be read back."""
+    """Raise ValueError for JSON of a message that couldn't be read back."""
     if name in ("metadata", "decision") and not isinstance(value, dict):
         raise ValueError("is not an object")
     if name == "metadata":
@@ -278,7 +278,7 @@ def _check_json(name: str, value: Any) -> None:
 
 
 def _is_vector(data: bytes) -> bool:
-    """Whether bytes are finite numbers, little-endian float32."""
+    """Return True if bytes are finite numbers, little-endian float32."""
     return len(data) % 4 == 0 and all(map(math.isfinite, struct.unpack(f"<{len(data) // 4}f", data)))
 
 

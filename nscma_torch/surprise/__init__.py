@@ -1,4 +1,6 @@
-"""Layer 1, the sensory-neural buffer: how surprising is a message, and is it worth encoding now (NSCMA section 3.2)."""
+"""Layer 1, the sensory-neural buffer: measure a message's surprise, and decide on encoding it now
+(NSCMA section 3.2).
+"""
 
 from nscma_torch.surprise.byte_model.bundled_model import ByteStreamScore, ByteSurpriseModel
 from nscma_torch.surprise.gate import GateState, MessageGate

@@ -1,9 +1,9 @@
-"""The gate of messages: decides which are encoded now and which are deferred.
+"""The message gate, which decides which messages are encoded now and which are deferred.
 
 NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among
-several (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma belong to a stream and a
-script, so that a Chinese turn in an English chat does not move the English threshold. Deciding is pure: the state goes
-in and comes out.
+several (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma are kept per stream and
+script, so a Chinese turn in an English chat doesn't move the English threshold. Deciding is a pure function of state
+and input.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _CLAUSES = {  # term of the score: what it says when it raises the score, and wh
 
 @dataclass(frozen=True)
 class GateState:
-    """The last N values of each quantity, per script, oldest first; what mu and sigma are taken over.
+    """The last N values of each quantity per script, oldest first, from which mu and sigma are computed.
 
-    Beside them the memory whose gradient the rule `gradient` weighs (`surprise/gradient_surprise.py`).
+    It also holds the memory whose gradient the rule `gradient` uses (`surprise/gradient_surprise.py`).
     """
 
     series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     memory: bytes | None = None
 
     def without(self, *names: str) -> GateState:
-        """The state without any value of these quantities."""
+        """Return the state without any value of these quantities."""
         series = {
             script: {name: () if name in names else values for name, values in series.items()}
             for script, series in self.series.items()
@@ -56,7 +56,7 @@ class GateState:
         return GateState(series, None if "gradient" in names else self.memory)
 
     def to_bytes(self) -> bytes:
-        """A compact, exact form for storage."""
+        """Serialise to a compact, exact form for storage."""
         fields = {"version": _VERSION, "series": self.series}
         if self.memory is not None:
             fields["memory"] = base64.b64encode(self.memory).decode()
@@ -89,11 +89,11 @@ class GateState:
 
 
 class MessageGate:
-    """Decides on observations, one after the other.
+    """Decides on observations one by one.
 
     Args:
         config: rule, window and weights; the [gate] section of a configuration.
-        head: reads the vectors of messages; None leaves its term out.
+        head: reads the vectors of messages; None omits its term.
     """
 
     def __init__(self, config: GateConfig, head: SalienceHead | None = None) -> None:
@@ -104,8 +104,8 @@ class MessageGate:
         """Decide on one message.
 
         Args:
-            observation: the message as the gate sees it.
-            state: after the messages of the stream before it; `GateState()` for a fresh stream.
+            observation: the observed message.
+            state: the state after the stream's earlier messages; `GateState()` for a new stream.
 
         Returns:
             The decision and the state after it. The message counts in mu and sigma of later messages, not of itself.
@@ -129,7 +129,7 @@ class MessageGate:
 
 
 def _reason(rule: str, verdict: Verdict) -> str:
-    """One sentence for people: what was done and which terms weighed most."""
+    """Write one sentence for people: the decision and its main terms."""
     write = verdict.write
     done = "written" if write else "deferred"
     if rule == "everything":

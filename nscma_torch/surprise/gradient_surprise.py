@@ -1,9 +1,8 @@
-"""The gradient as surprise: how far a memory of a stream's vectors would have to change to hold the next one.
+"""Gradient surprise: how much a memory of a stream's vectors would have to change to hold the next one.
 
 Titans (Behrouz et al. 2025, section 3.1) measures surprise by the gradient of the associative loss of a memory that is
-written at test time. Here that is a `NeuralMemory` whose projections are fixed and the same on every machine: nothing
-was trained. Each message is measured, then written, alone, so that what is found does not depend on how messages are
-cut into calls.
+written at test time. Here that is a `NeuralMemory` with fixed, untrained projections, the same on every machine. Each
+message is measured, then written, alone, so results don't depend on how messages are grouped into calls.
 
 Shape legend: n messages, d dimension of the embedder, W = `WIDTH`.
 """
@@ -29,9 +28,9 @@ DECIMALS = 3  # of the norm; those beyond depend on which texts were embedded si
 
 @torch.no_grad()
 def gradient_surprise(vectors: Tensor, stored: bytes | None) -> tuple[list[float], bytes]:
-    """The norm of the gradient at each message [n, d], and the memory after the last, from the one before the first.
+    """Return the gradient norm at each message [n, d] and the final memory, starting from the one in `stored`.
 
-    Raises InvalidInputError where `stored` is not the memory that a call returned, or None for a fresh stream.
+    Raises InvalidInputError if `stored` is neither the memory returned by a call nor None (a new stream).
     """
     memory, projection = _memory(), _projection(vectors.shape[1])
     state, norms = _restored(memory, stored), []
@@ -54,7 +53,7 @@ def _restored(memory: NeuralMemory, stored: bytes | None) -> NeuralMemoryState:
 
 @cache
 def _memory() -> NeuralMemory:
-    """A linear memory with orthogonal projections and constant rates."""
+    """Return a linear memory with orthogonal projections and constant rates."""
     memory = NeuralMemory(WIDTH, depth=1, segment=1, norm=False)
     generator = torch.Generator().manual_seed(SEED)
     for layer in (memory.to_queries, memory.to_keys, memory.to_values, memory.combine):
@@ -70,7 +69,7 @@ def _memory() -> NeuralMemory:
 
 @cache
 def _projection(dimension: int) -> Tensor:
-    """[d, W], its columns orthonormal, or its rows where d is less."""
+    """Return [d, W] with orthonormal columns, or rows if d < W."""
     return _orthonormal(dimension, WIDTH, torch.Generator().manual_seed(SEED + 1))
 
 

@@ -1,8 +1,8 @@
-"""Measures a message: its surprise, its information, and how much of that memory does not hold already.
+"""Measure a message: its surprise, its information, and how much of it the memory lacks.
 
-NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; those of the bundled surprise
-model are bytes. The mean hides how much is said, so the gate also reads the sum, and what a general compressor still
-needs when it knows the stream.
+NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; the bundled surprise model's
+tokens are bytes. The mean hides how much is said, so the gate also uses the sum, and the size by a general compressor
+that knows the stream.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ def measure(
     run_clamp: float = 30.0,
     code_clamp: float = 8.0,
 ) -> Surprise:
-    """Surprise of a message from its per-token nats.
+    """Compute a message's surprise from its per-token nats.
 
-    A random id is maximally surprising and says next to nothing, so the information is clamped three times: per byte,
-    per unbroken ASCII run, and harder per run that looks like code. The mean is never clamped: it is the paper's S.
-    A token's nats are spread evenly over its bytes first.
+    A random id is maximally surprising but nearly meaningless, so the information is clamped three times: per byte, per
+    unbroken ASCII run, and harder per run that looks like code. The mean is never clamped: it is the paper's S. A
+    token's nats are first spread evenly over its bytes.
 
     Args:
         text: the message.
         nll: nats of each token of the message and its line feed, fp32 [tokens], from `SurpriseModel.score`.
-        ends: bytes of the UTF-8 form with the line feed up to each token's end, int64 [tokens], never falling; None
-            where each byte is a token.
-        byte_clamp: most nats that one byte can contribute.
-        run_clamp: most nats that one run of ASCII without spaces can contribute.
+        ends: byte offset of each token's end in the UTF-8 form with the line feed, int64 [tokens], ascending; None if
+            each byte is a token.
+        byte_clamp: maximum nats of one byte.
+        run_clamp: maximum nats of one ASCII run without spaces.
         code_clamp: the same for a run that looks like code.
 
     Raises:
@@ -102,9 +102,10 @@ def measure(
 
 
 def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
-    """Nats of each byte, [total], from those of tokens; one without bytes of its own counts with its neighbour.
+    """Return nats of each byte, [total], from those of tokens; a token without bytes of its own counts with its
+    neighbour.
 
-    `nll` and `ends` are those of `measure`; raises InvalidInputError where `ends` do not cover `total` bytes.
+    `nll` and `ends` are those of `measure`; raises InvalidInputError if `ends` don't cover `total` bytes.
     """
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
@@ -117,7 +118,7 @@ def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
 
 
 def memory_nats(text: str, history: str) -> float:
-    """Nats that DEFLATE needs for `text` once it has read `history` (its last 32 KB): surprise relative to memory."""
+    """Return the nats that DEFLATE needs for `text` after `history` (its last 32 KB): surprise relative to memory."""
     return deflated_size(text, history[-WINDOW:]) * 8 * NAT
 
 
@@ -126,10 +127,10 @@ def repeats(text: str, history: str) -> bool:
 
     Verbatim compares whole lines of `history`, ignoring case and spacing; a message with line breaks matches whole
     lines or consecutive sentences. Quoted means that the message marks its content as said before ("> ...", "You said:
-    ...", a list of memories) and each of its statements stands whole in the history, as a line or from one sentence
+    ...", a list of memories) and each of its statements occurs whole in the history, as a line or from one sentence
     boundary to another. Nearly means that the message, of at least 40 bytes, has no word or number that the history
     lacks, and that knowing the history saves three quarters of its DEFLATE size: a known sentence with another number
-    in it says something new.
+    says something new.
     """
     plain, history = _plain(text), history[-WINDOW:]
     start = plain[:1]
@@ -173,7 +174,7 @@ def _plain(text: str) -> str:
 
 @erasable_cache(2)  # `memory_nats` and `repeats` ask the same of one message
 def deflated_size(text: str, history: str) -> int:
-    """Bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
+    """Return the bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]
     packer = (
         zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, known)

@@ -1,4 +1,4 @@
-"""The gate's input for one message: a few numbers, storable as JSON, from which any rule can decide again later."""
+"""The gate's input for one message: a few JSON-storable numbers, from which any rule can decide again later."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Observation:
     bytewise: bool = True  # tokens are bytes, as those of the bundled surprise model
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready fields."""
+        """Return JSON-ready fields."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Observation:
-        """Inverse of `to_dict`. Raises `InvalidInputError` for missing, unknown or unusable fields."""
+        """Inverse of `to_dict`. Raises `InvalidInputError` for missing, unknown or invalid fields."""
         try:
             return cls(**fields)
         except TypeError as error:
@@ -72,7 +72,9 @@ class Observation:
 
 
 def script_of(text: str) -> str:
-    """The writing system with the most letters in `text`, "other" if it has none; Chinese with kana is "kana"."""
+    """Return the writing system with the most letters in `text`, "other" if it has none; Chinese with
+    kana is "kana".
+    """
     counts: dict[str, int] = {}
     for char in text:
         if char.isalpha():
@@ -103,16 +105,16 @@ def observe(
 
     Args:
         text: the message.
-        nll, ends: nats of each token, and where each ends, as in `measure`.
+        nll, ends: nats and end of each token, as in `measure`.
         history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
         salience: 0 to 1, from a cue lexicon.
-        nearest: cosine to the nearest earlier message of the stream, 0 where there is none; None without vectors.
-        news: what the message says that none of the near ones does; None where none is near.
+        nearest: cosine to the nearest earlier message of the stream, 0 if there is none; None without vectors.
+        news: how much the message says that no near one does; None if none is near.
         learned: log-odds of a `SalienceHead`; None without one.
-        gradient: what `gradient_surprise` measured; None where it did not.
+        gradient: the result of `gradient_surprise`; None if not measured.
 
     Raises:
-        InvalidInputError: `nll` or `ends` do not fit the text.
+        InvalidInputError: `nll` or `ends` don't match the text.
     """
     surprise = measure(text, nll, ends)
     return Observation(

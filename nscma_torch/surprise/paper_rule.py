@@ -1,7 +1,7 @@
-"""The rule of the paper's gate in one place, for every gate that decides by it (NSCMA section 3.2).
+"""The paper's gate rule, shared by every gate that uses it (NSCMA section 3.2).
 
-An input is written if S > mu + lambda * sigma, mu and sigma over the last N inputs before it: sigma divides by their
-number, as for a whole population.
+An input is written if S > mu + lambda * sigma, with mu and sigma over the last N inputs before it: sigma is the
+population's standard deviation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ def moments(
     values: Tensor,  # [..., N], newest last
     count: Tensor,  # [...] integers of 0 .. N
 ) -> tuple[Tensor, Tensor]:
-    """mu and sigma [...] of the last `count` values of each row, float64; NaN where there are none.
+    """Return mu and sigma [...] of the last `count` values of each row, float64; NaN if there are none.
 
-    Taken of differences to the newest value and in two passes, so equal values have that mean and no deviation.
+    They are computed from differences to the newest value in two passes, so equal values have exactly that mean and no
+    deviation.
     """
     size = values.shape[-1]
     known = torch.arange(size, device=values.device) >= size - count[..., None]
@@ -33,5 +34,5 @@ def moments(
 
 
 def limit(mean: Number, sd: Number, lam: float) -> Number:
-    """The threshold that S must exceed: mu + lambda * sigma."""
+    """Return the threshold that S must exceed: mu + lambda * sigma."""
     return mean + lam * sd

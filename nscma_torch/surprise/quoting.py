@@ -1,4 +1,4 @@
-"""Quotation: the statements that a message only says again, without the marks that say so."""
+"""Extract quoted statements from a message, without quotation marks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HEADING = 8  # most words of a line that ends in a colon and only announces a l
 
 
 def unquoted(text: str) -> list[str]:
-    """The statements that a message quotes, or its lines where it quotes nothing: quotation marks, list marks,
-    introductions ("As I said,") and headings ("What I remember:") are taken off.
+    """Return the statements a message quotes, or else its lines: quotation marks, list marks, introductions ("As I
+    said,") and headings ("What I remember:") are removed.
     """
     found = []
     for line in text.splitlines():

@@ -1,8 +1,8 @@
 """Rules that turn an observation into a score and a threshold, by name.
 
 A rule is a pure function of the observation, the statistics of earlier inputs of the same stream and script, and the
-configuration. `paper` is the gate of the NSCMA paper; `composition`, the default, adds up small named terms, because
-the paper's mean surprise alone hardly tells which messages are needed later.
+configuration. `paper` is the gate of the NSCMA paper; `composition`, the default, adds small named terms, because the
+paper's mean surprise alone hardly predicts which messages are needed later.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Statistics:
 
     @classmethod
     def of(cls, values: Sequence[float], prior: tuple[float, float], weight: int) -> Statistics:
-        """The statistics of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
+        """Compute the statistics of `values` and a prior (mean, sd) that counts as `weight` inputs, at least one."""
         total = weight + len(values)
         mean = (weight * prior[0] + math.fsum(values)) / total
         spread = weight * (prior[1] ** 2 + (prior[0] - mean) ** 2) + math.fsum((value - mean) ** 2 for value in values)
@@ -50,7 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a rule for one observation: write if the score is above the threshold, or always."""
+    """A rule's result for one observation: write if the score is above the threshold, or always."""
 
     score: float
     threshold: float
@@ -68,7 +68,7 @@ Rule = Callable[[Observation, History, "GateConfig"], Verdict]
 
 
 def quantities(observation: Observation) -> dict[str, float]:
-    """The values that statistics are kept of."""
+    """Return the values tracked by statistics."""
     values = {
         "surprise": observation.mean,
         "information": math.log(max(observation.nats, 1.0)),
@@ -82,7 +82,7 @@ def _prior(observation: Observation, name: str) -> tuple[float, float]:
 
 
 def _above_usual(name: str) -> Rule:
-    """The rule x > mu + lambda * sigma of the paper for one quantity."""
+    """Build the paper's rule x > mu + lambda * sigma for one quantity."""
 
     def rule(observation: Observation, history: History, config: GateConfig) -> Verdict:
         value, seen = quantities(observation).get(name), history.get(name, ())
@@ -98,10 +98,10 @@ def _above_usual(name: str) -> Rule:
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum of named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
+    """Sum named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
 
-    The first three are standard deviations from the stream's usual, held between `low` and `high`. What speaks for
-    writing counts only for the share of the message that is not code.
+    The first three are standard deviations from the stream's usual, clamped to `low` and `high`. Terms in favour of
+    writing count only for the share of the message that isn't code.
     """
     weights, values = config.weights, quantities(observation)
     parts = {}
@@ -137,17 +137,16 @@ def composition(observation: Observation, history: History, config: GateConfig) 
 
 
 def restates(observation: Observation, config: GateConfig) -> bool:
-    """Return True if the stream already said this in other words: an earlier message is near, and nothing here is
-    new.
+    """Return True if the stream already said this in other words: an earlier message is near, and
+    nothing here is new.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news < config.news
 
 
 def varies(observation: Observation, config: GateConfig) -> bool:
-    """Return True if a message says something else in the words of an earlier one: "Alice lives in 4B", "Bob lives in
-    4B".
+    """Return True if a message states something else in an earlier one's words: "Alice lives in 4B", "Bob lives in 4B".
 
-    The shared words are expected, which says nothing about the news.
+    The shared words are predictable, which says nothing about the news.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news >= config.news
 

@@ -1,8 +1,7 @@
-"""A learned head that reads from a message's vector whether something in it will be asked about later.
+"""A learned head that predicts from a message's vector whether something in it will be asked about later.
 
-Cues are words of a list; the vector also knows what the list does not name. The head is trained by
-`train/gate/train_gate.py` on made-up dialogues, of which it is known which turns a later question needs: on no
-benchmark, and on no labels of people.
+Cues are words from a list; the vector also reflects what the list lacks. The head is trained by
+`train/gate/train_gate.py` on synthetic dialogues with known later needs: on no benchmark, and on no human labels.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class SalienceHead(nn.Module):
 
     Args:
         dimension: d of the vectors.
-        embedder: fingerprint of the embedder that makes them; the vectors of another one mean nothing to the head.
+        embedder: fingerprint of the embedder of the vectors; the head can't read another's.
     """
 
     def __init__(self, dimension: int, embedder: str) -> None:
@@ -38,14 +37,14 @@ class SalienceHead(nn.Module):
         self.outer = nn.Linear(WIDTH, 1)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Log-odds [...] that the message of each unit vector [..., d] is needed later."""
+        """Return the log-odds [...] that the message of each unit vector [..., d] is needed later."""
         hidden = nn.functional.gelu(self.inner(vectors * self.dimension**0.5))
         odds: Tensor = self.outer(hidden).squeeze(-1)
         return odds
 
     @torch.no_grad()
     def log_odds(self, vectors: Tensor) -> list[float]:
-        """Log-odds of the messages with unit vectors [n, d], within `MOST`, in steps of `STEP`.
+        """Return log-odds of the messages with unit vectors [n, d], within `MOST`, in steps of `STEP`.
 
         Raises `VectorError` for vectors of another dimension.
         """
@@ -60,7 +59,7 @@ class SalienceHead(nn.Module):
         return found
 
     def save(self, path: Path) -> None:
-        """Write the weights, and what they are for, as one safetensors file."""
+        """Write the weights, with the embedder they are for, as one safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder}
         save_module(self, path, salience_head=described)
 
@@ -69,8 +68,8 @@ class SalienceHead(nn.Module):
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
-            ModelNotFoundError: there is no such file.
-            ModelError: the file is not one of this head.
+            ModelNotFoundError: the file is missing.
+            ModelError: the file doesn't contain this head.
         """
         if path is None:
             with resources.as_file(resources.files("nscma_torch.surprise") / "weights" / "salience.safetensors") as own:

@@ -22,7 +22,7 @@ SCORES = ("paper", "information")
 
 
 class Gating(NamedTuple):
-    """The decision of `SurpriseGate` on one input of each stream: `write` is `score > threshold`, and false for NaN."""
+    """The decision of `SurpriseGate` on one input per stream: `write` is `score > threshold`, and false for NaN."""
 
     write: Tensor  # [B] bool
     surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL
@@ -32,7 +32,7 @@ class Gating(NamedTuple):
 
 
 class SurpriseGate(nn.Module):
-    """Gate that selects the inputs of a stream worth writing: NSCMA section 3.2, for the numbers of any language model.
+    """Selects the inputs of a stream worth writing: NSCMA section 3.2, for any language model's numbers.
 
     Each call takes one input, of T tokens, from each of B streams:
 
@@ -40,13 +40,13 @@ class SurpriseGate(nn.Module):
         write = S > mu + lambda * sigma        mu, sigma over the last N inputs of that stream before it
 
     The rule `information` compares ln(max(sum of NLL, 1 nat)) instead of S, because a mean hides how much is said.
-    Whatever the dtype of the model, NLL is float32 and mu and sigma are float64 inside. The module has no parameters
-    and no buffers: it adds nothing to a `state_dict`, and checkpoints from before it still load. What it remembers is
-    the state, which goes in and comes out.
+    Whatever the model's dtype, NLL is float32 and mu and sigma are float64 inside. The module has no parameters and no
+    buffers: it adds nothing to a `state_dict`, and earlier checkpoints still load. It carries only the state, which is
+    passed in and returned.
 
-    - An input of which no token counts, or whose NLL is NaN, is not written and not remembered.
+    - An input without counted tokens, or whose NLL is NaN, is not written and not remembered.
     - A token of probability zero makes S infinite: it is always written, and not remembered.
-    - Equal surprise for ever is sigma = 0: nothing is above it.
+    - Constant surprise means sigma = 0: nothing is above it.
 
     >>> import torch
     >>> from nscma_torch import NeuralMemory, SurpriseGate
@@ -65,7 +65,7 @@ class SurpriseGate(nn.Module):
         rule: "paper" or "information".
         lam: lambda, in standard deviations.
         window: N.
-        warmup: inputs of a stream that are written before it is judged, at most `window`.
+        warmup: inputs of a stream always written at first, at most `window`.
 
     Raises:
         InvalidInputError: a value is unknown or out of range.
@@ -85,7 +85,7 @@ class SurpriseGate(nn.Module):
         self.rule, self.lam, self.window, self.warmup = rule, lam, window, warmup
 
     def init_state(self, batch: int, device: str | torch.device | None = None) -> SurpriseGateState:
-        """The state of `batch` streams without any input yet."""
+        """Return the state of `batch` streams without any input yet."""
         if not isinstance(batch, int) or batch < 0:
             raise InvalidInputError(f"batch must be an integer that is not negative, got {batch!r}")
         count = torch.zeros(batch, dtype=torch.int64, device=device)
@@ -98,10 +98,10 @@ class SurpriseGate(nn.Module):
         *,
         mask: Tensor | None = None,  # [B, T] bool, true where a token counts
     ) -> Gating:
-        """Decide from the negative log-likelihood of each token; what it is where the mask is false does not matter.
+        """Decide from the negative log-likelihood of each token; values where the mask is false are ignored.
 
-        Without a state, streams begin. Raises InvalidInputError where shapes, dtypes or devices do not fit, or the
-        state is of another gate.
+        Without a state, streams begin. Raises InvalidInputError if shapes, dtypes or devices don't match, or the state
+        is another gate's.
         """
         if not isinstance(nll, Tensor) or nll.ndim != 2 or not nll.is_floating_point():
             raise InvalidInputError(f"nll must be a tensor [B, T] of a float dtype, got {described(nll)}")
@@ -128,9 +128,10 @@ class SurpriseGate(nn.Module):
         mask: Tensor | None = None,  # [B, T] bool, true where a token counts
         ignore_index: int = -100,
     ) -> Gating:
-        """Decide from logits and targets in the same place: shift them for next-token prediction.
+        """Decide from aligned logits and targets: shift them for next-token prediction.
 
-        Beside errors of `forward`, raises InvalidInputError for a target that is no word (unless being compiled).
+        Besides the errors of `forward`, raises InvalidInputError for a target outside the vocabulary (unless being
+        compiled).
         """
         if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point() or not logits.shape[2]:
             raise InvalidInputError(f"logits must be a tensor [B, T, V] of a float dtype, got {described(logits)}")
@@ -156,9 +157,9 @@ class SurpriseGate(nn.Module):
         mask: Tensor | None = None,  # [B, T] bool, true where a token counts
         ignore_index: int = -100,
     ) -> Gating:
-        """Decide from hidden states and the output vocabulary, without ever holding the logits; see `token_nll`.
+        """Decide from hidden states and the output vocabulary, without materialising the logits; see `token_nll`.
 
-        Raises InvalidInputError as `from_logits`.
+        Raises InvalidInputError like `from_logits`.
         """
         if not isinstance(hidden, Tensor) or hidden.ndim != 3:
             raise InvalidInputError(f"hidden must be a tensor [B, T, d], got {described(hidden)}")
@@ -184,7 +185,7 @@ class SurpriseGate(nn.Module):
         mask: Tensor | None,
         ignore_index: int,
     ) -> Tensor:
-        """[B, T], where a token counts."""
+        """Return [B, T], True where a token counts."""
         if (
             not isinstance(targets, Tensor)
             or targets.shape != source.shape[:2]
@@ -225,13 +226,13 @@ class SurpriseGate(nn.Module):
 
 
 def _rounded_down(number: Tensor) -> Tensor:
-    """The largest float32 that is not above a float64: to be above the one or the other is the same for a float32."""
+    """Return the largest float32 not above a float64, which gives the same comparison with any float32."""
     near = number.float()
     return torch.where(near.double() > number, torch.nextafter(near, torch.full_like(near, -torch.inf)), near)
 
 
 def _later(state: SurpriseGateState, score: Tensor) -> SurpriseGateState:
-    """The state with one more value for each stream whose score is finite."""
+    """Return the state with one more value for each stream whose score is finite."""
     counts = score.isfinite()
     longer = torch.cat([state.values[:, 1:], score[:, None]], 1)
     values = torch.where(counts[:, None], longer, state.values)

@@ -15,9 +15,9 @@ from nscma_torch.core.tensor_files import open_tensors
 
 @dataclass(frozen=True)
 class SurpriseGateState:
-    """The last N scores of B streams, what mu and sigma are taken over.
+    """The last N scores of B streams, from which mu and sigma are computed.
 
-    A value: every call gives a new one and leaves the old as it was. It holds no graph.
+    It is immutable: every call returns a new one. It holds no graph.
     """
 
     values: Tensor  # [B, N] float32, newest last; the first N - count of a stream mean nothing
@@ -25,7 +25,7 @@ class SurpriseGateState:
     rule: str  # what the scores are
 
     def to(self, device: str | torch.device) -> Self:
-        """The same state on another device."""
+        """Return the same state on another device."""
         return replace(self, values=self.values.to(device), count=self.count.to(device))
 
     def save(self, path: str | Path) -> None:
@@ -35,10 +35,10 @@ class SurpriseGateState:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that `save` wrote, onto the CPU, bit for bit.
+        """Read a file written by `save`, onto the CPU, bit for bit.
 
         Raises:
-            ModelNotFoundError: there is no such file.
+            ModelNotFoundError: the file is missing.
             ModelError: the file holds something else.
         """
         missing = f"no state at {path}: write one with SurpriseGateState.save"

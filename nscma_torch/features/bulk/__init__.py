@@ -1,4 +1,4 @@
-"""Many users' messages at once, computed in batches, here or by the actors of Ray, and stored as `add` stores them."""
+"""Add many users' messages at once, computed in batches, here or by Ray actors, and stored as `add` stores them."""
 
 from nscma_torch.features.bulk.adding import BulkReport, bulk_add
 

@@ -1,7 +1,7 @@
-"""Work spread over the actors of Ray Data, each with models of its own.
+"""Distribute work over Ray Data actors, each with its own models.
 
-Without a cluster a Ray of this machine is started, which listens on the loopback alone and reports to nobody, and ends
-with the work.
+Without a cluster, a local Ray is started, which listens only on the loopback interface, sends no usage reports, and
+ends with the work.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class RayActors:
     """Actors of Ray Data.
 
     Args:
-        address: of a Ray that runs ("auto", or host:port); None for RAY_ADDRESS, or one that is started here.
-        actors: how many work at once; None for one on each processor, or as many as the GPUs have room for.
-        gpus: share of a GPU that one takes; 0: it computes on a processor.
+        address: of a running Ray ("auto", or host:port); None for RAY_ADDRESS, or to start one here.
+        actors: number of actors; None for one per processor, or as many as the GPUs have room for.
+        gpus: share of a GPU per actor; 0: compute on a CPU.
 
-    Raises MissingDependencyError without the extra `ray`, ConfigError where no Ray answers at the address, or its
-    machines have less than one actor takes.
+    Raises MissingDependencyError without the extra `ray`, ConfigError if no Ray answers at the address, or its machines
+    lack the resources of one actor.
     """
 
     def __init__(self, *, address: str | None = None, actors: int | None = None, gpus: float = 0.0) -> None:
@@ -82,7 +82,7 @@ class RayActors:
         yield from _in_order(results.iter_rows(), len(items))
 
     def close(self) -> None:
-        """End the Ray that was started here."""
+        """Stop the Ray that was started here."""
         if self._started:
             self._started = False
             self._ray.shutdown()
@@ -150,7 +150,7 @@ class _Actor:
 
 
 class _Failed:
-    """An error that an actor met."""
+    """An error raised in an actor."""
 
     def __init__(self, error: NscmaError) -> None:
         self.error = error
@@ -161,7 +161,7 @@ def _row(number: int, part: int, result: object) -> dict[str, Any]:
 
 
 def _in_order(rows: Iterator[dict[str, Any]], items: int) -> Iterator[Any]:
-    """Results, those of each item by their parts: one that comes twice, or too early, is passed over or waits."""
+    """Yield the results of each item in order of its parts, dropping duplicates and holding back early ones."""
     due, early, left = [0] * items, dict[tuple[int, int], Any](), items
     for row in rows:
         number, part = int(row["number"]), int(row["part"])

@@ -1,7 +1,7 @@
-"""Adds the messages of many users: rows are computed by packs and stored by `Memory.add`, in the order of each user.
+"""Add the messages of many users: rows are computed in packs and stored by `Memory.add`, in order per user.
 
-An `add` of each row one after the other gives an equal digest, whoever computes. A run that was interrupted is begun
-again with the same files: what is on disk is passed over by its key, before anything is computed.
+The digest equals that of adding row by row, whoever computes. To resume an interrupted run, start it again with the
+same files: stored rows are skipped by their key, before any computation.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ WINDOW = 65_536  # rows that are planned together, and by Ray computed in one ru
 class BulkReport:
     """Result of a bulk add.
 
-    `rows` counts rows of the files, belonging to `users`; `added` of them are new, `known` were there already or occur
-    twice. `asked` counts requests to the embedder and the surprise model within a commit. `jobs` were run;
-    `jobs_queued` and `jobs_failed` are left in the store. `seconds` is the total time.
+    `rows` counts rows of the files, belonging to `users`; `added` of them are new, `known` were stored already or are
+    duplicates. `asked` counts requests to the embedder and the surprise model within a commit. `jobs` were run;
+    `jobs_queued` and `jobs_failed` remain in the store. `seconds` is the total time.
     """
 
     rows: int
@@ -78,18 +78,18 @@ def bulk_add(
     now: datetime | None = None,
     progress: Progress | None = None,
 ) -> BulkReport:
-    """Add all rows of JSON lines and Parquet files to a store, and have them read.
+    """Add all rows of JSON lines and Parquet files to a store, and process them.
 
     Args:
-        paths: files, folders and patterns; see `rows` for what a row is.
-        user_id: whose the rows are that name nobody.
-        infer: whether messages that pass the gate are queued for extraction.
-        read: whether the background jobs of the store are run afterwards; else a worker finds them.
-        actors: compute; None: this process does. In PostgreSQL they store, too.
-        window: rows that are planned, and computed by one run of the actors.
-        now: stands for the clock.
+        paths: files, folders and patterns; see `rows` for the row format.
+        user_id: the user of rows that name none.
+        infer: queue messages that pass the gate for extraction.
+        read: run the store's background jobs afterwards; if False they are left to a worker.
+        actors: do the computation; None: this process does. In PostgreSQL they also store.
+        window: number of rows planned and computed by one run of the actors.
+        now: overrides the clock.
 
-    Raises InvalidInputError where a row of any file cannot be stored; nothing is stored then.
+    Raises InvalidInputError if a row of any file can't be stored; nothing is stored then.
     """
     began, told = time.monotonic(), progress or Progress()
     settings = config if isinstance(config, Config) else load_config(config)
@@ -117,7 +117,7 @@ def bulk_add(
 
 
 class _Adding:
-    """Computes and stores packs: here, or where the actors are."""
+    """Computes and stores packs, here or in the actors."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _Adding:
         self._shared = is_postgres(store)
 
     def run(self, work: Sequence[Pack]) -> Iterator[Committed]:
-        """Commit packs and yield what is on disk, piece by piece."""
+        """Commit packs, and yield the stored ones piece by piece."""
         if self._actors is None:
             for pack in work:
                 yield from self._here(pack)
@@ -166,7 +166,7 @@ def _rows(files: Sequence[CheckedFile], config: Config, now: datetime, user_id: 
 
 
 def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progress) -> int:
-    """Run the jobs of the store; a language engine is asked, and actors read, about many users at once."""
+    """Run the store's jobs; language engine and actors process many users at once."""
 
     def here(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
         reader = reading.BulkReader(memory.components.tasks)

@@ -1,4 +1,4 @@
-"""Stores what was computed, by the write path of `Memory.add`."""
+"""Store computed batches through the write path of `Memory.add`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nscma_torch.features.bulk.weighing import BulkModels, Weighed, Weigher
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Messages that are on disk: new ones by the gate's decision, and those that were there already.
+    """Messages on disk: new ones by the gate's decision, and those stored already.
 
-    `asked` is what the commit had to ask of a model itself, because others wrote into the stream meanwhile.
+    `asked` counts texts the commit had to send to a model itself, because others wrote into the stream meanwhile.
     """
 
     added: int = 0
@@ -41,9 +41,9 @@ class Committer:
     """Stores batches in order.
 
     Args:
-        models: those that the memory was opened with.
-        infer: whether messages that pass the gate are queued for extraction.
-        now: when it is stored; None for the clock.
+        models: the models that the memory was opened with.
+        infer: queue messages that pass the gate for extraction.
+        now: the time of storing; None for the clock.
     """
 
     def __init__(self, memory: Memory, models: BulkModels, *, infer: bool, now: datetime | None) -> None:
@@ -88,7 +88,7 @@ class Committer:
 
 
 class WeigherAndCommitter:
-    """Computes packs and stores them: what an actor does where several may write to a store at once."""
+    """Computes packs and stores them, in an actor, if the store allows several writers."""
 
     def __init__(self, weigher: Weigher, committer: Committer) -> None:
         self._weigher = weigher
@@ -96,7 +96,7 @@ class WeigherAndCommitter:
 
     @classmethod
     def load(cls, store: str, config: Config, *, infer: bool, now: datetime | None) -> Self:
-        """With models and a connection of its own."""
+        """Create one with its own models and connection."""
         models = BulkModels.load(config)
         memory = Memory(store, config=config, embedder=models.embedder, surprise_model=models.surprise_model)
         made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))

@@ -1,6 +1,6 @@
-"""An embedder and a surprise model that know some answers already, and ask the model behind them for the others.
+"""An embedder and a surprise model with precomputed results, which call the underlying model for the rest.
 
-What is stored does not depend on what is known: an answer is found by all that the model would have been given.
+Cached results don't change what is stored: their keys are the model's complete inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class KeptEmbedder:
 
     Attributes:
         known: vectors [d] by text.
-        computed: texts that were not known when they were asked for.
+        computed: texts that were not known when requested.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -44,12 +44,12 @@ class KeptEmbedder:
         return self._embedder.count_tokens(texts)
 
     def made(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        """Vectors [d] of texts by the model, on the CPU; one after the other of those that stand twice."""
+        """Return vectors [d] of texts by the model, on the CPU, processing duplicates separately."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self._embedder.embed(distinct).cpu(), strict=True)) if distinct else {}
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, d]: on the CPU where all are known, else where the model is."""
+        """Return unit vectors [n, d]: on the CPU if all are known, else on the model's device."""
         left = [text for text in texts if text not in self.known]
         if not texts or len(left) == len(texts):
             self.computed += len(left)
@@ -66,8 +66,8 @@ class KeptSurpriseModel:
     """`SurpriseModel` that looks scores up first.
 
     Attributes:
-        known: scores by what was scored.
-        computed: runs of messages that were not known when they were asked for.
+        known: scores by their inputs.
+        computed: runs of messages that were not known when requested.
     """
 
     def __init__(self, surprise_model: SurpriseModel) -> None:
@@ -80,14 +80,14 @@ class KeptSurpriseModel:
         return self._surprise_model.fingerprint
 
     def make(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
-        """Scores by the model, which are known from now on."""
+        """Compute scores with the model and cache them."""
         scores = self._surprise_model.score(streams, states)
         for texts, state, score in zip(streams, states, scores, strict=True):
             self.known[_key(texts, state)] = score
         return scores
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[StreamScore]:
-        """Scores of consecutive messages of each stream."""
+        """Return scores of consecutive messages of each stream."""
         return [self._one(texts, state) for texts, state in zip(streams, states, strict=True)]
 
     def _one(self, texts: Sequence[str], state: bytes | None) -> StreamScore:

@@ -1,7 +1,6 @@
-"""Rows as work: the messages that are new, in batches that are stored at once, in packs that are computed by one actor.
+"""Rows as work: new messages in batches that are stored at once, in packs that one actor computes.
 
-A window is as many rows as are planned together. Of each user they stay in the order of the file; users do not depend
-on each other.
+A window is the number of rows planned together. Each user's rows stay in file order; users are independent.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ class Batch:
 
     @property
     def stream_id(self) -> str:
-        """The stream they go into."""
+        """Return the id of their stream."""
         return stream_id_of(self.scope, self.messages[0].source)
 
     @property
     def texts(self) -> list[str]:
-        """Texts of all messages."""
+        """Return the texts of all messages."""
         return [message.content for message in self.messages]
 
 
@@ -48,19 +47,19 @@ class Pack:
 
     @property
     def messages(self) -> int:
-        """Number of messages."""
+        """Return the number of messages."""
         return sum(len(batch.messages) for batch in self.batches)
 
 
 def windows(rows: Iterable[BulkRow], size: int) -> Iterator[list[BulkRow]]:
-    """The rows in runs of `size`."""
+    """Yield the rows in runs of `size`."""
     rest = iter(rows)
     while window := list(islice(rest, size)):
         yield window
 
 
 def new_rows(memory: Memory, window: Sequence[BulkRow]) -> dict[str, list[BulkRow]]:
-    """Rows of each user that the store does not hold, in order, without those whose id stands twice."""
+    """Return each user's rows that the store lacks, in order, without duplicate ids."""
     of_user: dict[str, dict[str, BulkRow]] = {}
     for row in window:
         assert row.message.idempotency_key is not None, "every row has a key"
@@ -76,7 +75,7 @@ def new_rows(memory: Memory, window: Sequence[BulkRow]) -> dict[str, list[BulkRo
 
 
 def packs(memory: Memory, rows: Mapping[str, Sequence[BulkRow]]) -> list[Pack]:
-    """The rows of users as packs, the largest first, so that none is left for one actor in the end."""
+    """Return the users' rows as packs, largest first, to keep the actors evenly busy."""
     made: list[Pack] = []
     own: list[Batch] = []
     for of_user in rows.values():

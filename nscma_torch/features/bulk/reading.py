@@ -1,4 +1,4 @@
-"""Reads the messages of many users together, before the jobs that wait for what they state."""
+"""Read the messages of many users together, ahead of the jobs that need them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Read = list[tuple[Given, Extraction]]
 
 
 class BulkReader:
-    """Reads packs of messages by language tasks."""
+    """Reads packs of messages with language tasks."""
 
     def __init__(self, tasks: LanguageTasks) -> None:
         self._tasks = tasks
@@ -53,5 +53,5 @@ class BulkReader:
 
 
 def in_packs(given: Sequence[Given], size: int) -> list[Sequence[Given]]:
-    """The messages in runs of `size`."""
+    """Return the messages in runs of `size`."""
     return [given[at : at + size] for at in range(0, len(given), size)]

@@ -1,8 +1,8 @@
-"""Messages of many users out of JSON lines and Parquet.
+"""Read messages of many users from JSON lines and Parquet.
 
 A row is `{"user_id", "role", "content", "agent_id"?, "run_id"?, "id"?, "session"?, "source"?, "name"?, "timestamp"?,
-"metadata"?}`. `id` is the message's idempotency key, which is its user's own; without one it is made as
-`text.file_keys` makes it, so that a file can grow. All other keys are kept as metadata.
+"metadata"?}`. `id` is the message's idempotency key, unique per user; without one it is generated as in
+`text.file_keys`, so a file can grow. All other keys are stored as metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS = 1024  # of a Parquet file that are decoded at once
 
 @dataclass(frozen=True, slots=True)
 class BulkRow:
-    """A message, and whose it is."""
+    """A message and its user."""
 
     scope: Scope
     message: Message
@@ -38,16 +38,16 @@ class BulkRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file every row of which can be stored, and how many rows it has."""
+    """A file whose rows can all be stored, and their number."""
 
     path: Path
     rows: int
 
 
 def files_of(paths: Sequence[str]) -> list[Path]:
-    """The files that are named, each once: folders are gone through for JSON lines and Parquet, patterns are matched.
+    """Return the named files, each once: folders are searched for JSON lines and Parquet, patterns are matched.
 
-    Raises InvalidInputError where a name stands for none, or for a file of another kind.
+    Raises InvalidInputError if a name matches nothing, or a file of another kind.
     """
     found: dict[Path, None] = {}
     for name in paths:
@@ -70,7 +70,7 @@ def files_of(paths: Sequence[str]) -> list[Path]:
 
 
 def _matching(pattern: Path) -> Iterator[Path]:
-    """The files of a pattern such as logs/*.jsonl."""
+    """Return the files matching a pattern such as logs/*.jsonl."""
     inside = pattern.relative_to(pattern.anchor) if pattern.anchor else pattern
     try:
         return Path(pattern.anchor or ".").glob(str(inside))
@@ -79,7 +79,7 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 
 def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> CheckedFile:
-    """Go through a whole file. Raises InvalidInputError, naming file and row, where one row of it cannot be stored."""
+    """Check a whole file. Raises InvalidInputError, naming file and row, if a row can't be stored."""
     rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
         raise EmptyTextError(f"{path} is empty: it has no messages")
@@ -87,7 +87,7 @@ def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str 
 
 
 def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Iterator[BulkRow]:
-    """The rows of a file, in order. `user_id` is whose those are that name nobody; errors as of `check_file`."""
+    """Yield the rows of a file in order. `user_id` is the user of rows that name none; errors as in `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"
     keys: dict[str, FileKeys] = {}  # by user
@@ -133,7 +133,7 @@ def _line_values(path: Path, limits: LimitsConfig) -> Iterator[tuple[int, Any]]:
 
 
 def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Number, from 1, and values of each row of a Parquet file, without those that are null."""
+    """Yield number, from 1, and values of each row of a Parquet file, without nulls."""
     arrow = require("pyarrow", extra="ray", purpose="reading Parquet")
     parquet = require("pyarrow.parquet", extra="ray", purpose="reading Parquet")
     number = 0
@@ -148,7 +148,7 @@ def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A row, or the struct inside it, as JSON lines would hold it."""
+    """Convert a row, or a nested struct, to its JSON-lines form."""
     if isinstance(value, Mapping):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return value

@@ -24,7 +24,7 @@ _SEGMENT = 512  # messages that are computed, and handed on to be stored, at onc
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Batches of a pack, in order, with what their commit asks of embedder and surprise model."""
+    """Batches of a pack, in order, with the embeddings and surprise scores that their commit needs."""
 
     batches: tuple[Batch, ...]
     texts: tuple[str, ...]
@@ -35,8 +35,8 @@ class Weighed:
 class BulkModels:
     """The embedder and the surprise model of a configuration.
 
-    `surprise_model` is None where the language engine is the surprise model (`surprise.engine = "llm"`): that is asked
-    in the commit.
+    `surprise_model` is None if the language engine is the surprise model (`surprise.engine = "llm"`): the commit calls
+    that itself.
     """
 
     def __init__(self, embedder: KeptEmbedder, surprise_model: KeptSurpriseModel | None) -> None:
@@ -45,7 +45,7 @@ class BulkModels:
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """Load them where the configuration says."""
+        """Load them on the configured devices."""
         device = torch_device(config.device)
         surprise_model = (
             None if config.surprise.engine == "llm" else KeptSurpriseModel(load_surprise_model(config.surprise, device))
@@ -54,7 +54,7 @@ class BulkModels:
 
 
 class Weigher:
-    """Computes packs, a segment after the other; embedder and surprise model work side by side."""
+    """Computes packs in segments; embedder and surprise model work in parallel."""
 
     def __init__(self, config: Config, models: BulkModels) -> None:
         self._embedder, self._surprise_model = models.embedder, models.surprise_model
@@ -66,7 +66,7 @@ class Weigher:
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """With models of its own."""
+        """Create one with its own models."""
         return cls(config, BulkModels.load(config))
 
     def __call__(self, pack: Pack) -> Iterator[Weighed]:
@@ -96,9 +96,9 @@ def _there(surprise_model: KeptSurpriseModel | None) -> KeptSurpriseModel:
 
 
 def _score(surprise_model: KeptSurpriseModel, batches: Sequence[Batch], states: dict[str, bytes | None]) -> None:
-    """Score batches, side by side those of different streams; `states` go on to what they are afterwards.
+    """Score batches, different streams in parallel; `states` are updated to those afterwards.
 
-    A stream whose state cannot be read is left to the commit, which makes it anew.
+    A stream with an unreadable state is left to the commit, which recomputes it.
     """
     waiting = list(batches)
     while waiting:

@@ -1,4 +1,4 @@
-"""Structured records of messages, as their messages have them and as later ones settle them."""
+"""Structured records of messages, and their resolution by later ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrity checks of structured records: known values, and rows that belong to the user's own messages."""
+"""Check structured records for integrity: known values, and rows of the user's own messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, epis
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """The problems in the records, a sentence each."""
+    """Yield the problems in the records, one sentence each."""
     yield from _owners(rows)
     yield from _values(rows)
     yield from _entities(rows)

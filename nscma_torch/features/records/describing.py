@@ -1,4 +1,4 @@
-"""Structured records of messages, as the language tasks describe them; see `memory_records`."""
+"""Make structured records of messages with the language tasks; see `memory_records`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nscma_torch.text.names import name_key
 
 
 class Describer:
-    """Has the language tasks describe messages, chunk by chunk, and makes one record of each message."""
+    """Has the language tasks describe messages by chunk, and makes one record per message."""
 
     def __init__(self, tasks: RecordTasks) -> None:
         self._tasks = tasks
@@ -26,12 +26,12 @@ class Describer:
         listeners: Mapping[int, str],
         before: Mapping[int, Sequence[Unit]],
     ) -> dict[int, NewRecord]:
-        """The record of each message that can be described, by its row number.
+        """Return the record of each message that can be described, by row number.
 
-        `chunks` are pairs of a message's row number and its chunk, `extracted` is what each chunk states; `listeners`
-        and `before` say, by message, whom it speaks to and the turns before it.
+        `chunks` are pairs of a message's row number and its chunk, `extracted` are each chunk's statements; `listeners`
+        and `before` give, by message, its addressee and the turns before it.
 
-        Raises `JobError` for what language tasks may not return.
+        Raises `JobError` for invalid results of the language tasks.
         """
         described = self._tasks.describe(
             [unit for _, unit in chunks],
@@ -49,7 +49,7 @@ class Describer:
 
 
 def _record(parts: Sequence[tuple[Unit, Description]], before: Sequence[Unit]) -> NewRecord:
-    """One record of a message's chunks: what its most salient chunk is, and the entities of all."""
+    """Build one record from a message's chunks: the attributes of the most salient one, and the entities of all."""
     main, said = max(parts, key=lambda part: salience(part[0].text))
     own = [said, *(other for unit, other in parts if unit is not main)]
     entities = tuple(dict.fromkeys(name for one in own for name in one.entities))

@@ -1,7 +1,7 @@
-"""Tables of structured records: what a message is, beside what it says.
+"""Tables of structured records, which describe messages.
 
 A record is derived from its message and the turns before it: reading the message again replaces it, and editing or
-erasing one of them deletes it. Hidden messages keep theirs, unseen.
+erasing one of them deletes it. Hidden messages keep theirs, invisibly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Skills of the user and those that sleep wrote."""
+"""Skills of the user and those written by sleep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
 
 
 def _problems(rows: RowQueries) -> Iterator[str]:
-    """Every skill has its units and its id, and every unit of that kind its skill."""
+    """Check that every skill has its units and its id, and every unit of that kind its skill."""
     yield from strange_values(rows, skills, "status", ("active", "archived"))
     for text in rows(select(_K.steps), _K.user_id).scalars():
         if not is_texts(text):
@@ -46,7 +46,7 @@ def _problems(rows: RowQueries) -> Iterator[str]:
 
 
 def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[int]) -> Erased:
-    """Read the steps of the skills that go with the derived texts of a message."""
+    """Collect the steps of the skills that are deleted with a message's derived texts."""
     query = select(_K.steps).join(derived_texts, derived_texts.c.id == _K.id)
     query = query.join(derived_sources, derived_sources.c.derived_seq == derived_texts.c.seq)
     found = connection.execute(query.where(derived_sources.c.episode_seq == episode_seq)).scalars()

@@ -1,6 +1,7 @@
 """Procedural memory: named skills with their trigger, steps and outcomes, in the spirit of Voyager.
 
-A skill is found by its units of kind "skill", which say its name and trigger; the units' stream is the skill's id.
+A skill is found through its units of kind "skill", which contain its name and trigger; the units' stream is the skill's
+id.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from nscma_torch.text.names import name_key
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A named skill: `trigger` says when to use it, `steps` how; `note_outcome` counts its outcomes."""
+    """A named skill: `trigger` describes when to use it, `steps` how; `note_outcome` counts its outcomes."""
 
     id: str
     scope: Scope
@@ -48,7 +49,7 @@ class Skill:
 
     @property
     def text(self) -> str:
-        """The text of its units, by which it is found."""
+        """Return the text of its units, by which it is found."""
         return f"{self.name}: {self.trigger}"
 
 
@@ -56,12 +57,12 @@ _K = skills.c
 
 
 def skill_id(namespace: str, name: str) -> str:
-    """Id of the skill of this name; case and spacing do not tell names apart."""
+    """Return the id of the skill of this name; case and spacing are ignored."""
     return derive_id("skill", namespace, name_key(name))
 
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
-    """The origin of a skill's units, in place of an episode's row; it is made before the skill is `put`."""
+    """Build the origin of a skill's units, in place of an episode's row, before the skill is `put`."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     return unit_rows.origin_alone(key, scope, at)
 
@@ -77,10 +78,10 @@ def put(
     *,
     behind: Collection[int] = (),
 ) -> Skill:
-    """Store a skill with its units, or give the one of this name another trigger and steps; its outcomes stay.
+    """Store a skill with its units, or update the existing one's trigger and steps, keeping its outcomes.
 
-    `behind` are row numbers of the messages that it was written from, and goes with; none for one of the user's own.
-    Call `touch_user` in the same transaction, before.
+    `behind` are row numbers of its source messages, with which it is deleted; empty for the user's own. Call
+    `touch_user` in the same transaction, before.
     """
     namespace = namespaces.ensure(connection, scope.user_id, scope.agent_id)
     key = skill_id(namespace, name)
@@ -106,7 +107,7 @@ def is_kept(connection: Connection, scope: Scope, name: str) -> bool:
 
 
 def require(connection: Connection, user_id: str, key: str) -> Skill:
-    """The user's skill with this id; `NotFoundError` where there is none."""
+    """Return the user's skill with this id; raise `NotFoundError` if absent."""
     skill = find(connection, user_id, key)
     if skill is None:
         raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills --archived` lists the ids")
@@ -114,20 +115,20 @@ def require(connection: Connection, user_id: str, key: str) -> Skill:
 
 
 def find(connection: Connection, user_id: str, key: str) -> Skill | None:
-    """The user's skill with this id, if there is one."""
+    """Return the user's skill with this id, if any."""
     row = connection.execute(select(skills).where(_K.user_id == user_id, _K.id == key)).mappings().first()
     return None if row is None else _from_row(row, namespaces.owner(connection, row["namespace"]))
 
 
 def texts(connection: Connection, user_id: str, key: str) -> list[str]:
-    """Every text kept of a skill: its row's, and its units'. Raises `NotFoundError` for an unknown id."""
+    """Return every stored text of a skill: its row's, and its units'. Raises `NotFoundError` for an unknown id."""
     require(connection, user_id, key)
     of_row = connection.execute(select(_K.name, _K.trigger, _K.steps).where(_K.id == key)).one()
     return [*of_row, *unit_rows.texts(connection, _units(connection, key)).values()]
 
 
 def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
-    """The skills of a scope in the order they were added; `archived` ones too."""
+    """Return the skills of a scope in the order they were added; `archived` includes archived ones."""
     found = []
     for namespace in namespaces.of_scope(connection, scope):
         own = namespaces.owner(connection, namespace)
@@ -141,7 +142,7 @@ def select_skills(connection: Connection, scope: Scope, *, archived: bool = Fals
 def note_outcome(
     connection: Connection, user_id: str, key: str, *, success: bool, at: int, withdrawn: bool = False
 ) -> Skill:
-    """Count one use of a skill, or take one off that was counted; `NotFoundError` for an unknown id."""
+    """Count one use of a skill, or subtract a counted one; `NotFoundError` for an unknown id."""
     column = _K.successes if success else _K.failures
     count = case((column > 0, column - 1), else_=0) if withdrawn else column + 1
     changes = {column.name: count, "updated_at": at}
@@ -150,7 +151,7 @@ def note_outcome(
 
 
 def set_status(connection: Connection, user_id: str, key: str, status: Literal["active", "archived"], at: int) -> Skill:
-    """Archive a skill from search, or bring it back. Call `touch_user` in the same transaction."""
+    """Archive a skill from search, or restore it. Call `touch_user` in the same transaction."""
     found = skills.update().where(_K.user_id == user_id, _K.id == key)
     connection.execute(found.values(status=status, updated_at=at))
     skill = require(connection, user_id, key)
@@ -159,7 +160,7 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
 
 
 def written_after(connection: Connection, reply: int) -> list[str]:
-    """Ids of the active skills that were written after feedback on a reply (row number): it is their last source."""
+    """Return ids of active skills written after feedback on a reply (row number), which is their last source."""
     citing = select(derived_sources.c.derived_seq).where(derived_sources.c.episode_seq == reply)
     query = select(_K.id).join(derived_rows, derived_rows.c.id == _K.id)
     query = query.join(derived_sources, derived_sources.c.derived_seq == derived_rows.c.seq)
@@ -169,7 +170,7 @@ def written_after(connection: Connection, reply: int) -> list[str]:
 
 
 def remove(connection: Connection, key: str) -> dict[str, int]:
-    """Delete a skill with its units; returns the deleted rows by table. Call `touch_user` as well."""
+    """Delete a skill with its units; return the deleted rows by table. Call `touch_user` as well."""
     rows = _remove_units(connection, key) | derived_texts.forget(connection, key)
     return rows | {skills.name: connection.execute(skills.delete().where(_K.id == key)).rowcount}
 
@@ -199,6 +200,6 @@ def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:
 
 
 def units_of(connection: Connection, user_id: str) -> list[tuple[int, str]]:
-    """The active units by which the user's skills are found: row number, and the skill's id."""
+    """Return the active units of the user's skills: row number, and the skill's id."""
     query = select(units.c.seq, units.c.stream_id).where(units.c.user_id == user_id, units.c.kind == "skill")
     return [(row.seq, row.stream_id) for row in connection.execute(query.where(units.c.status == "active"))]

@@ -1,4 +1,4 @@
-"""Procedural memory: named skills, found by how much their trigger is like the situation (in the spirit of Voyager)."""
+"""Procedural memory: named skills, found by their trigger's similarity to the situation (in the spirit of Voyager)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nscma_torch.text.surrogates import refuse_surrogates
 
 
 class FoundSkill(NamedTuple):
-    """A skill and how much it is like what was asked: the cosine, in [-1, 1]."""
+    """A skill and its cosine similarity to the query, in [-1, 1]."""
 
     skill: Skill
     similarity: float
@@ -35,7 +35,7 @@ class Skills:
     """The skills of a store.
 
     Args:
-        units: makes the units by which skills are found.
+        units: builds the units by which skills are found.
     """
 
     def __init__(self, database: Database, embedder: Embedder, units: UnitMaker) -> None:
@@ -44,8 +44,8 @@ class Skills:
         self._units = units
 
     def add(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], *, at: datetime) -> Skill:
-        """Store a skill: `trigger` says when it helps, `steps` how it is done. One of this name is replaced; its
-        outcomes stay.
+        """Store a skill: `trigger` describes when it helps, `steps` how it is done. Replaces one of this name, keeping
+        its outcomes.
 
         Raises `InvalidInputError` for an empty name, trigger or step.
         """
@@ -67,11 +67,10 @@ class Skills:
         epoch: int,
         at: datetime,
     ) -> Skill | None:
-        """Store a skill that was written from messages (ids), with any of which it goes.
+        """Store a skill written from messages (ids); it is deleted with any of them.
 
-        It replaces one of its name, but for one that the user wrote or that is archived: then nothing is stored, and
-        None is returned.
-        Raises `StoreBusyError` where messages were changed since the user's `epoch`, when it was begun to be written.
+        It replaces one of its name, unless the user wrote that or it is archived: then nothing is stored, and None is
+        returned. Raises `StoreBusyError` if messages changed since the user's `epoch`, when writing began.
         """
         when = to_micros(at)
         new = self._made(scope, name, trigger, steps, when)
@@ -87,7 +86,7 @@ class Skills:
             return skills.put(connection, scope, name, trigger, steps, new, when, behind=rows)
 
     def _made(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], when: int) -> list[NewUnit]:
-        """The units of a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
+        """Build the units of a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
         if not all(isinstance(text, str) and text.strip() for text in (name, trigger)):
             raise InvalidInputError("a skill needs a name, and a trigger that says when it helps")
         listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
@@ -98,7 +97,9 @@ class Skills:
         return new
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
-        """The skills of a scope whose trigger is most like the situation, best first; of equals the more successful."""
+        """Return the skills of a scope whose triggers best match the situation, best first; ties go to the more
+        successful.
+        """
         asked = query_vector(self._embedder, situation).cpu().numpy()
         with self._database.read(scope.user_id) as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
@@ -112,14 +113,14 @@ class Skills:
         return sorted(found, key=lambda one: (-one.similarity, -success(one.skill), one.skill.name))[:top_k]
 
     def outcome(self, user_id: str, skill_id: str, *, success: bool, at: datetime) -> Skill:
-        """Count how a use of a skill went. Raises `NotFoundError` for an unknown id."""
+        """Count the outcome of a use. Raises `NotFoundError` for an unknown id."""
         with self._database.write(user_id) as connection:
             skill = skills.note_outcome(connection, user_id, skill_id, success=success, at=to_micros(at))
             streams.touch_user(connection, user_id)
         return skill
 
     def set_status(self, user_id: str, skill_id: str, status: Literal["active", "archived"], *, at: datetime) -> Skill:
-        """Archive a skill, which no search finds then, or bring it back. Raises `NotFoundError` for an unknown id."""
+        """Archive a skill, hiding it from search, or restore it. Raises `NotFoundError` for an unknown id."""
         with self._database.write(user_id) as connection:
             skill = skills.set_status(connection, user_id, skill_id, status, to_micros(at))
             streams.touch_user(connection, user_id)
@@ -127,5 +128,5 @@ class Skills:
 
 
 def success(skill: Skill) -> float:
-    """Probability that a skill works, by its outcomes (Laplace's rule of succession); 1/2 for an unused one."""
+    """Estimate the probability that a skill works from its outcomes (Laplace's rule of succession); 1/2 if unused."""
     return (skill.successes + 1) / (skill.successes + skill.failures + 2)

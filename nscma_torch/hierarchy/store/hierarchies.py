@@ -1,4 +1,4 @@
-"""The rows of a hierarchy: its networks, and what each of their nodes says."""
+"""The rows of a hierarchy: its networks, and the units of each node."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LevelRows:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A hierarchy as it was read; `version` is 0 for one that is not stored yet."""
+    """A hierarchy as read; `version` is 0 if not stored yet."""
 
     id: str
     user_id: str
@@ -45,12 +45,14 @@ class Stored:
 
 
 def hierarchy_id(user_id: str, agent_id: str | None) -> str:
-    """Id of the hierarchy of a user and agent."""
+    """Return the id of the hierarchy of a user and agent."""
     return derive_id("hierarchy", user_id, agent_id)
 
 
 def enqueue(connection: Connection, rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Queue episodes (rows) for their hierarchies. What is to expire stays out: a summary would outlive it."""
+    """Queue episodes (rows) for their hierarchies, except those with an expiration date: a summary
+    would outlive them.
+    """
     subjects: dict[str, list[tuple[str, int | None]]] = {}
     for row in rows:
         if row["expires_at"] is not None:
@@ -62,12 +64,12 @@ def enqueue(connection: Connection, rows: Iterable[Mapping[Any, Any]]) -> None:
 
 
 def version_of(connection: Connection, hierarchy: str) -> int:
-    """The version that is stored, 0 for none."""
+    """Return the stored version, 0 for none."""
     return connection.execute(select(hierarchies.c.version).where(hierarchies.c.id == hierarchy)).scalar() or 0
 
 
 def load(connection: Connection, user_id: str, agent_id: str | None) -> Stored:
-    """All networks of a user and agent."""
+    """Load all networks of a user and agent."""
     key = hierarchy_id(user_id, agent_id)
     row = connection.execute(select(hierarchies).where(hierarchies.c.id == key)).first()
     if row is None:
@@ -98,7 +100,7 @@ _KEYS = {nodes: ("number",), personas: ("id",), links: ("a", "b")}
 
 
 def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) -> Stored:
-    """Write what differs from `before`, as a new version; nodes that go must have lost their units."""
+    """Write the differences from `before`, as a new version; removed nodes must have lost their units."""
     version = _save_version(connection, before, [level.next_id for level in levels])
     for number in range(max(len(before.levels), len(levels))):
         old = before.levels[number] if number < len(before.levels) else _NO_ROWS
@@ -126,7 +128,7 @@ def _save_version(connection: Connection, before: Stored, next_ids: Sequence[int
 
 
 def new_version(connection: Connection) -> int:
-    """A number that no state of any hierarchy has had, so that one built anew is not taken for the old."""
+    """Take a version that no hierarchy has had, to tell a rebuilt one from the old."""
     return next_seq(connection, VERSIONS)
 
 
@@ -151,7 +153,7 @@ def _replace(
 
 
 def units_of(connection: Connection, hierarchy: str) -> dict[NodeKey, list[int]]:
-    """The units (row numbers) of each node that has any."""
+    """Return the units (row numbers) of each node that has any."""
     query = select(node_units.c.level, node_units.c.number, node_units.c.unit_seq).where(
         node_units.c.hierarchy_id == hierarchy
     )
@@ -162,7 +164,7 @@ def units_of(connection: Connection, hierarchy: str) -> dict[NodeKey, list[int]]
 
 
 def attach(connection: Connection, hierarchy: Stored, said: Mapping[NodeKey, Sequence[int]]) -> None:
-    """Give nodes their units."""
+    """Assign units to nodes."""
     rows = [
         {
             "hierarchy_id": hierarchy.id,
@@ -194,7 +196,7 @@ def _detach(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
 
 
 def above(connection: Connection, unit_seqs: Sequence[int]) -> list[int]:
-    """Summary units of every node that lies above one of these units, whose text they may hold."""
+    """Return summary units of every node above one of these units, as they may contain its text."""
     found: set[int] = set()
     for some in pages(unit_seqs):
         bottom = select(node_units.c.hierarchy_id, node_units.c.level, node_units.c.number).where(
@@ -220,9 +222,9 @@ def above(connection: Connection, unit_seqs: Sequence[int]) -> list[int]:
 
 
 def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
-    """Take units out of their hierarchies, with every summary that saw them, before they are hidden or deleted.
+    """Remove units from their hierarchies, with every summary that saw them, before they are hidden or deleted.
 
-    Their nodes go with the next integration, which is queued. Returns the deleted rows by table.
+    Their nodes are removed by the next integration, which is queued. Returns the deleted rows by table.
     """
     concerned = holding(connection, unit_seqs)
     counts = drop_summaries(connection, above(connection, unit_seqs))
@@ -239,7 +241,7 @@ def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
 
 
 def holding(connection: Connection, unit_seqs: Sequence[int]) -> list[tuple[str, str]]:
-    """(id, user_id) of the hierarchies that these units are in."""
+    """Return (id, user_id) of the hierarchies that contain these units."""
     found: set[tuple[str, str]] = set()
     for some in pages(unit_seqs):
         query = select(node_units.c.hierarchy_id, node_units.c.user_id).where(node_units.c.unit_seq.in_(some))
@@ -248,7 +250,7 @@ def holding(connection: Connection, unit_seqs: Sequence[int]) -> list[tuple[str,
 
 
 def reset(connection: Connection, hierarchy: str) -> None:
-    """Forget a hierarchy with all its summaries; the chunks stay."""
+    """Delete a hierarchy with all its summaries; the chunks stay."""
     place = node_units.c.hierarchy_id == hierarchy
     summaries = connection.execute(select(node_units.c.unit_seq).where(place, node_units.c.level > 0)).scalars().all()
     drop_summaries(connection, summaries)
@@ -258,7 +260,7 @@ def reset(connection: Connection, hierarchy: str) -> None:
 
 
 def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
-    """Forget a hierarchy and queue everything that was ever encoded for a new one; returns the number of episodes."""
+    """Delete a hierarchy and queue all encoded episodes for a new one; return their number."""
     if version_of(connection, hierarchy_id(user_id, agent_id)):
         reset(connection, hierarchy_id(user_id, agent_id))
         streams.touch_user(connection, user_id)
@@ -274,7 +276,7 @@ def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
 
 
 def draft(connection: Connection, hierarchy: Stored, written: Mapping[str, str]) -> None:
-    """Keep summaries, by the hash of what they summarise, until the integration that needs them is committed."""
+    """Store summaries by the hash of their input, until the integration that needs them is committed."""
     known = set(found_drafts(connection, hierarchy.id, list(written)))
     rows = [
         {"hierarchy_id": hierarchy.id, "user_id": hierarchy.user_id, "key": key, "text": summary}
@@ -286,7 +288,7 @@ def draft(connection: Connection, hierarchy: Stored, written: Mapping[str, str])
 
 
 def found_drafts(connection: Connection, hierarchy: str, keys: Sequence[str]) -> dict[str, str]:
-    """The drafts that are there, by key."""
+    """Return the existing drafts, by key."""
     found: dict[str, str] = {}
     for some in pages(keys):
         query = select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == hierarchy, drafts.c.key.in_(some))
@@ -295,18 +297,18 @@ def found_drafts(connection: Connection, hierarchy: str, keys: Sequence[str]) ->
 
 
 def forget_drafts(connection: Connection, hierarchy: str) -> int:
-    """Delete all drafts of a hierarchy; returns how many."""
+    """Delete all drafts of a hierarchy; return their number."""
     return connection.execute(delete(drafts).where(drafts.c.hierarchy_id == hierarchy)).rowcount
 
 
 def all_of(connection: Connection, user_id: str) -> list[tuple[str, str | None]]:
-    """(id, agent_id) of a user's hierarchies."""
+    """Return (id, agent_id) of a user's hierarchies."""
     query = select(hierarchies.c.id, hierarchies.c.agent_id).where(hierarchies.c.user_id == user_id)
     return [(key, agent) for key, agent in connection.execute(query.order_by(hierarchies.c.id))]
 
 
 def of_episodes(connection: Connection, seqs: Sequence[int]) -> dict[str, str | None]:
-    """Ids, with their agents, of the hierarchies that these episodes belong in, as far as the episodes are there."""
+    """Return ids, with their agents, of the hierarchies of these episodes; missing episodes are skipped."""
     found: dict[str, str | None] = {}
     for some in pages(seqs):
         query = select(episodes.c.user_id, episodes.c.agent_id).where(episodes.c.seq.in_(some)).distinct()

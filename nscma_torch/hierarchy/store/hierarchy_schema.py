@@ -1,4 +1,4 @@
-"""Tables of hierarchies: nodes, what each of them says, and how the nodes of a level are linked."""
+"""Tables of hierarchies: nodes, their units, and the links of each level."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ hierarchies = Table(
 
 
 def _of_level(*key: str, of_unit: tuple[Column[Any], ...] = ()) -> list[Column[Any]]:
-    """Columns that place a row in a level of a hierarchy; ids in `key` are numbers within that level.
+    """Return columns that identify a row's level in a hierarchy; ids in `key` are numbers within that level.
 
-    Those of the primary key come first: else SQLite's integrity check errs on a table without rowid.
+    Those of the primary key come first, as SQLite's integrity check otherwise fails on tables without rowid.
     """
     return [
         Column("hierarchy_id", Text, ForeignKey("hierarchies.id"), primary_key=True),

@@ -1,7 +1,7 @@
-"""The hierarchy as a graph over units: which summaries hold which, and what stands beside what on one level.
+"""The hierarchy as a graph over units: the members of summaries, and the links within a level.
 
-Units are named by their row numbers. `children` and `peers` read only the rows around the units that they are asked
-about, so that a walk costs what it visits.
+Units are named by their row numbers. `children` and `peers` read only the rows around the given units, so a walk's cost
+depends on the nodes it visits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, pers
 
 
 def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[int]:
-    """Units of the nodes that no summary holds, from the bottom up; none where there is no hierarchy yet."""
+    """Return units of the nodes under no summary, from the bottom up; none without a hierarchy."""
     key = hierarchy_id(user_id, agent_id)
     said = units_of(connection, key)
     query = select(personas.c.level, personas.c.node, personas.c.label).where(personas.c.hierarchy_id == key)
@@ -25,7 +25,7 @@ def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[in
 
 
 def children(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
-    """The units right below each of these that is a summary, in the order of their nodes."""
+    """Return the units directly below each summary among these, in the order of their nodes."""
 
     def below(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
         query = select(personas.c.label, personas.c.node).where(
@@ -37,7 +37,7 @@ def children(connection: Connection, user_id: str, agent_id: str | None, seqs: S
 
 
 def peers(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
-    """The units of the nodes that the node of each of these is linked to on its level, in the order of the nodes."""
+    """Return the units of the nodes linked to each unit's node on its level, in the order of the nodes."""
 
     def beside(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
         query = select(links.c.a, links.c.b).where(links.c.hierarchy_id == key, links.c.level == level)
@@ -55,7 +55,7 @@ def _led(
     seqs: Sequence[int],
     step: Callable[[str, int, Sequence[int]], Iterable[tuple[int, NodeKey]]],
 ) -> dict[int, list[int]]:
-    """The units of the nodes that `step` leads to from the nodes of these units; it is given one level at a time."""
+    """Return the units of the nodes that `step` leads to from these units' nodes, one level at a time."""
     asked: dict[NodeKey, list[int]] = {}
     query = select(node_units.c.level, node_units.c.number, node_units.c.unit_seq).where(
         node_units.c.hierarchy_id == key

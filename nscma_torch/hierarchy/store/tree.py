@@ -13,7 +13,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import nodes, personas
 
 
 def tree(connection: Connection, user_id: str, agent_id: str | None) -> list[Node]:
-    """Every node of a hierarchy, chunks first, each level in the order of its numbers."""
+    """Return every node of a hierarchy, chunks first, each level in the order of its numbers."""
     key = hierarchies.hierarchy_id(user_id, agent_id)
     said = hierarchies.units_of(connection, key)
     units = unit_rows.load(connection, user_id, [seq for seqs in said.values() for seq in seqs])

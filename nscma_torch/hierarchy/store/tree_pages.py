@@ -1,4 +1,4 @@
-"""The hierarchy a page at a time: its roots, or the members of one node."""
+"""The hierarchy in pages: its roots, or the members of one node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _N, _P, _U = nodes.c, personas.c, units.c
 
 @dataclass(frozen=True, slots=True)
 class Twig:
-    """A node as a page shows it. `number` tells it from others of its level; `text` is empty where it waits for one.
+    """A node as the page shows it. `number` identifies it within its level; `text` is empty until written.
 
-    `members` counts the nodes below; `message` is the message of a chunk (level 0).
+    `members` counts the nodes below; `message` is a chunk's message (level 0).
     """
 
     level: int
@@ -34,7 +34,7 @@ class Twig:
 def page(
     connection: Connection, user_id: str, agent_id: str | None, *, below: NodeKey | None, limit: int, offset: int
 ) -> tuple[list[Twig], int]:
-    """The members of a node, by default the roots (clusters under no other, highest first), and how many there are."""
+    """Return the members of a node, by default the roots (clusters under no other, highest first), and their number."""
     key = hierarchies.hierarchy_id(user_id, agent_id)
     query = _roots(key) if below is None else _members(key, below)
     total = connection.execute(select(func.count()).select_from(query.order_by(None).subquery())).scalar_one()
@@ -69,7 +69,7 @@ def _members(key: str, node: NodeKey) -> Select[Any]:
 
 
 def _said(connection: Connection, key: str, wanted: Sequence[NodeKey]) -> tuple[dict[NodeKey, str], dict[NodeKey, str]]:
-    """Texts of nodes, and of chunks the ids of their messages."""
+    """Return the texts of nodes, and the message ids of chunks."""
     at = node_units.c
     query = select(at.level, at.number, _U.seq, _U.text).join(units, _U.seq == at.unit_seq)
     query = query.where(at.hierarchy_id == key, _among(at.level, at.number, wanted)).order_by(_U.seq)

@@ -1,1 +1,1 @@
-"""Language models behind one batch-first interface: what they are asked, and what comes back."""
+"""Language models behind one batch-first interface: requests and replies."""

@@ -1,4 +1,4 @@
-"""Turns as the token ids that a model reads, with no way for a text to pass for a turn of its own."""
+"""Convert turns to the model's token ids, so that no text can forge a turn of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ChatTemplate:
     """The chat template of a tokenizer.
 
-    Special tokens spelled out in a turn's content are split by a blank, so that a text cannot forge a turn.
+    Special tokens spelled out in a turn's content are split by a space, so a text can't forge a turn.
 
     Attributes:
         special: ids of special tokens.
@@ -39,7 +39,9 @@ class ChatTemplate:
         self._forging = _any_of({token.content for token in special.values()})
 
     def encode(self, turns: Sequence[Turn]) -> list[int]:
-        """Ids of a prompt that the assistant goes on with; EngineRefusedError where no such turns are taken."""
+        """Return ids of a prompt for the assistant to continue; EngineRefusedError if the template
+        rejects the turns.
+        """
         messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
         try:
             text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
@@ -49,7 +51,7 @@ class ChatTemplate:
         return ids
 
     def fitting(self, request: Request, context: int) -> list[int]:
-        """Ids of a request's prompt; EngineRefusedError where a limit is wrong or it does not fit the context."""
+        """Return ids of a request's prompt; EngineRefusedError for a wrong limit, or if it exceeds the context."""
         if request.max_tokens < 1 or not 0 <= request.temperature < float("inf"):
             raise EngineRefusedError(
                 f"max_tokens must be at least 1 and temperature at least 0: {request.max_tokens}, {request.temperature}"

@@ -1,4 +1,4 @@
-"""The engine that a configuration names."""
+"""The configured engine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def choose_engine(section: LlmConfig, device: Callable[[], torch.device]) -> LazyEngine | None:
-    """The engine of an [llm] section, not started yet; None for the embedded language tasks.
+    """Return the engine of an [llm] section, not started yet; None for the embedded language tasks.
 
     Args:
-        device: gives where the transformers engine runs; vLLM takes what it was built for.
+        device: returns the device of the transformers engine; vLLM uses the one it was built for.
     """
     if section.engine == "embedded":
         return None
@@ -45,7 +45,7 @@ def _http(section: LlmConfig, _device: Callable[[], torch.device]) -> LanguageEn
 
 
 def api_key(variable: str) -> str | None:
-    """The key in an environment variable; ConfigError where it is named and empty."""
+    """Return the key in an environment variable; ConfigError if it is named but empty."""
     if not variable:
         return None
     key = os.environ.get(variable, "")

@@ -1,6 +1,4 @@
-"""Requests and replies of language engines: the interface that every engine implements, so callers need not know
-which.
-"""
+"""Requests and replies of language engines: the interface that every engine implements."""
 
 from __future__ import annotations
 
@@ -30,10 +28,10 @@ class Request:
     """One prompt.
 
     Attributes:
-        schema: JSON schema that the reply follows token by token; None for free text.
-        max_tokens: most tokens of the reply.
-        temperature: 0 is greedy; with `seed` a reply is the same again on the same engine.
-        logprobs: whether the reply comes with the log-probability of each of its tokens.
+        schema: JSON schema enforced token by token; None for free text.
+        max_tokens: maximum tokens of the reply.
+        temperature: 0 is greedy; with `seed` a reply is reproducible on the same engine.
+        logprobs: return the log-probability of each token of the reply.
     """
 
     turns: tuple[Turn, ...]
@@ -57,8 +55,8 @@ class Reply:
     """Text written by the model.
 
     Attributes:
-        tokens: of the text in order, where the request asked for log-probabilities; their texts joined are `text`.
-        finished: False where the limit of tokens cut it off.
+        tokens: the text's tokens in order, if log-probabilities were requested; their texts joined are `text`.
+        finished: False if the token limit cut it off.
     """
 
     text: str
@@ -75,48 +73,48 @@ def most_tokens(turns: Sequence[Turn]) -> int:
 
 @runtime_checkable
 class LanguageEngine(Protocol):
-    """A language model. `generate` may be called from several threads."""
+    """A language model. `generate` is thread-safe."""
 
     @property
     def name(self) -> str:
-        """Engine and model, for traces and fingerprints."""
+        """Return engine and model, for traces and fingerprints."""
 
     @property
     def context(self) -> int:
-        """Most tokens of prompt and reply together."""
+        """Return the maximum tokens of prompt and reply together."""
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt as the model reads it, template included; never fewer. Raises EngineError."""
+        """Count tokens of each prompt as the model reads it, template included; an upper bound. Raises EngineError."""
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order. What failed is an error in its place; the others are kept.
+        """Return one result per request, in order. Failures are errors in their places; the others are kept.
 
-        Engines try again by themselves what may pass, and EngineUnavailableError says that it did not. ReplyError says
-        that the model answered and that its reply cannot be used.
+        Engines retry temporary failures themselves, and EngineUnavailableError means that they persisted. ReplyError
+        means that the model answered with an unusable reply.
         """
 
     def close(self) -> None:
-        """Let go of the model and its memory, or of the connections; what is in flight ends with an error."""
+        """Release the model and its memory, or the connections; requests in flight end with an error."""
 
 
 @runtime_checkable
 class StreamingEngine(LanguageEngine, Protocol):
-    """A language engine that hands out a reply while it is written."""
+    """A language engine that yields a reply while it is written."""
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Tokens of one reply in order. Raises the EngineError that `generate` would return, when it happens."""
+        """Yield tokens of one reply in order. Raises the EngineError that `generate` would return, when it happens."""
 
 
 @runtime_checkable
 class ScoringEngine(LanguageEngine, Protocol):
-    """A language engine that also says how probable a text is, for a surprise model that is the model it serves."""
+    """A language engine that also scores texts, for using the served model as the surprise model."""
 
     def tokenize(self, text: str) -> list[int]:
-        """Ids of a text as the model's own tokenizer makes them, nothing added. Raises EngineError."""
+        """Return ids of a text by the model's own tokenizer, nothing added. Raises EngineError."""
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Natural-log probability of each id of a prompt but the first, given those before it.
+        """Return the natural-log probability of each id of a prompt except the first, given those before it.
 
-        Prompts are ids, at least two each, and a prompt with one token more must fit `context`. One result for each
-        prompt, in order; what failed is an error in its place, and ReplyError where a probability is none.
+        Prompts are ids, at least two each, and a prompt plus one token must fit `context`. One result per prompt, in
+        order; failures are errors in their places, ReplyError for an invalid probability.
         """

@@ -1,6 +1,6 @@
-"""Replies of one batch, token by token: one forward pass over the prompts, then one token of each at a time.
+"""Write a batch of replies token by token: one forward pass over the prompts, then one token of each at a time.
 
-Shapes: n replies under way, P longest prompt, V vocabulary.
+Shapes: n partial replies, P longest prompt, V vocabulary.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PartialReply:
-    """A reply under way.
+    """A reply in progress.
 
     Attributes:
-        place: of its request in the call.
-        prompt: ids.
+        place: its request's position in the call.
+        prompt: token ids.
         follower: None for free text.
-        written: ids without the one that ends the text.
-        logprobs: of `written`: natural log of the share among the tokens that the schema allows, at temperature 1, as
-            vLLM reports them.
-        chosen: tokens that the model chose, the one that ends the text included.
-        finished: whether it came to its end; with `error` it never does.
+        written: ids without the end-of-text one.
+        logprobs: of `written`: natural log of the probability among the tokens that the schema allows, at temperature
+            1, as vLLM reports them.
+        chosen: number of tokens chosen, including the end-of-text one.
+        finished: True if it is complete; never with an `error`.
     """
 
     place: int
@@ -51,15 +51,15 @@ class PartialReply:
 
     @property
     def done(self) -> bool:
-        """True if nothing will be added."""
+        """Return True if nothing will be added."""
         return self.finished or self.error is not None or self.chosen >= self.request.max_tokens
 
 
 def decode(loaded: CausalLM, drafts: Sequence[PartialReply]) -> Iterator[None]:
-    """Write on at all drafts by a token at each step, until all are done.
+    """Extend all drafts by a token per step, until all are done.
 
-    Prompts are padded on the left. A reply is chosen from its own logits with its own random numbers, so that it does
-    not depend on the others beyond the last bits that a matrix product owes to its shape.
+    Prompts are padded on the left. A reply is sampled from its own logits with its own random numbers, so it doesn't
+    depend on the others except for rounding, which depends on the matrix shapes.
     """
     device = loaded.device
     longest = max(len(draft.prompt) for draft in drafts)

@@ -1,4 +1,4 @@
-"""An engine around another one: it hands on whatever a subclass does not change."""
+"""An engine around another one, which forwards everything a subclass doesn't override."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Tur
 
 
 class WrappedEngine:
-    """`LanguageEngine` over `engine`; None where a subclass finds it later (`_inner`)."""
+    """`LanguageEngine` over `engine`; None if a subclass provides it later (`_inner`)."""
 
     def __init__(self, engine: LanguageEngine | None) -> None:
         self._engine = engine
 
     @property
     def name(self) -> str:
-        """Engine and model."""
+        """Return engine and model."""
         return self._inner().name
 
     @property
     def context(self) -> int:
-        """Most tokens of prompt and reply together."""
+        """Return the maximum tokens of prompt and reply together."""
         return self._inner().context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt."""
+        """Count the tokens of each prompt."""
         return self._inner().count_tokens(prompts)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order."""
+        """Return one result per request, in order."""
         return self._inner().generate(requests)
 
     def close(self) -> None:
@@ -37,6 +37,6 @@ class WrappedEngine:
         self._inner().close()
 
     def _inner(self) -> LanguageEngine:
-        """The other engine."""
+        """Return the other engine."""
         assert self._engine is not None, "a subclass that begins without an engine says where it comes from"
         return self._engine

@@ -1,4 +1,4 @@
-"""Server-sent events of a chat completion that streams: tokens as they come, checked like whole replies."""
+"""Server-sent events of a streamed chat completion: tokens as they arrive, validated like whole replies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DONE = "[DONE]"
 
 
 class StreamedChoice(Shape):
-    """A piece of one reply; the delta is what was written since the event before."""
+    """A piece of one reply; the delta is the text since the last event."""
 
     delta: ReplyMessage
     finish_reason: str | None = None
@@ -32,18 +32,18 @@ class StreamedChoice(Shape):
 
 
 class StreamedChunk(Shape):
-    """One event; the last ones may hold no choice but the usage."""
+    """One event; the last ones may hold only the usage, without a choice."""
 
     choices: tuple[StreamedChoice, ...] = Field(max_length=1)
 
 
 def read_tokens(lines: Iterable[str], *, logprobs: bool, in_form: bool = False) -> Iterator[Token]:
-    """Tokens out of the lines of a response; with a log-probability of 0 where none were asked for.
+    """Yield tokens from the lines of a response, with log-probability 0 if none were requested.
 
-    A reply in a form may also stand where a server puts reasoning: without any content, that comes as one token.
+    A reply in a form may also appear under reasoning: without any content, that comes as one token.
 
     Raises ReplyError for anything but such events and for a stream that ends before the reply does, EngineRefusedError
-    where log-probabilities are missing though asked for.
+    if requested log-probabilities are missing.
     """
     finished, waiting = "", list[LogProb]()
     thought: list[str] | None = [] if in_form and not logprobs else None

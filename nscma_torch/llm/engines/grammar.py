@@ -1,7 +1,7 @@
 """JSON schemas as masks over a model's next token, with llguidance.
 
-A reply is the compact JSON of one value: keys in the order of the schema, no white space between the parts, and in
-strings no `\\u` escapes, with which a model could write half a character; other characters stand as they are.
+A reply is the compact JSON of one value: keys in the order of the schema, no whitespace between the parts, and in
+strings no `\\u` escapes, with which a model could write half a character; other characters appear literally.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _KEPT = 64  # compiled schemas
 
 
 class Grammars:
-    """Compiles schemas for one tokenizer, each once. May be used from several threads.
+    """Compiles schemas for one tokenizer, each once. Thread-safe.
 
     Args:
-        vocabulary: logits of the model, at least as many as the tokenizer has tokens.
+        vocabulary: number of the model's logits, at least that of the tokenizer's tokens.
         eos: ids that end a text.
     """
 
@@ -45,7 +45,7 @@ class Grammars:
         self._lock = threading.Lock()
 
     def follow(self, schema: Mapping[str, Any]) -> Follower:
-        """A reply's way through a schema, at its start. EngineRefusedError for a schema that cannot be followed."""
+        """Return a matcher at the start of a reply; EngineRefusedError for an unsupported schema."""
         key = json.dumps(schema)
         with self._lock:
             if key not in self._compiled:
@@ -56,7 +56,7 @@ class Grammars:
             return Follower(self._compiled[key].deep_copy())
 
     def spell(self, token: int) -> bytes:
-        """The bytes that a token writes; none for an id that the tokenizer does not have."""
+        """Return the bytes that a token writes; empty for an id unknown to the tokenizer."""
         return self._tokenizer.decode_bytes([token]) if token < self._tokens else b""
 
     def _compile(self, schema: str) -> LLMatcher:
@@ -79,7 +79,7 @@ class Follower:
 
     @property
     def complete(self) -> bool:
-        """True if nothing can be added."""
+        """Return True if nothing can be added."""
         return self._matcher.is_stopped()
 
     def allowed(self) -> Tensor:
@@ -91,7 +91,7 @@ class Follower:
         return torch.frombuffer(bytearray(bias), dtype=torch.uint8) != 0
 
     def accept(self, token: int) -> None:
-        """Go on by a token that was allowed."""
+        """Advance by an allowed token."""
         self._matcher.consume_token(token)
         self._refuse_error()
 

@@ -1,4 +1,4 @@
-"""Many HTTP requests at once, from any thread: bounded concurrency, timeouts, retries, an end that does not wait."""
+"""Concurrent HTTP requests from any thread: bounded concurrency, timeouts, retries, immediate cancellation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HttpClient:
 
     Args:
         url: base URL, http or https. Proxies of the environment are used, except for this machine's own addresses.
-        concurrency: most requests in flight, whoever sends them.
+        concurrency: maximum requests in flight, from all threads.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str], concurrency: int, retry_policy: RetryPolicy) -> None:
@@ -77,11 +77,11 @@ class HttpClient:
         self._thread.start()
 
     def send(self, path: str, bodies: Sequence[Body]) -> list[bytes | EngineError]:
-        """Post each body as JSON, or GET where it is None; the body of each response or why there is none, in order.
+        """Post each body as JSON, or GET if it is None; return each response's body or error, in order.
 
-        Once one has failed for good before any was answered, the server is taken to be away: those that wait for a free
-        slot fail with it. What interrupts the wait (Ctrl-C) cancels what is in flight. Where `close` does, or came
-        before, those without a response are EngineUnavailableError.
+        Once one has failed for good before any was answered, the server counts as down: those waiting for a free slot
+        fail with it. An interruption (Ctrl-C) cancels requests in flight. After `close`, requests without a response
+        are EngineUnavailableError.
         """
         closed = EngineUnavailableError(f"the connection to {self._url} was closed")
         results: list[bytes | EngineError] = [closed] * len(bodies)
@@ -98,9 +98,9 @@ class HttpClient:
         return list(results)
 
     def lines(self, path: str, body: Body) -> Iterator[str]:
-        """Post a body and yield the response's lines as they come, blank ones left out; retried only before the first.
+        """Post a body and yield the response's lines as they arrive, without blank ones; retried only before the first.
 
-        Raises EngineError; whoever stops reading cancels the request.
+        Raises EngineError; a caller that stops reading cancels the request.
         """
         pieces: SimpleQueue[str | EngineError | None] = SimpleQueue()
         with self._submitting:
@@ -116,7 +116,7 @@ class HttpClient:
             reading.cancel()
 
     def close(self) -> None:
-        """Cancel what is in flight and end the thread; again is harmless."""
+        """Cancel requests in flight and end the thread; idempotent."""
         with self._submitting:
             if self._closed:
                 return
@@ -127,7 +127,7 @@ class HttpClient:
         self._loop.close()
 
     async def _end(self) -> None:
-        """Cancel every request, wait until each has let go of its connection, and close the rest."""
+        """Cancel every request, wait until each has released its connection, and close the rest."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -194,7 +194,7 @@ class HttpClient:
             raise passing from error
 
     async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
-        """Try until there is a response, it is refused, or retry_policy ends."""
+        """Retry until there is a response, it is refused, or the retry policy ends."""
         retry_policy = self._patience
         give_up = self._loop.time() + retry_policy.total
         for attempt in range(1, retry_policy.attempts + 1):
@@ -223,7 +223,7 @@ class HttpClient:
             raise _broken(error) from error
 
     async def _bounded(self, path: str, response: httpx2.Response) -> AsyncIterator[bytes]:
-        """The body as it comes; ReplyError if it is larger than one response may be."""
+        """Yield the body as it arrives; ReplyError if it exceeds the size limit."""
         if "," in response.headers.get("Content-Encoding", ""):
             raise ReplyError(f"{self._url}{path}: the response is compressed more than once")
         size = 0
@@ -234,7 +234,7 @@ class HttpClient:
             yield piece
 
     def _refuse(self, path: str, response: httpx2.Response, got: bytes | bytearray) -> NoReturn:
-        """Raise what a response without success means."""
+        """Raise the error for an unsuccessful response."""
         said = f"{response.status_code} {response.reason_phrase} {shown(got)}"
         if response.status_code == 429 or response.status_code >= 500:
             advice = _OVERLOADED if response.status_code in (429, 503) else _ITS_LOG
@@ -243,9 +243,9 @@ class HttpClient:
 
 
 class _PassingError(Exception):
-    """An attempt failed in a way that may pass; `advice` says what to do about it.
+    """A possibly temporary failure; `advice` says what to do about it.
 
-    `least` is how many seconds the server asks to wait.
+    `least` is the number of seconds the server asks to wait.
     """
 
     def __init__(self, reason: str, advice: str, least: float = 0.0) -> None:
@@ -255,7 +255,7 @@ class _PassingError(Exception):
 
 
 async def _start_of(response: httpx2.Response) -> bytes:
-    """Read enough of a body for an error message; the rest is not read."""
+    """Read enough of a body for an error message."""
     got = bytearray()
     async for piece in response.aiter_raw():
         got += piece
@@ -265,7 +265,7 @@ async def _start_of(response: httpx2.Response) -> bytes:
 
 
 def _broken(error: httpx2.RequestError) -> _PassingError:
-    """A connection that did not come about, or broke."""
+    """Build the error for a failed or broken connection."""
     advice = _ITS_LOG
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         advice = _AWAY
@@ -275,7 +275,7 @@ def _broken(error: httpx2.RequestError) -> _PassingError:
 
 
 def _retry_after(value: str | None) -> float:
-    """Seconds that a Retry-After header asks for, in both of its forms; 0 where it says nothing that can be read."""
+    """Parse the seconds of a Retry-After header, in both of its forms; 0 if unreadable."""
     if value is None:
         return 0.0
     if value.strip().isdecimal():

@@ -10,7 +10,7 @@ from nscma_torch.llm.engines.contract import Turn
 
 
 class InProcessEngine:
-    """The part of a `LanguageEngine` that is about its model's prompts."""
+    """The prompt handling of an in-process `LanguageEngine`."""
 
     def __init__(self, name: str, template: ChatTemplate, context: int) -> None:
         self._name = name
@@ -19,16 +19,16 @@ class InProcessEngine:
 
     @property
     def name(self) -> str:
-        """Engine and model, with adapter and quantization."""
+        """Return engine and model, with adapter and quantization."""
         return self._name
 
     @property
     def context(self) -> int:
-        """Most tokens of prompt and reply together."""
+        """Return the maximum tokens of prompt and reply together."""
         return self._context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt, template included, exactly. Raises the first EngineError."""
+        """Count tokens of each prompt, template included, exactly. Raises the first EngineError."""
         return [len(self._template.encode(turns)) for turns in prompts]
 
     def _closed_error(self) -> EngineUnavailableError:

@@ -1,4 +1,4 @@
-"""Finds JSON objects in what a model wrote around them: reasoning, code fences, a sentence before or after."""
+"""Find JSON objects in a model's reply among other text: reasoning, code fences, sentences before or after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_TRIED = 64  # places where an object may begin; each failure costs time li
 
 
 def json_objects(text: str) -> list[tuple[int, int]]:
-    """Start and end of each outermost JSON object of a reply, its reasoning left out; linear in the text.
+    """Return start and end of each outermost JSON object of a reply, skipping its reasoning; linear in the text.
 
     >>> text = '<think>{"a": 0}?</think> Here: {"a": 1}'
     >>> [text[start:end] for start, end in json_objects(text)]

@@ -1,4 +1,4 @@
-"""An engine that starts when it is first asked: a memory that only searches needs no server and loads no model."""
+"""An engine that starts on first use: a memory that only searches needs no server and loads no model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 
 
 class LazyEngine(WrappedEngine):
-    """`LanguageEngine` that another one is made for.
+    """A `LanguageEngine` that creates another one on first use.
 
     Args:
-        name: engine and model, as far as they are known before it starts.
-        make: starts it; what it raises is raised by whatever needed it, and the next call tries again.
+        name: engine and model, as far as known before it starts.
+        make: starts it; its errors are raised by the call that needed it, and the next call tries again.
     """
 
     def __init__(self, name: str, make: Callable[[], LanguageEngine]) -> None:
@@ -27,23 +27,23 @@ class LazyEngine(WrappedEngine):
 
     @property
     def name(self) -> str:
-        """Engine and model."""
+        """Return engine and model."""
         return self._engine.name if self._engine is not None else self._name
 
     @property
     def configured(self) -> str:
-        """Engine and model as far as the configuration names them: the same before it started and after."""
+        """Return the configured engine and model: the same before it started and after."""
         return self._name
 
     def close(self) -> None:
-        """Close it where it has started; it starts no more."""
+        """Close it if it has started, and prevent a later start."""
         with self._lock:
             self._closed = True
             if self._engine is not None:
                 self._engine.close()
 
     def started(self) -> LanguageEngine:
-        """The engine that was made; it is this one's to close."""
+        """Return the engine created, which this one closes."""
         with self._lock:
             if self._closed:
                 raise EngineUnavailableError(f"the engine {self._name} was closed")
@@ -56,10 +56,10 @@ class LazyEngine(WrappedEngine):
 
 
 class LazyStreamingEngine(LazyEngine):
-    """`StreamingEngine` that another one is made for."""
+    """A `StreamingEngine` that creates another one on first use."""
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Tokens of a reply, in order."""
+        """Yield tokens of a reply, in order."""
         engine = self.started()
         assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
         return engine.stream(request)

@@ -1,6 +1,6 @@
 """A language engine in this process: a causal language model of transformers, also in 4 bits, also with a LoRA adapter.
 
-For one user on one machine; a server with many at once is better served by vLLM.
+It suits one user on one machine; vLLM suits a server with many at once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
 class TransformersEngine(InProcessEngine):
     """`LanguageEngine` and `StreamingEngine` over a model in this process.
 
-    Requests of one call are put in batches by length. A call waits for the batch of another thread to end.
+    Requests of one call are batched by length. A call waits for the batch of another thread to end.
 
     Args:
         model: a folder, or a name in the local Hugging Face cache; its tokenizer must have a chat template.
         device, dtype, quantization, adapter: see `load_causal_lm`.
-        context: most tokens of prompt and reply together; None for what the model's positions reach.
-        batch_tokens: most tokens of the prompts and replies of one batch, padding included: what bounds the memory of
-            keys and values. A single request may be longer.
+        context: maximum tokens of prompt and reply together; None for the model's maximum.
+        batch_tokens: maximum tokens of the prompts and replies of one batch, padding included, which bounds the
+            key-value memory. A single request may be longer.
 
-    Raises ConfigError for a bad argument, ModelError for a model without a chat template, and what `load_causal_lm`
-    raises.
+    Raises ConfigError for a bad argument, ModelError for a model without a chat template, and the errors of
+    `load_causal_lm`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TransformersEngine(InProcessEngine):
         self._lock = threading.Lock()  # held during a forward pass
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order."""
+        """Return one result per request, in order."""
         results: list[Reply | EngineError] = [self._closed_error()] * len(requests)
         if self._closed.is_set():
             return results
@@ -85,7 +85,7 @@ class TransformersEngine(InProcessEngine):
         return results
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Tokens of the reply as they are written; raises the EngineError that `generate` would return."""
+        """Yield tokens of the reply as they are written; raises the EngineError that `generate` would return."""
         draft = self._draft(0, request)
         steps, speller, sent = decode(self._model(), [draft]), self._speller(), 0
         while not draft.done:
@@ -100,7 +100,7 @@ class TransformersEngine(InProcessEngine):
         yield from speller.end()
 
     def close(self) -> None:
-        """Let go of the model; what is in flight ends with an error, and again is harmless."""
+        """Release the model; requests in flight end with an error; idempotent."""
         self._closed.set()
         with self._lock:
             self._loaded = None
@@ -119,7 +119,7 @@ class TransformersEngine(InProcessEngine):
         return PartialReply(place, request, prompt, follower)
 
     def _batches(self, drafts: Sequence[PartialReply]) -> Iterator[list[PartialReply]]:
-        """Drafts of like length together."""
+        """Yield drafts of similar length together."""
         batch: list[PartialReply] = []
         reply = 0
         for draft in sorted(drafts, key=lambda draft: (len(draft.prompt), draft.request.max_tokens, draft.place)):
@@ -133,7 +133,7 @@ class TransformersEngine(InProcessEngine):
             yield batch
 
     def _write(self, batch: Sequence[PartialReply]) -> EngineError | None:
-        """Write a batch to its end; why that could not be, for those that are not done."""
+        """Write a batch to its end; return the error, if any, for the unfinished ones."""
         try:
             steps = decode(self._model(), batch)
         except EngineUnavailableError as error:

@@ -1,8 +1,8 @@
 """A language engine behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
 
 What they have in common is `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
-`seed` and `logprobs`, and `GET /v1/models`. How tokens are counted and who tells the context is each server's own.
-Three things to know of them:
+`seed` and `logprobs`, and `GET /v1/models`. Counting tokens and reporting the context are specific to each server.
+Known quirks:
 
 - vLLM lets a model put any white space between the parts of JSON unless it is started with
   `--structured-outputs-config.disable_any_whitespace true`; without it a small model may print blanks until its limit.
@@ -45,17 +45,17 @@ class OpenAIEngine:
     """`LanguageEngine` over HTTP.
 
     Args:
-        url: of the server, with or without `/v1`.
-        server: which one it is. "vllm" and "llama.cpp" count tokens exactly and tell their context. "other" (Ollama, a
-            cloud service) does neither: there a prompt counts as its bytes of UTF-8, plus 16 for each turn, plus 128,
-            which no byte-level tokenizer exceeds, and `context` must be given.
-        model: its name there; None where the server has only one.
+        url: the server's URL, with or without `/v1`.
+        server: the kind of server. "vllm" and "llama.cpp" count tokens exactly and report their context. "other"
+            (Ollama, a cloud service) does neither: there a prompt counts as its bytes of UTF-8, plus 16 for each turn,
+            plus 128, which no byte-level tokenizer exceeds, and `context` must be given.
+        model: the model's name there; None if the server has only one.
         api_key: sent as a bearer token.
-        context: most tokens of prompt and reply together; None for what the server says.
-        concurrency: most requests in flight.
+        context: maximum tokens of prompt and reply together; None for the server's value.
+        concurrency: maximum requests in flight.
 
-    Raises ConfigError for a bad argument, MissingDependencyError without httpx2, and EngineError where the model or the
-    context has to be asked for and the server does not tell.
+    Raises ConfigError for a bad argument, MissingDependencyError without httpx2, and EngineError if the server doesn't
+    report a needed model or context.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class OpenAIEngine:
 
     @property
     def name(self) -> str:
-        """Engine and model."""
+        """Return engine and model."""
         return f"http/{self._model}"
 
     @property
     def context(self) -> int:
-        """Most tokens of prompt and reply together."""
+        """Return the maximum tokens of prompt and reply together."""
         return self._context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Tokens of each prompt, template included; an upper bound for a server of kind "other".
+        """Count tokens of each prompt, template included; an upper bound for a server of kind "other".
 
         Raises the first EngineError.
         """
@@ -107,12 +107,12 @@ class OpenAIEngine:
         return [len(tokenized.tokens) for tokenized in self._ask("/tokenize", bodies, Tokenized)]
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order; what interrupts it (Ctrl-C, `close`) cancels those in flight."""
+        """Return one result per request, in order; an interruption (Ctrl-C, `close`) cancels those in flight."""
         bodies = self._client.send("/v1/chat/completions", [self._body(request) for request in requests])
         return [_result(request, body) for request, body in zip(requests, bodies, strict=True)]
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Tokens of one reply as the server sends them; tried again only while none has come. Raises EngineError."""
+        """Yield tokens of one reply as the server sends them; retried only before the first. Raises EngineError."""
         lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
         try:
             yield from read_tokens(lines, logprobs=request.logprobs, in_form=request.schema is not None)
@@ -120,14 +120,14 @@ class OpenAIEngine:
             raise _refused(request, error) from error
 
     def tokenize(self, text: str) -> list[int]:
-        """Ids of a text, nothing added; of a server of kind "vllm". Raises EngineError."""
+        """Return ids of a text, nothing added, from a server of kind "vllm". Raises EngineError."""
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
         return list(self._ask("/tokenize", [body], Tokenized)[0].tokens)
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Log-probabilities of each prompt's ids but the first, of a server of kind "vllm".
+        """Return log-probabilities of each prompt's ids except the first, from a server of kind "vllm".
 
-        The others have nothing for it: `echo` with `logprobs`, which was OpenAI's way, is gone or was never there.
+        Other servers don't support it: `echo` with `logprobs`, OpenAI's former way, is gone or was never there.
         """
         settings = {"model": self._model, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
         bodies = [{**settings, "prompt": list(prompt)} for prompt in prompts]
@@ -135,7 +135,7 @@ class OpenAIEngine:
         return [_scored(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
 
     def close(self) -> None:
-        """Cancel what is in flight and close the connections; again is harmless."""
+        """Cancel requests in flight and close the connections; idempotent."""
         self._client.close()
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class OpenAIEngine:
         return body
 
     def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
-        """The model's name, and its context where the list of models says it."""
+        """Return the model's name, and its context if the list of models has it."""
         (models,) = self._ask("/v1/models", [None], ModelList)
         model = model_of(models, wanted)
         return model.id, model.max_model_len
@@ -165,7 +165,7 @@ class OpenAIEngine:
         raise ConfigError("the server does not report its context length: set llm.context, in tokens")
 
     def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
-        """Every response as that shape; raises the first error."""
+        """Return every response validated as that shape; raises the first error."""
         answers = []
         for body in self._client.send(path, bodies):
             if isinstance(body, EngineError):
@@ -198,7 +198,7 @@ def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: Retr
 
 
 def model_of(models: ModelList, wanted: str | None) -> Model:
-    """The model of that name, or the only one; ConfigError where there is none such."""
+    """Return the model of that name, or the only one; ConfigError otherwise."""
     found = {model.id: model for model in models.data}
     if wanted is None and len(found) == 1:
         return next(iter(found.values()))
@@ -237,6 +237,6 @@ def _scored(prompt: Sequence[int], body: bytes | EngineError) -> list[float] | E
 
 
 def _refused(request: Request, error: EngineError) -> EngineError:
-    """The error, saying what to do where it is the log-probabilities that a server refuses to give."""
+    """Return the error, with advice if the server refuses log-probabilities."""
     about = request.logprobs and isinstance(error, EngineRefusedError) and "logprob" in str(error).lower()
     return without_logprobs(str(error)) if about else error

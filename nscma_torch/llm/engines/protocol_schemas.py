@@ -1,4 +1,4 @@
-"""Responses of OpenAI-compatible servers, validated to the last type: anything else raises an error that shows it."""
+"""Responses of OpenAI-compatible servers, strictly validated: anything else raises an error that shows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 200  # characters that an error quotes
 
 
 class Shape(BaseModel):
-    """Base of all shapes: types are exact, and keys that are not named are ignored."""
+    """Base of all shapes: types are exact, and unknown keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
@@ -23,7 +23,7 @@ ShapeT = TypeVar("ShapeT", bound=Shape)
 
 
 class Model(Shape):
-    """A model of `GET /v1/models`; vLLM says there how long its context is."""
+    """A model of `GET /v1/models`; vLLM reports its context length there."""
 
     id: str
     max_model_len: int | None = Field(None, gt=0)
@@ -36,7 +36,7 @@ class ModelList(Shape):
 
 
 class Settings(Shape):
-    """The part of `GET /props` of llama.cpp that tells the context of one slot."""
+    """The part of llama.cpp's `GET /props` with the context of one slot."""
 
     n_ctx: int = Field(gt=0)
 
@@ -66,7 +66,7 @@ class FilledTemplate(Shape):
 
 
 class ContentPart(Shape):
-    """A part of a content that is a list; parts without text, such as those of reasoning, are passed over."""
+    """A part of a list content; parts without text, such as reasoning, are skipped."""
 
     text: str | None = None
 
@@ -92,7 +92,7 @@ def content_text(content: Content) -> str | None:
 
 
 class LogProb(Shape):
-    """A token; `bytes` where its text alone is no UTF-8."""
+    """A token; `bytes` if its text alone isn't UTF-8."""
 
     token: str
     logprob: float
@@ -114,7 +114,7 @@ class Choice(Shape):
 
 
 class TokenUsage(Shape):
-    """Tokens that a reply cost."""
+    """Token cost of a reply."""
 
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
@@ -128,13 +128,15 @@ class Completion(Shape):
 
 
 class PromptLogProb(Shape):
-    """The log-probability of one token at one place of a prompt."""
+    """The log-probability of one token at one position of a prompt."""
 
     logprob: float
 
 
 class ScoredPrompt(Shape):
-    """A prompt's log-probabilities: per place those of its token by id, and perhaps of others; none for the first."""
+    """A prompt's log-probabilities: per position those of its token by id, and possibly of others;
+    none for the first.
+    """
 
     prompt_logprobs: tuple[dict[int, PromptLogProb] | None, ...]
 
@@ -146,7 +148,7 @@ class Scored(Shape):
 
 
 def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
-    """The body as that shape; ReplyError where it is none."""
+    """Return the body validated as that shape; ReplyError if invalid."""
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
@@ -159,10 +161,10 @@ def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
 
 
 def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
-    """The reply in a chat completion; ReplyError where there is none.
+    """Return the reply in a chat completion; ReplyError if there is none.
 
-    EngineRefusedError where it comes without log-probabilities though asked for. A reply that was asked for in a form
-    may also stand where a server puts reasoning.
+    Raises EngineRefusedError if requested log-probabilities are missing. A reply in a form may also appear under
+    reasoning.
     """
     completion = shaped(body, Completion)
     (choice,) = completion.choices
@@ -188,7 +190,7 @@ def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
 
 
 def without_logprobs(said: str = "the reply came without log-probabilities") -> EngineRefusedError:
-    """The error of a server that gives none to a request that needs them: the controller's are the ones that do."""
+    """Build the error for a server without log-probabilities, which the controller needs."""
     return EngineRefusedError(
         f"{said}; the controller reads from them how unsure the model is: set controller.threshold = 0 (always "
         "retrieve), or serve the model with log-probabilities"
@@ -196,11 +198,11 @@ def without_logprobs(said: str = "the reply came without log-probabilities") -> 
 
 
 def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
-    """Tokens whose texts joined are exactly `text`.
+    """Return tokens whose texts joined are exactly `text`.
 
     Servers report more and less than the text: special tokens after its end, pieces of one character, words without the
-    blank that a tokenizer drops when it decodes them alone. Tokens that only together make a character become one, with
-    the sum of their log-probabilities. ReplyError where the parts spell something else.
+    space that a tokenizer drops when decoding them alone. Tokens that form a character only together become one, with
+    the sum of their log-probabilities. ReplyError if the parts spell something else.
     """
     tokens: list[Token] = []
     left, piece, logprob = text, b"", 0.0
@@ -227,7 +229,7 @@ def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
 
 
 def shown(body: bytes | bytearray | str) -> str:
-    """The start of a text on one line, for an error message."""
+    """Return the start of a text on one line, for an error message."""
     text = body if isinstance(body, str) else body.decode(errors="replace")
     line = " ".join(text.split())
     return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")

@@ -1,4 +1,4 @@
-"""Timeouts, number of tries and waiting times of requests to a server."""
+"""Timeouts, attempts and waiting times of requests to a server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class RetryPolicy:
     """Timeouts and retries of one request.
 
     Attributes:
-        connect: seconds until a connection stands.
+        connect: seconds to establish a connection.
         read: seconds without a byte; a server that does not stream is silent until the whole reply is written.
-        total: seconds of all attempts and the waits between them; the time spent queueing for a free slot is not in it.
-        attempts: how often it is sent at most.
-        backoff: seconds that the first wait lasts at most; it doubles with each further one.
-        longest_wait: seconds that no wait exceeds, unless the server itself asks for more.
+        total: seconds of all attempts and the waits between them; excluding time spent queueing for a free slot.
+        attempts: maximum number of attempts.
+        backoff: maximum seconds of the first wait, doubled for each further one.
+        longest_wait: maximum seconds of any wait, unless the server asks for more.
     """
 
     connect: float = 5.0
@@ -38,7 +38,7 @@ class RetryPolicy:
             raise ConfigError(f"attempts must be at least 1, not {self.attempts}")
 
     def wait_after(self, attempt: int) -> float:
-        """Seconds to wait after that attempt, the first being 1: exponential backoff with full jitter.
+        """Return seconds to wait after that attempt, from 1: exponential backoff with full jitter.
 
         Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
         """

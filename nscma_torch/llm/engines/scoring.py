@@ -1,4 +1,4 @@
-"""The log-probabilities of a prompt's tokens as vLLM reports them, checked to the last value."""
+"""Log-probabilities of a prompt's tokens as vLLM reports them, fully validated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ABOVE_ONE = 0.01  # nats that a probability of one may exceed it by in half pre
 
 
 def logprobs_of(prompt: Sequence[int], places: Sequence[Mapping[int, float] | None]) -> list[float]:
-    """Natural-log probability of each id of a prompt but the first.
+    """Return the natural-log probability of each id of a prompt except the first.
 
     Args:
-        places: per id of the prompt the log-probabilities reported there, by id; nothing for the first.
+        places: log-probabilities reported at each position of the prompt, by id; nothing for the first.
 
     Raises:
-        ReplyError: there are more or fewer places, one lacks its own id, or what is there is no log-probability of
-            anything that can happen: NaN, minus infinity, above zero (logits are, with `--logprobs-mode raw_logits`).
+        ReplyError: a wrong number of positions, one without its own id, or an impossible log-probability: NaN, minus
+            infinity, above zero (logits are, with `--logprobs-mode raw_logits`).
     """
     if len(places) != len(prompt):
         raise ReplyError(f"log-probabilities came for {len(places)} tokens of a prompt of {len(prompt)}")

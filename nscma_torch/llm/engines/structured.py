@@ -1,8 +1,8 @@
-"""Replies in a form: JSON of a pydantic model, parsed, or asked for once more, or an error that says what is wrong.
+"""Replies in a form: JSON of a pydantic model, parsed, requested once more if invalid, or a clear error.
 
-A form is bounded: whatever a model could go on with forever has a maximum, so that a small one cannot fill its limit of
-tokens with one string or list. A JSON object is taken out of the reasoning, code fence or sentences around it; nothing
-is completed, or turned into another type.
+A form is bounded: anything a model could continue forever has a maximum, so a small one can't fill its token limit with
+one string or list. A JSON object is extracted from the reasoning, code fence or sentences around it; nothing is
+completed or converted to another type.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FormT = TypeVar("FormT", bound=ReplyForm)
 
 @dataclass(frozen=True, slots=True)
 class Filled(Generic[FormT]):
-    """A form that was filled in, and the reply it was read from."""
+    """A filled form, and the reply it was read from."""
 
     form: FormT
     reply: Reply
@@ -52,10 +52,10 @@ class Filled(Generic[FormT]):
 def fill(
     engine: LanguageEngine, form: type[FormT], requests: Sequence[Request]
 ) -> tuple[list[Filled[FormT] | EngineError], Usage]:
-    """Ask for one form per request; for each, in order, the form or why there is none, and what it all cost.
+    """Request one form per request; return, in order, the form or its error, and the total cost.
 
-    A reply that cannot be used is asked for once more, all such in one batch, the prompt saying what was wrong. What
-    failed on the way to the engine is not: engines retry that themselves. InvalidInputError for a form without bounds.
+    Unusable replies are requested once more, all in one batch, with a prompt that says what was wrong. Failed requests
+    to the engine are not: engines retry those themselves. InvalidInputError for a form without bounds.
     """
     started = time.perf_counter()
     schema = schema_of(form)
@@ -73,7 +73,7 @@ def fill(
 
 @cache
 def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
-    """JSON schema of a form; InvalidInputError where something in it has no end."""
+    """Return the JSON schema of a form; InvalidInputError if a part of it is unbounded."""
     schema = form.model_json_schema()
     problems = list(_unbounded(schema, form.__name__, schema.get("$defs", {}), frozenset()))
     if problems:
@@ -83,7 +83,7 @@ def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why there is no form; `problem` is what the model is told, "" where asking it again does not help."""
+    """Reason for a missing form; `problem` is the model's feedback, "" if asking again doesn't help."""
 
     error: EngineError
     problem: str = ""
@@ -92,7 +92,7 @@ class _Failure:
 def _attempt(
     engine: LanguageEngine, form: type[FormT], requests: Sequence[Request], replies: list[Reply]
 ) -> list[Filled[FormT] | _Failure]:
-    """Ask once for each request; the replies that came are appended, usable or not."""
+    """Try each request once; append the replies, usable or not."""
     outcomes: list[Filled[FormT] | _Failure] = []
     results = engine.generate(requests)
     if len(results) != len(requests):
@@ -124,7 +124,7 @@ def _read(reply: Reply, form: type[FormT]) -> Filled[FormT] | _Failure:
 
 
 def _taken_out(reply: Reply, form: type[FormT], error: ValidationError) -> Filled[FormT] | str:
-    """The form in a JSON object within the reply, or what is wrong; several objects that differ are no answer."""
+    """Return the form in a JSON object within the reply, or what is wrong; several different objects are invalid."""
     found: list[Filled[FormT]] = []
     for start, end in json_objects(reply.text):
         try:
@@ -139,7 +139,7 @@ def _taken_out(reply: Reply, form: type[FormT], error: ValidationError) -> Fille
 
 
 def _part(reply: Reply, start: int, end: int) -> Reply:
-    """The reply without what stands around the characters from `start` to `end`."""
+    """Return the reply without the text around the characters from `start` to `end`."""
     tokens, place = [], 0
     for token in reply.tokens:
         text = token.text[max(0, start - place) : max(0, end - place)]
@@ -149,7 +149,7 @@ def _part(reply: Reply, start: int, end: int) -> Reply:
 
 
 def _explained(error: ValidationError) -> str:
-    """The first problems without a word of the reply: what stands in it must not come back as an instruction."""
+    """Describe the first problems without quoting the reply, whose text must not return as an instruction."""
     problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False)[:3]:
         if problem["type"] == "json_invalid":
@@ -162,7 +162,7 @@ def _explained(error: ValidationError) -> str:
 
 
 def _told(request: Request, problem: str) -> Request:
-    """The request with a remark at the end of the last turn: not every chat template takes two turns of one speaker."""
+    """Append a remark to the request's last turn: not every chat template accepts two turns of one speaker."""
     remark = f"Your last reply could not be used: {problem}. Reply again with nothing but the JSON object."
     *before, last = request.turns
     if last.role != "user":

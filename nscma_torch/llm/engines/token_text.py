@@ -1,4 +1,4 @@
-"""A reply's tokens as text: whole characters, in order, whose join is the reply."""
+"""Convert a reply's tokens to text: whole characters, in order, which join to the reply."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nscma_torch.llm.engines.grammar import Grammars
 class TokenText:
     """Spells one reply.
 
-    Tokens that only together make a character become one, with the sum of their log-probabilities; bytes that are no
-    character become U+FFFD.
+    Tokens that form a character only together become one, with the sum of their log-probabilities; invalid bytes become
+    U+FFFD.
 
     Args:
-        silent: ids without text: special tokens.
+        silent: ids without text, such as special tokens.
     """
 
     def __init__(self, grammars: Grammars, silent: frozenset[int]) -> None:
@@ -26,7 +26,7 @@ class TokenText:
         self._logprob = 0.0
 
     def add(self, token: int, logprob: float) -> Iterator[Token]:
-        """Go on by a token of the model; what can be read now."""
+        """Add a token of the model; yield the text that becomes complete."""
         self._logprob += logprob
         written = b"" if token in self._silent else self._grammars.spell(token)
         yield from self._read(self._decoder.decode(written))

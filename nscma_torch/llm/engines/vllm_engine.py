@@ -37,19 +37,19 @@ class VllmEngine(InProcessEngine):
 
     Args:
         model: a folder, or a name in the local Hugging Face cache.
-        dtype: "auto" takes that of the model's files.
-        quantization: "awq", "gptq" and "compressed-tensors" read a model stored so; "bitsandbytes" packs the weights to
-            4 bits while they are loaded and needs vllm-bnb-plugin; "none" loads them as they are stored.
-        context: most tokens of prompt and reply together; None for what the model's positions reach.
-        memory_share: of the GPU's memory that weights, keys and values take; embedder, surprise model and index live in
-            the rest (`nscma doctor` adds up both). No part on a CPU, where VLLM_CPU_KVCACHE_SPACE rules.
-        concurrency: most replies written at once.
-        eager: start at once, without compiling the model and capturing graphs of it; slower afterwards.
+        dtype: "auto" uses that of the model's files.
+        quantization: "awq", "gptq" and "compressed-tensors" read a model stored that way; "bitsandbytes" packs the
+            weights to 4 bits while they are loaded and needs vllm-bnb-plugin; "none" loads them as stored.
+        context: maximum tokens of prompt and reply together; None for the model's maximum.
+        memory_share: share of the GPU's memory for weights, keys and values; embedder, surprise model and index use the
+            rest (`nscma doctor` adds up both). Ignored on a CPU, where VLLM_CPU_KVCACHE_SPACE applies.
+        concurrency: maximum concurrent replies.
+        eager: start at once, without compiling the model and capturing CUDA graphs; slower afterwards.
         adapter: folder of a LoRA adapter that peft wrote.
 
     Raises ConfigError for a bad argument and for a script without a `__main__` guard, MissingDependencyError without
-    vLLM, ModelNotFoundError for a model that is not on this machine, and ModelError for one that vLLM cannot load, in
-    its own words.
+    vLLM, ModelNotFoundError for a model not on this machine, and ModelError, with vLLM's message, for one it can't
+    load.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class VllmEngine(InProcessEngine):
         super().__init__(name, template, self._llm.model_config.max_model_len)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, in order; vLLM batches them by itself."""
+        """Return one result per request, in order; vLLM batches them itself."""
         results: dict[int, Reply | EngineError] = {}
         prompts: dict[int, list[int]] = {}
         for place, request in enumerate(requests):
@@ -123,12 +123,12 @@ class VllmEngine(InProcessEngine):
         return [results[place] for place in range(len(requests))]
 
     def tokenize(self, text: str) -> list[int]:
-        """Ids of a text, nothing added."""
+        """Return ids of a text, nothing added."""
         ids: list[int] = self._llm.get_tokenizer().encode(text, add_special_tokens=False)
         return ids
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Log-probabilities of each prompt's ids but the first."""
+        """Return log-probabilities of each prompt's ids except the first."""
         parameters = require("vllm.sampling_params", extra="vllm", purpose=_PURPOSE)
         settings = parameters.SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
         places = {place: list(prompt) for place, prompt in enumerate(prompts)}
@@ -136,7 +136,7 @@ class VllmEngine(InProcessEngine):
         return [one if isinstance(one, EngineError) else _scored(one) for one in map(outputs.__getitem__, places)]
 
     def close(self) -> None:
-        """Stop vLLM and free its memory; what is in flight ends with an error, and again is harmless."""
+        """Stop vLLM and free its memory; requests in flight end with an error; idempotent."""
         if not self._closed:
             self._closed = True
             self._llm.llm_engine.engine_core.shutdown()
@@ -214,7 +214,7 @@ def _scored(output: Any) -> list[float] | EngineError:
 
 
 def _rank(adapter: Path) -> int:
-    """Room for the rank of a LoRA adapter, which vLLM wants to know before it loads one."""
+    """Return the maximum rank of a LoRA adapter, which vLLM needs before loading it."""
     path = adapter / "adapter_config.json"
     try:
         rank = json.loads(path.read_text(encoding="utf-8"))["r"]

@@ -1,4 +1,4 @@
-"""Quantization of the weights that vLLM loads: checked against the model's files before vLLM starts."""
+"""Quantization of vLLM's weights, checked against the model's files before vLLM starts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""Every prompt, with the form of its reply: `tasks` and `acting` (the controller's), under one rule for quoted data."""
+"""All prompts, with the forms of their replies: `tasks` and `acting` (the controller's), with one rule
+for quoted data.
+"""

@@ -1,7 +1,7 @@
-"""The controller's actions as forms, and its prompts: what to do, the final answer, the rolling summary.
+"""The controller's actions as forms, and its prompts: the next action, the final answer, the rolling summary.
 
-Whatever was stored is quoted as data (`quoting`); the system turn alone instructs, with the user's standing
-instructions at its end.
+All stored text is quoted as data (`quoting`); only the system turn instructs, with the user's standing instructions at
+its end.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Desk:
 
     @property
     def derived(self) -> bool:
-        """Whether conclusions or lines on days are shown, which have numbers after those of what was found."""
+        """Return True if conclusions or daily lines are shown, which are numbered after the passages found."""
         return bool(self.insights or self.days)
 
 
@@ -215,38 +215,38 @@ nothing else."""
 
 
 def draft_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for a `DraftForm`."""
+    """Build the prompt for a `DraftForm`."""
     return _turns(_DRAFT, desk)
 
 
 def sourced_draft_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for a `SourcedDraft`."""
+    """Build the prompt for a `SourcedDraft`."""
     return _turns(_DRAFT.replace(" Reply with one JSON", f" {_NUMBERED} Reply with one JSON"), desk)
 
 
 def act_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for an `Act`."""
+    """Build the prompt for an `Act`."""
     return _turns(_ACT, desk)
 
 
 def noted_act_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for a `NotedAct`."""
+    """Build the prompt for a `NotedAct`."""
     return _turns(_ACT.replace('{"act": ', '{"note": "…", "act": ') + _NOTE, desk)
 
 
 def conclusion_turns(desk: Desk) -> tuple[Turn, ...]:
-    """Asks for a `Conclusion`."""
+    """Build the prompt for a `Conclusion`."""
     return _turns(_CONCLUDE, desk)
 
 
 def summary_turns(summary: str, leaving: Sequence[Mapping[str, str]], words: int) -> tuple[Turn, ...]:
-    """Asks for a `RolledSummary` of the old summary and turns, each with `who`, `day` and `text`."""
+    """Build the prompt for a `RolledSummary` from the old summary and turns, each with `who`, `day` and `text`."""
     data = {"summary": summary, "turns": list(leaving)}
     return (Turn("system", _SUMMARY.format(words=words)), Turn("user", quoted(data)))
 
 
 def skill_turns(said: str, actions: Sequence[str], reply: str) -> tuple[Turn, ...]:
-    """Asks for a `SkillForm` of a turn: what the user said, a line for each action, and the reply."""
+    """Build the prompt for a `SkillForm` from a turn: the user's message, a line per action, and the reply."""
     data = {"user": said, "actions": list(actions), "reply": reply}
     return (Turn("system", _LEARN), Turn("user", quoted(data)))
 
@@ -277,5 +277,5 @@ def _numbered(items: Sequence[Mapping[str, Any]], after: int = 0) -> list[dict[s
 
 
 def _string(text: str) -> str:
-    """A text as one JSON string that no chat template takes for a mark."""
+    """Encode a text as one JSON string without chat-template marks."""
     return quoted({"": text}).rpartition('{"": ')[2].removesuffix("}")

@@ -1,4 +1,4 @@
-"""The prompt for structured records: what a message is, and what it settles of the turns before it."""
+"""The prompt for structured records: a message's type and attributes, and the earlier turns it settles."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SettlingForm(DescriptionForm):
 
 @cache
 def description_form(before: int) -> type[DescriptionForm]:
-    """A description with so many turns before the message."""
+    """Return the form for a description with this many turns before the message."""
     if not before:
         return DescriptionForm
     number = Annotated[int, Field(ge=1, le=before)]

@@ -1,4 +1,4 @@
-"""Prompts of query strategies: passages that might answer a question (HyDE), and the questions that it is made of."""
+"""Prompts of query strategies: hypothetical passages that answer a question (HyDE), and its subquestions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt for question-answer pairs: what a conversation asks and answers, on the whole and in its single turns."""
+"""The prompt for question-answer pairs: questions asked and answered in a conversation, overall and in single turns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PairsForm(ReplyForm):
 
 @cache
 def pairs_form(messages: int) -> type[PairsForm]:
-    """Pairs from so many messages."""
+    """Return the form for pairs from this many messages."""
     number = Annotated[int, Field(ge=1, le=messages)]
     evidence: Any = (list[number], Field(min_length=1, max_length=min(messages, 4)))
     pair = create_model("PairFromMessages", __base__=PairForm, evidence=evidence)

@@ -1,9 +1,9 @@
-"""Stored text in a prompt: quoted as JSON in a block of its own, so that nothing in it can pass for the prompt, and the
-rule by which a model reads it.
+"""Stored text in a prompt: quoted as JSON in a separate block, so it can't pass for the prompt, with the rule for
+reading it.
 
-A quotation mark, a line end, or a brace inside a string ends nothing. What chat templates read as their own marks
-(`<|im_end|>`, `[INST]`) is spelled with JSON escapes, and so is whatever has no shape on paper: controls, text
-direction, joiners, tags, private and unassigned characters. A model reads them as the characters that they are.
+A quotation mark, a line end, or a brace inside a string ends nothing. Chat templates' marks (`<|im_end|>`, `[INST]`)
+are written as JSON escapes, as are invisible characters: controls, text direction, joiners, tags, private and
+unassigned ones. A model reads them as the original characters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def quoted(data: Mapping[str, Any]) -> str:
-    """The data block: its head, and one line of JSON."""
+    """Return the data block: its head, and one line of JSON."""
     return f"{_HEAD}\n{_MARK.sub(_escaped, json.dumps(data, ensure_ascii=False))}"
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A character as JSON escapes where it could be taken for a mark or cannot be seen; else as it is."""
+    """Escape a character that could be taken for a mark or is invisible; return others unchanged."""
     character = match[0]
     if not character.isascii() and unicodedata.category(character) not in _SHAPELESS:
         return character

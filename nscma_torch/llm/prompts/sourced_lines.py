@@ -1,4 +1,4 @@
-"""Prompts that ask for lines about numbered texts, each with the numbers of those that it rests on."""
+"""Prompts that ask for lines about numbered texts, each citing numbers of its sources."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class SalientQuestionsForm(ReplyForm):
 
 @cache
 def lines_form(texts: int, most: int) -> type[LinesForm]:
-    """At most so many lines about so many texts."""
+    """Return the form for at most this many lines about this many texts."""
     number = Annotated[int, Field(ge=1, le=texts)]
     evidence: Any = (list[number], Field(min_length=1, max_length=min(texts, MOST_SHOWN)))
     line = create_model("LineAboutTexts", __base__=LineForm, evidence=evidence)
@@ -122,7 +122,7 @@ def lines_form(texts: int, most: int) -> type[LinesForm]:
 
 @cache
 def salient_questions_form(most: int) -> type[SalientQuestionsForm]:
-    """At most so many questions."""
+    """Return the form for at most this many questions."""
     question = Annotated[str, Field(min_length=1, max_length=300)]
     questions: Any = (list[question], Field(max_length=most))
     return create_model("SalientQuestions", __base__=SalientQuestionsForm, questions=questions)

@@ -1,7 +1,7 @@
 """The prompts of the language tasks, and the forms of their replies.
 
-The system turn says what to do, the user turn quotes what it is about (`quoting`). Forms are bounded, and those over
-numbered things have a key for each, so that a model can neither leave one out nor count past the last.
+The system turn gives the task, the user turn quotes its data (`quoting`). Forms are bounded, and those over numbered
+things have a key for each, so a model can neither skip one nor count past the last.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class OperationForm(ReplyForm):
 
 @cache
 def extraction_form(schema: Schema) -> type[ExtractionForm]:
-    """The form whose statements have relations of this schema."""
+    """Return the form whose statements have relations of this schema."""
     members = {f"relation_{i}": name for i, name in enumerate(schema.relations)}  # a relation may be called "value"
     names = StrEnum("RelationName", members)  # type: ignore[misc]
     statement = create_model("StatementOfSchema", __base__=StatementForm, relation=(names, ...))
@@ -234,19 +234,19 @@ def extraction_form(schema: Schema) -> type[ExtractionForm]:
 
 @cache
 def scores_form(hits: int) -> type[NumberedForm]:
-    """From 0 to 10 for each of so many hits."""
+    """Return the form for scores from 0 to 10 for this many hits."""
     return _numbered("Scores", hits, Annotated[int, Field(ge=0, le=10)])
 
 
 @cache
 def choices_form(hits: int) -> type[NumberedForm]:
-    """Yes or no for each of so many hits."""
+    """Return the form for yes or no for each of this many hits."""
     return _numbered("Choices", hits, bool)
 
 
 @cache
 def answer_form(hits: int) -> type[AnswerForm]:
-    """An answer from so many hits."""
+    """Return the form for an answer from this many hits."""
     number = Annotated[int, Field(ge=1, le=hits)]
     return create_model("AnswerFromHits", __base__=AnswerForm, evidence=(list[number], Field(max_length=8)))
 
@@ -351,12 +351,12 @@ def _about(system: str, question: str, hits: Sequence[Hit], task: str, key: str 
 
 
 def turns(system: str, data: Mapping[str, Any], task: str) -> Turns:
-    """The task stands before the data and after it: what comes last weighs most with a small model."""
+    """Build the turns, with the task before and after the data: a small model weighs the end most."""
     return Turn("system", system), Turn("user", f"{task}\n\n{quoted(data)}\n\n{task}")
 
 
 def said(unit: Unit) -> dict[str, str]:
-    """A text with its source, the days that its relative dates mean beside them."""
+    """Return a text with its source, and the dates that its relative dates mean."""
     return {"by": author(unit), **_source(unit), "text": resolved(unit.text, unit.occurred_at)}
 
 

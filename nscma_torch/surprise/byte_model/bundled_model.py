@@ -1,10 +1,10 @@
-"""The bundled surprise model: how surprising is each byte of a message, given all that its stream said before.
+"""The bundled surprise model: the surprise of each byte of a message, given the stream so far.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens. Two models give their opinion: a
-network (`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the
-stream; `byte_mixer` learns from the stream how far to trust each. h_{t-1} is the network's recurrent state, those 32 KB
-and the mixture's weights. A stream is read as one text in which every message ends with a line feed; its byte is scored
-too, because where a message ends is part of what it says.
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens. It mixes two models: a network
+(`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the stream;
+`byte_mixer` learns from the stream how far to trust each. h_{t-1} is the network's recurrent state, those 32 KB and the
+mixture's weights. A stream is read as one text in which every message ends with a line feed; its byte is scored too,
+because a message's end carries information.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class _Reading(NamedTuple):
 
 
 class ByteSurpriseModel:
-    """A byte-level linear-recurrent language model with exact state carry-over, which learns the stream it reads.
+    """A byte-level linear-recurrent language model with exact state carry-over, which adapts to the stream.
 
-    Messages are scored one after the other and streams one by one, so that results do not depend on the grouping into
-    calls: matrix products of several streams side by side would round differently from those of one. The state holds
-    the end of the stream's text in the clear: erasing a message includes dropping the states that saw it.
+    Messages and streams are scored one at a time, so results don't depend on the grouping into calls: batched matrix
+    products of several streams would round differently from single ones. The state contains the end of the stream's
+    text in the clear: erasing a message includes dropping the states that saw it.
 
     Args:
-        model: the network; its weights are copied and rounded to the bfloat16 in which they are stored.
-        device: where it runs.
+        model: the network; its weights are copied and rounded to bfloat16, their stored form.
+        device: the device to run on.
         dtype: of the matrix products; by default bfloat16 on CUDA and float32 on a CPU, whose matrix units gain nothing
             on a network this narrow. Everything else is float32.
     """
@@ -100,7 +100,7 @@ class ByteSurpriseModel:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another surprise model, or is damaged.
+            StateMismatchError: a state is from another surprise model, or damaged.
         """
         scores = []
         for messages, state in zip(streams, states, strict=True):
@@ -112,7 +112,9 @@ class ByteSurpriseModel:
         return scores
 
     def score_bytes(self, text: bytes, state: bytes | None) -> tuple[Tensor, bytes]:
-        """Nats of each byte of `text`, fp32 [len(text)], and the state after it; memory does not grow with the text."""
+        """Return the nats of each byte of `text`, fp32 [len(text)], and the final state; memory use doesn't grow with
+        the text.
+        """
         reading, parts = self._unpack(state), []
         with torch.inference_mode(), _one_thread(self._device):
             for at in range(0, len(text), BLOCK):
@@ -121,7 +123,7 @@ class ByteSurpriseModel:
         return torch.cat(parts) if parts else torch.empty(0), self._pack(reading)
 
     def _read(self, block: bytes, reading: _Reading) -> tuple[Tensor, _Reading]:
-        """Nats of each byte of a block, on the CPU, and what the stream's state holds after it."""
+        """Return the nats of each byte of a block, on the CPU, and the content of the stream's state after it."""
         seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device)
         target = seen[len(reading.history) :].long()
         near = max(len(reading.history) - self._config.reach, 0)
@@ -148,8 +150,8 @@ class ByteSurpriseModel:
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
-            ModelNotFoundError: there is no such file.
-            ModelError: the file is not one of this surprise model.
+            ModelNotFoundError: the file is missing.
+            ModelError: the file doesn't contain this surprise model.
         """
         if path is None:
             weights = resources.files("nscma_torch.surprise") / "weights" / "proxy.safetensors"
@@ -208,7 +210,7 @@ def _fingerprint(config: ByteLMConfig, weights: dict[str, Tensor]) -> str:
 
 @contextmanager
 def _one_thread(device: torch.device) -> Iterator[None]:
-    """A message is too small to share among CPU threads: two are slower than one, many times so on busy cores."""
+    """Use one thread: a message is too small to share among CPU threads; two are slower, much more so on busy cores."""
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads == 1:
         yield

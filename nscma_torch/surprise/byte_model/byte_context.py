@@ -1,6 +1,7 @@
 """The context of each byte for a byte-level model, computed for a whole text at once.
 
-Three kinds of context, all functions of the bytes up to and including position t, that help to predict byte t + 1:
+There are three kinds of context, functions of the bytes up to and including position t, that help to predict byte t +
+1:
 
 - hashed n-grams (the last 2, 3, 4, 6 bytes),
 - hashed words (letters of the current word so far; the same together with the word before),
@@ -43,19 +44,19 @@ class ByteContext(NamedTuple):
 
 
 def _mixed(key: Tensor, bits: int) -> Tensor:
-    """The top `bits` bits of a 64-bit mix of `key`."""
+    """Return the top `bits` bits of a 64-bit mix of `key`."""
     key = (key ^ (key >> 31)) * _MIX
     key = (key ^ (key >> 29)) * _MIX_2
     return (key >> (64 - bits)) & ((1 << bits) - 1)
 
 
 def _shifted(x: Tensor, by: int) -> Tensor:
-    """x moved `by` positions later, zeros before."""
+    """Shift x by `by` positions, filling with zeros."""
     return torch.cat([x.new_zeros(min(by, len(x))), x[: max(len(x) - by, 0)]])
 
 
 def _packed(text: Tensor, orders: tuple[int, ...]) -> list[Tensor]:
-    """For each order (ascending, <= 7 bytes) the last bytes of every position in one integer."""
+    """Pack the last bytes of every position into one integer, for each order (ascending, <= 7 bytes)."""
     keys, key, back = [], text, 1
     for order in orders:
         for back in range(back, order):  # noqa: B020 - goes on where the shorter order stopped
@@ -66,7 +67,7 @@ def _packed(text: Tensor, orders: tuple[int, ...]) -> list[Tensor]:
 
 
 def _packed_at(text: Tensor, place: Tensor, orders: tuple[int, ...]) -> list[Tensor]:
-    """`_packed`, of some positions alone."""
+    """Apply `_packed` to some positions only."""
     near = torch.cat([text.new_zeros(max(orders) - 1), text])  # position i at i + max(orders) - 1
     keys, key = [], text.new_zeros(len(place))
     for back in range(max(orders)):
@@ -77,7 +78,7 @@ def _packed_at(text: Tensor, place: Tensor, orders: tuple[int, ...]) -> list[Ten
 
 
 def _words(text: Tensor) -> tuple[Tensor, Tensor]:
-    """Hash of the letters of the word that reaches each position, and of the word before that one."""
+    """Hash the letters of the current word at each position, and the word before it."""
     lower = torch.where((text >= 65) & (text <= 90), text + 32, text)
     letter = ((lower >= 97) & (lower <= 122)) | (lower >= 128) | ((lower >= 48) & (lower <= 57))
     recent = torch.where(letter, lower + 1, 0)
@@ -93,7 +94,7 @@ def _words(text: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def hashed_contexts(text: Tensor, bits: int) -> Tensor:
-    """Table rows of the hashed contexts.
+    """Return table rows of the hashed contexts.
 
     Args:
         text: [T] int64 bytes.
@@ -109,14 +110,14 @@ def hashed_contexts(text: Tensor, bits: int) -> Tensor:
 
 
 def places(mask: Tensor) -> Tensor:
-    """The places at which [N] is true; on a CPU by numpy, seven times as fast here as torch."""
+    """Return the positions where [N] is true; on a CPU by numpy, seven times as fast here as torch."""
     if mask.device.type != "cpu":
         return mask.nonzero()[:, 0]
     return torch.from_numpy(mask.numpy().nonzero()[0])
 
 
 def in_order(keys: Tensor) -> Tensor:
-    """Rows in ascending order; on a CPU numpy's vectorised sort, ten times as fast here as torch's."""
+    """Argsort ascending; on a CPU numpy's vectorised sort, ten times as fast here as torch's."""
     if keys.device.type != "cpu":
         return keys.sort(dim=-1).values
     keys.numpy().sort(axis=-1)
@@ -124,12 +125,12 @@ def in_order(keys: Tensor) -> Tensor:
 
 
 def matches(text: Tensor, reach: int, first: int = 0) -> tuple[Tensor, Tensor]:
-    """Newest earlier occurrence of the last n bytes, n in MATCH_ORDERS, and the byte that followed it.
+    """Return the newest earlier occurrence of the last n bytes, n in MATCH_ORDERS, and the byte that followed it.
 
     Args:
         text: [T] int64 bytes, T < 2^15.
-        reach: how many bytes back an occurrence may lie.
-        first: first position asked for.
+        reach: maximum distance of an occurrence in bytes.
+        first: first requested position.
 
     Returns:
         expected and level, both [T - first, M], as in `ByteContext`.
@@ -156,7 +157,7 @@ def matches(text: Tensor, reach: int, first: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def _occurring(text: Tensor, asked: int) -> Tensor:
-    """The positions from `asked` on, and those before them that may end in the same 3 bytes as one of them."""
+    """Return the positions from `asked` on, and earlier ones that may end in the same 3 bytes as one of them."""
     here = torch.arange(len(text), device=text.device)
     if not asked:
         return here
@@ -168,13 +169,13 @@ def _occurring(text: Tensor, asked: int) -> Tensor:
 
 
 def byte_context(text: Tensor, bits: int, reach: int, first: int = 0) -> ByteContext:
-    """The context of positions `first`.. of `text`; the bytes before `first` are history only.
+    """Return the context of positions `first`.. of `text`; earlier bytes are history only.
 
     Args:
         text: [T] int64 bytes, T < 2^15.
         bits: log2 of the rows of a hashed-context table.
-        reach: how many bytes back a match may lie.
-        first: first position asked for.
+        reach: maximum distance of a match in bytes.
+        first: first requested position.
 
     Returns:
         `ByteContext` of T - first positions.

@@ -1,15 +1,15 @@
-"""Predicts a stream's next byte from its own text: counts of what followed the last 0 to 4 bytes before.
+"""Predict a stream's next byte from its own text: counts of the followers of the last 0 to 4 bytes.
 
-A model without weights that has read nothing but the stream, so that whatever was said there is cheap and whatever was
-not is dear, however common it is elsewhere: surprise relative to memory. Counts of each order are blended with those of
-the order below by Witten and Bell's estimate (1991, method C of PPM; Moffat 1990),
+A model without weights that has read nothing but the stream, so repeated text is cheap and new text expensive, however
+common it is elsewhere: surprise relative to memory. Counts of each order are blended with those of the next lower order
+by Witten and Bell's estimate (1991, method C of PPM; Moffat 1990),
 
     P_o(b) = (c_o(b) + d_o P_{o-1}(b)) / (n_o + d_o),    P_{-1} = 1/256,
 
-where of the n_o earlier places with the same last o bytes c_o(b) were followed by b, and by d_o different bytes.
-Everything is counted from the text at the time it is needed: there is nothing to store, and nothing to erase.
+where n_o counts the earlier places with the same last o bytes, c_o(b) those of them followed by b, and d_o their
+different followers. Everything is counted from the text on demand: there is nothing to store, and nothing to erase.
 
-Shape legend: N bytes, T positions asked for, U distinct contexts.
+Shape legend: N bytes, T requested positions, U distinct contexts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ REACH = 1 << 15  # bytes of history that are counted, as many as DEFLATE refers 
 
 
 def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
-    """Probabilities of the bytes at `first`.. from counts over the bytes before `first`.
+    """Return probabilities of the bytes at `first`.. from counts over the bytes before `first`.
 
-    What lies before `seen` counts as zero bytes. The counts do not move within the text asked for.
+    Bytes before `seen` count as zero. The counts don't change within the requested text.
 
     Args:
-        seen: [N] bytes of any integer dtype, the history and then the text asked for.
+        seen: [N] bytes of any integer dtype, the history followed by the requested text.
         first: 1 <= first <= 2^15, number of bytes of history.
 
     Returns:
@@ -60,9 +60,9 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
 
 
 def stream_nats(text: bytes, history: bytes) -> float:
-    """Nats of `text` for a model that has read nothing but `history`, of which the last 32 KB count.
+    """Return the nats of `text` for a model that has read only the last 32 KB of `history`.
 
-    Counts of a text longer than 4,096 bytes go on from block to block.
+    For a text longer than 4,096 bytes, counts are updated from block to block.
     """
     total = 0.0
     for at in range(0, len(text), 4096):
@@ -74,7 +74,7 @@ def stream_nats(text: bytes, history: bytes) -> float:
 
 
 def _rows(context: Tensor, size: int) -> Tensor:
-    """The row of each of `size` keys, [size] int32: its place in `context` [U], or U where it is not there."""
+    """Return the row of each of `size` keys, [size] int32: its position in `context` [U], or U if absent."""
     rows = torch.full((size,), len(context), dtype=torch.int32, device=context.device)
     rows[context.long()] = torch.arange(len(context), dtype=torch.int32, device=context.device)
     return rows
@@ -87,9 +87,9 @@ def _followers(known: Tensor, follower: Tensor, rows: int) -> Tensor:
 
 
 def _blended(counts: Tensor, lower: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
-    """P_o and how far it reaches from its counts [.., 256], P_{o-1} [.., 256] and the level of that [..].
+    """Return P_o and its level from its counts [.., 256], P_{o-1} [.., 256] and the level of that [..].
 
-    Without a count both stay as they are.
+    Without a count both are unchanged.
     """
     counts = counts.float()
     size = counts.sum(-1, keepdim=True)

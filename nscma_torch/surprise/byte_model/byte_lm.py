@@ -1,10 +1,10 @@
 """The network of the bundled surprise model: a byte-level language model whose only memory is a linear recurrence.
 
-Inputs are the bytes and their contexts (`byte_context`); each layer is a gated linear recurrence
-`h_t = a_t * h_{t-1} + (1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only
-the input, so the whole text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote
-directly for the byte they expect (as in pointer networks, Vinyals et al. 2015), so that unseen scripts and codes can be
-copied. `byte_scorer` computes the same for reading, faster.
+Inputs are the bytes and their contexts (`byte_context`); each layer is a gated linear recurrence `h_t = a_t * h_{t-1} +
+(1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only the input, so the whole
+text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote directly for the byte they
+expect (as in pointer networks, Vinyals et al. 2015), which lets it copy unseen scripts and codes. `byte_scorer`
+computes the same for reading, faster.
 
 Shape legend: B streams, T positions, D width, L layers.
 """
@@ -38,7 +38,7 @@ class ByteLMConfig:
 
 
 def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) -> Tensor:
-    """All h_t of h_t = decay_t * h_{t-1} + value_t, in about 2 * sqrt(T) vector steps.
+    """Return all h_t of h_t = decay_t * h_{t-1} + value_t, in about 2 * sqrt(T) vector steps.
 
     Blocks of about sqrt(T) positions run side by side, then their ends are chained. Only products of decays in [0, 1]
     occur, never a division or a logarithm, so nothing can overflow.
@@ -81,7 +81,7 @@ def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) ->
 
 
 class _LinearScan(torch.autograd.Function):
-    """`_scan` with its gradient, which is the same scan run from the end."""
+    """`_scan` with its gradient, which is the same scan run in reverse."""
 
     @staticmethod
     def forward(ctx: Any, decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
@@ -102,13 +102,13 @@ class _LinearScan(torch.autograd.Function):
 
 
 def linear_scan(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
-    """Differentiable h_t = decay_t * h_{t-1} + value_t over dim 1; shapes as in `_scan`."""
+    """Compute differentiable h_t = decay_t * h_{t-1} + value_t over dim 1; shapes as in `_scan`."""
     states: Tensor = _LinearScan.apply(decay.float(), value.float(), start.float())  # type: ignore[no-untyped-call]
     return states
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """The layer in the dtype of its weights, whatever x has."""
+    """Apply the layer in the dtype of its weights, whatever the dtype of x."""
     made: Tensor = layer(x.to(layer.weight.dtype))
     return made
 
@@ -134,25 +134,25 @@ class RecurrentLayer(nn.Module):
         nn.init.zeros_(self.down.weight)
 
     def gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Decay, input and output gate of the recurrence, each [B, T, D] fp32."""
+        """Return decay, input and output gate of the recurrence, each [B, T, D] fp32."""
         rate, value, gate = _linear(_norm(x), self.mix_in).float().chunk(3, -1)
         rate = torch.sigmoid(rate + self.rate_bias)
         return 1 - rate, rate * value, functional.silu(gate)
 
     def output(self, x: Tensor, states: Tensor, gate: Tensor) -> Tensor:
-        """The residual stream after recurrence and perceptron, [B, T, D] fp32."""
+        """Return the residual stream after recurrence and perceptron, [B, T, D] fp32."""
         x = x + _linear(states * gate, self.mix_out).float()
         return x + _linear(functional.relu(_linear(_norm(x), self.up)).square(), self.down).float()
 
     def forward(self, x: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-        """x [B, T, D] fp32 and the state [B, D] before it -> x [B, T, D] and the state after it."""
+        """Map x [B, T, D] fp32 and the state [B, D] before it to x [B, T, D] and the state after it."""
         decay, value, gate = self.gates(x)
         states = linear_scan(decay, value, start)
         return self.output(x, states, gate), states[:, -1]
 
 
 class ByteLM(nn.Module):
-    """Next-byte logits from bytes, their contexts and a recurrent state."""
+    """Predicts next-byte logits from bytes, their contexts and a recurrent state."""
 
     def __init__(self, config: ByteLMConfig) -> None:
         super().__init__()
@@ -173,11 +173,11 @@ class ByteLM(nn.Module):
         nn.init.zeros_(self.vote.weight)
 
     def initial_state(self, batch: int) -> Tensor:
-        """[L, B, D] zeros."""
+        """Return [L, B, D] zeros."""
         return torch.zeros(self.config.layers, batch, self.config.width, device=self.bytes.weight.device)
 
     def forward(self, context: ByteContext, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of the byte that follows each position.
+        """Return the logits of the byte after each position.
 
         Args:
             context: fields with a leading batch dimension, [B, T] and [B, T, ...].

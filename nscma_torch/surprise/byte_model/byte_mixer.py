@@ -1,4 +1,4 @@
-"""Mixes two predictions of the next byte: the network's, and that of counts over the stream's own text.
+"""Mix two predictions of the next byte: the network's, and that of counts over the stream's own text.
 
 They are mixed in the logarithmic domain, as in context-mixing compressors (Mahoney 2005, PAQ; Mattern 2012 for
 alphabets beyond bits):
@@ -6,12 +6,12 @@ alphabets beyond bits):
     P(b) ~ exp(w_1 ln P_network(b) + w_2 ln P_counts(b)),
 
 with one pair of weights for each length of the longest context that the stream has seen before. The surprise is convex
-in w, so the weights learn the stream while it is read: after each message one Newton step, whose
-curvature adds up over the stream (online Newton step, Hazan et al. 2007), so that the step is right for a short message
-and for a long one. Where the slope is steep for its curvature, as in a script that the network never saw, a whole step
-would lead far astray: it is shortened. No opinion counts against what it says.
+in w, so the weights learn the stream while it is read: after each message one Newton step, whose curvature accumulates
+over the stream (online Newton step, Hazan et al. 2007), which suits both short and long messages. If the slope is steep
+for its curvature, as in a script that the network never saw, the step is shortened, as a whole one would overshoot. A
+prediction's weight is never negative.
 
-Both may be sure and wrong, and one such byte would outweigh a message. So the mixed probability is hedged,
+Both may be confidently wrong, and one such byte would outweigh a message. So the mixed probability is hedged,
 
     P'(b) = (1 - e) P(b) + e / 256,
 
@@ -44,24 +44,24 @@ NUMBERS = LEVELS * (OPINIONS + OPINIONS**2)  # fp32 in a state
 
 
 class Mixture(NamedTuple):
-    """The weights that mixing has learned of a stream, and their curvature."""
+    """Weights that mixing has learned from a stream, and their curvature."""
 
     weights: Tensor  # [K, 2] fp32
     curvature: Tensor  # [K, 2, 2] fp32, symmetric and positive definite
 
     @classmethod
     def initial(cls, device: torch.device) -> Mixture:
-        """Before a stream's first byte."""
+        """Return the mixture before a stream's first byte."""
         return cls(torch.tensor(START, device=device).expand(LEVELS, OPINIONS), _stiff(device))
 
     @classmethod
     def unpacked(cls, numbers: Tensor) -> Mixture:
-        """From its `NUMBERS` numbers in a row."""
+        """Build from its `NUMBERS` numbers in a row."""
         weights, curvature = numbers[: LEVELS * OPINIONS], numbers[LEVELS * OPINIONS :]
         return cls(weights.view(LEVELS, OPINIONS), curvature.view(LEVELS, OPINIONS, OPINIONS))
 
     def read(self, network: Tensor, counts: Tensor, level: Tensor, target: Tensor) -> Read:
-        """Probabilities of the bytes `target` [T] that came at T positions.
+        """Return probabilities of the actual bytes `target` [T] at T positions.
 
         Args:
             network, counts: ln P [T, 256] fp32, each row up to a constant.
@@ -82,7 +82,7 @@ class Mixture(NamedTuple):
         return Read(said, of_level @ expected, (of_level @ spread).view(LEVELS, OPINIONS, OPINIONS))
 
     def learned(self, read: Read, size: int) -> Mixture:
-        """The mixture after what was read of `size` bytes."""
+        """Return the mixture after reading `size` bytes with these results."""
         stiff = _stiff(read.slope.device)
         curvature = stiff + math.exp(-size / FADING) * (self.curvature - stiff) + read.curvature
         step = _solved(curvature, read.slope)
@@ -91,7 +91,9 @@ class Mixture(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The result of reading bytes: their probability, and two derivatives of their surprise by the weights."""
+    """The result of reading bytes: their probability, and the first two derivatives of their surprise
+    by the weights.
+    """
 
     chance: Tensor  # [T] fp32, P of each byte
     slope: Tensor  # [K, 2] fp32
@@ -99,7 +101,7 @@ class Read(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Read]) -> Read:
-        """The result of consecutive parts."""
+        """Join the results of consecutive parts."""
         if len(parts) == 1:
             return parts[0]
         chances, slopes, curvatures = zip(*parts, strict=True)
@@ -107,7 +109,7 @@ class Read(NamedTuple):
 
 
 def hedged(chance: Tensor) -> Tensor:
-    """ln P' of any bytes from their P; it falls by at most e, and nothing is below ln(e / 256)."""
+    """Return ln P' of any bytes from their P; it falls by at most e, and is at least ln(e 256)."""
     return chance.mul(1 - HEDGE).add_(HEDGE / VOCABULARY).log_()
 
 
@@ -116,7 +118,7 @@ def _stiff(device: torch.device) -> Tensor:
 
 
 def _solved(matrix: Tensor, vector: Tensor) -> Tensor:
-    """x of matrix x = vector for symmetric positive definite [.., 2, 2] and [.., 2], by Cramer's rule in fp64."""
+    """Solve matrix x = vector for symmetric positive definite [.., 2, 2] and [.., 2], by Cramer's rule in fp64."""
     (a, b), (_, d) = matrix.double().movedim((-2, -1), (0, 1))
     p, q = vector.double().unbind(-1)
     solution: Tensor = torch.stack([d * p - b * q, a * q - b * p], -1) / (a * d - b * b)[..., None]

@@ -1,7 +1,7 @@
-"""The network of `byte_lm` for reading alone: the same numbers as `ByteLM.forward`, without what training needs.
+"""The network of `byte_lm` for inference only: the same numbers as `ByteLM.forward`, without training's overhead.
 
-It reads one stream in tiles whose activations stay in a CPU's cache, with weights transposed once and sums in place: a
-message is so short that the number of calls into torch counts as much as the arithmetic.
+It reads one stream in tiles whose activations stay in a CPU's cache, with weights transposed once and sums in place:
+messages are so short that the number of torch calls matters as much as the arithmetic.
 
 Shape legend: T positions, D width, L layers.
 """
@@ -20,11 +20,11 @@ _ROWS = 32  # of a bfloat16 matrix product on a CPU: oneDNN compiles a kernel fo
 
 
 class ByteScorer:
-    """Logits of a `ByteLM`, whose weights are copied.
+    """Computes logits of a `ByteLM`, whose weights are copied.
 
     Args:
         model: the network.
-        device: where it runs.
+        device: the device to run on.
         dtype: of the matrix products; everything else is float32.
     """
 
@@ -44,19 +44,20 @@ class ByteScorer:
         return weight.detach().to(self.device, torch.float32, copy=True)
 
     def _matrix(self, weight: Tensor) -> Tensor:
-        """[in, out], contiguous."""
+        """Return [in, out], contiguous."""
         return weight.detach().to(self.device, self.dtype).T.contiguous()
 
     def product(self, x: Tensor, weight: Tensor) -> Tensor:
-        """x [T, in] fp32 times a weight [in, out], fp32."""
+        """Multiply x [T, in] fp32 by a weight [in, out], fp32."""
         if self.dtype == torch.float32:
             return x @ weight
         return (x.to(self.dtype) @ weight).float()
 
     def logits(self, context: ByteContext, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [T, 256] fp32 of the byte after each position, from fields [T, ..] and the state [L, D] before them.
+        """Return logits [T, 256] fp32 of the byte after each position, from fields [T, ..] and the state [L, D] before
+        them.
 
-        T is at most `tile`, for speed alone. Returns the state after the last position, too.
+        T is at most `tile`, only for speed. Also returns the final state.
         """
         size = len(context.byte)
         hashed = self._tables.index_select(0, (context.hashed + self._rows).flatten()).view(size, -1)
@@ -91,7 +92,9 @@ class _Layer:
         )
 
     def read(self, x: Tensor, start: Tensor, size: int) -> tuple[Tensor, Tensor]:
-        """x [T, D], of which `size` positions count, and the state [D] before them -> x and the state after them."""
+        """Map x [T, D], of which `size` positions count, and the state [D] before them to x and the
+        state after them.
+        """
         y = normalized(x)
         rate = self._product(y, self._rate).add_(self._rate_bias).sigmoid_()
         value = self._product(y, self._value).mul_(rate)
@@ -104,14 +107,15 @@ class _Layer:
 
 
 def normalized(x: Tensor) -> Tensor:
-    """x [T, D] with a root mean square of 1 in each row, as `rms_norm`."""
+    """Normalise the rows of x [T, D] to a root mean square of 1, as `rms_norm`."""
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     scale: Tensor = length.square_().div_(x.shape[1]).add_(_EPS).rsqrt_()
     return x * scale
 
 
 def scanned(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
-    """All h_t of h_t = decay_t * h_{t-1} + value_t, [T, D], for decay in [0, 1] and start [D]. Overwrites its inputs.
+    """Return all h_t of h_t = decay_t * h_{t-1} + value_t, [T, D], for decay in [0, 1] and start [D]. Overwrites its
+    inputs.
 
     Blocks run side by side, then their ends are chained: about 3 * sqrt(T) vector steps. Only products of decays occur,
     so nothing can overflow.

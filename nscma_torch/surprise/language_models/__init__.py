@@ -1,1 +1,1 @@
-"""Surprise by a causal language model of transformers or of vLLM."""
+"""Surprise by a causal language model of transformers or vLLM."""

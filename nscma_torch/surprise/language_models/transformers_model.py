@@ -1,13 +1,13 @@
-"""Any causal language model as the surprise model: how surprising is each token of a message, given its stream.
+"""Any causal language model as the surprise model: the surprise of each token of a message, given its stream.
 
 P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2: h_{t-1} are the keys and values of the stream's last
-tokens, those that `token_streams` says. When a block is full, they are computed again from the block that stays, so
-they are a function of the token ids that are the state. They are kept in memory for the streams used last, and made
-again from the ids where they are not.
+tokens, selected by `token_streams`. When a block is full, they are recomputed from the block that stays, so they are a
+function of the token ids in the state. They are cached for recently used streams, and otherwise recomputed from the
+ids.
 
 Both ways give the same bits, because the model always runs on tiles of the same shape: `TILE` tokens of `streams`
-streams, after a multiple of `TILE` tokens. A tile that is not full is padded on the right, which no earlier token sees,
-and computed again when more has come; places of streams that are not there are filled with a copy.
+streams, after a multiple of `TILE` tokens. A partial tile is padded on the right, which no earlier token sees, and
+recomputed as it fills; missing streams are filled with a copy.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ class _Reading:
 
     @property
     def start(self) -> int:
-        """The token that the first place of the next tile predicts."""
+        """The token predicted by the first position of the next tile."""
         return self.anchor + self.tile * TILE
 
 
 class CausalSurpriseModel:
     """`SurpriseModel` over a causal language model of transformers, also in 4 bits.
 
-    May be used from several threads; one call at a time is scored.
+    It is thread-safe; calls are scored one at a time.
 
     Args:
         loaded: model and tokenizer.
-        window: most tokens that a token sees, the beginning-of-text token included; a multiple of 2 * `TILE`.
-        streams: how many streams are scored side by side. A value's last bits depend on it, as on the device.
-        kept: streams whose keys and values are kept in memory between calls.
+        window: maximum tokens that a token sees, including the beginning-of-text token; a multiple of 2 * `TILE`.
+        streams: number of streams scored in parallel. A value's last bits depend on it, as on the device.
+        kept: number of streams whose keys and values are cached between calls.
 
     Raises:
-        ConfigError: the window is no such multiple, or longer than the model's positions reach.
+        ConfigError: the window isn't such a multiple, or exceeds the model's maximum positions.
     """
 
     def __init__(self, loaded: CausalLM, *, window: int, streams: int = 1, kept: int = 8) -> None:
@@ -119,8 +119,8 @@ class CausalSurpriseModel:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another surprise model, or is damaged.
-            ModelError: the tokenizer makes nothing of a message, or the model keeps no keys and values.
+            StateMismatchError: a state is from another surprise model, or damaged.
+            ModelError: the tokenizer returns no tokens for a message, or the model has no key-value cache.
         """
         going = self._streams.begin(streams, states)
         with self._lock, torch.inference_mode():
@@ -131,7 +131,7 @@ class CausalSurpriseModel:
         return [self._streams.end(stream) for stream in going]
 
     def _start(self, stream: TokenStream, state: bytes | None) -> _Reading:
-        """The tile that predicts a stream's first new token, or without its past in memory the first."""
+        """Return the tile that predicts a stream's first new token, or without a cached past the first tile."""
         reading = _Reading(stream, self._streams.anchor(stream.new))
         kept = None if state is None else self._kept.get(_key(state))
         if kept is not None:
@@ -139,7 +139,9 @@ class CausalSurpriseModel:
         return reading
 
     def _run(self, readings: Sequence[_Reading]) -> None:
-        """Run every tile that scores a new token, and those whose keys and values it needs; the hindmost go first."""
+        """Run every tile that scores a new token, and those whose keys and values it needs, starting with the furthest
+        behind.
+        """
         while True:
             waiting = [reading for reading in readings if self._advance(reading)]
             if not waiting:
@@ -148,7 +150,7 @@ class CausalSurpriseModel:
             self._forward([reading for reading in waiting if reading.tile == tile][: self._side_by_side])
 
     def _advance(self, reading: _Reading) -> bool:
-        """Move on to the next anchor where this one's tokens are scored; whether anything is left to run."""
+        """Move on to the next anchor once this one's tokens are scored; return True if anything is left to run."""
         if reading.stream.new >= reading.stream.end:
             return False
         anchor = self._streams.anchor(reading.stream.new)
@@ -157,7 +159,7 @@ class CausalSurpriseModel:
         return True
 
     def _forward(self, group: Sequence[_Reading]) -> None:
-        """One tile of each stream of the group: its new tokens' nats, and its keys and values where it is full."""
+        """Run one tile of each stream of the group: score its new tokens, and store keys and values of full tiles."""
         rows = [self._inputs(reading) for reading in group]
         rows += [rows[0]] * (self._side_by_side - len(rows))
         ids = torch.tensor([[*row, *[self._bos] * (TILE - len(row))] for row in rows], device=self._loaded.device)
@@ -184,7 +186,9 @@ class CausalSurpriseModel:
                 reading.tile += 1
 
     def _inputs(self, reading: _Reading) -> list[int]:
-        """Ids that the tile reads: place p holds token anchor + p - 1, and place 0 the beginning of text."""
+        """Return the ids that the tile reads: position p holds token anchor + p - 1, and position 0 the beginning of
+        text.
+        """
         ids = reading.stream.between(max(reading.start - 1, reading.anchor), reading.start - 1 + TILE)
         return [self._bos, *ids] if reading.tile == 0 else ids
 
@@ -195,7 +199,7 @@ class CausalSurpriseModel:
             )
 
     def _keep(self, reading: _Reading) -> None:
-        """Keep the keys and values of a stream's full tiles for its next messages."""
+        """Cache the keys and values of a stream's full tiles for its next messages."""
         stream = reading.stream
         anchor = self._streams.anchor(stream.end)
         full = (stream.end - anchor) // TILE * TILE  # of a tile with a token to come, the last logits are needed again
@@ -210,7 +214,7 @@ class CausalSurpriseModel:
 
 
 def _targets(reading: _Reading) -> range:
-    """New tokens that the tile predicts, all under one anchor: place p predicts token anchor + p."""
+    """Return the new tokens that the tile predicts, all under one anchor: position p predicts token anchor + p."""
     return range(max(reading.start, reading.stream.new), min(reading.start + TILE, reading.stream.end))
 
 
@@ -219,7 +223,7 @@ def _key(state: bytes) -> bytes:
 
 
 def _joined(past: Sequence[_KeysValues]) -> DynamicCache:
-    """Keys and values of several streams as one cache."""
+    """Join the keys and values of several streams in one cache."""
     from transformers import DynamicCache
 
     cache = DynamicCache()

@@ -1,20 +1,19 @@
-"""The model that vLLM serves as the surprise model: the backbone itself, without a second copy of it.
+"""The model served by vLLM as the surprise model: the backbone itself, without a second copy.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with the tokens before as `token_streams` says, just as
-`causal_surprise` reads them. vLLM keeps no keys and values from request to request where it reports log-probabilities
-(`prompt_logprobs` reads no prefix cache), so each call asks again with the ids of the state in front: one request for
-each half window that has new tokens, all of all streams at once.
+P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with the earlier tokens selected by `token_streams`, as in
+`transformers_model`. vLLM keeps no keys and values between requests when it reports log-probabilities
+(`prompt_logprobs` bypasses the prefix cache), so each call sends the state's ids again: one request for each half
+window with new tokens, for all streams at once.
 
-What is promised: a stream's state is the same to the byte however it is cut into calls, and nats are those of the same
-model in `CausalSurpriseModel`, up to arithmetic and rounding. What is not: the same bits again. The order in which vLLM
-adds up depends on what else is in its batch. Adding up in another order moves a token's nats by 2e-6 on average and
-8e-6 at most in float32, and by 0.013 and 0.09 in bfloat16 (a Llama of 8 layers with random weights; the proof that
-prints it is in tests/llm/test_vllm_surprise_model.py). Rounding to multiples of `STEP` costs at most 0.002 nats a
-token, less than bfloat16 does, and leaves one float32 value in two thousand that falls to another multiple; no step
-that leaves anything of the surprise does that for bfloat16, where a message's mean moves by about 0.001 nats instead.
-So with this surprise model `digest()`, which covers surprise, may differ between two runs over the same input, and so
-may a decision that is a hair's breadth from its threshold. On GPUs that allow it, `VLLM_BATCH_INVARIANT=1` in vLLM's
-environment gives the same bits again.
+Guaranteed: a stream's state is byte-identical however it is grouped into calls, and nats are those of the same model in
+`CausalSurpriseModel`, up to arithmetic and rounding. Not guaranteed: identical bits. The order in which vLLM sums
+depends on the rest of its batch. Another order changes a token's nats by 2e-6 on average and 8e-6 at most in float32,
+and by 0.013 and 0.09 in bfloat16 (a Llama of 8 layers with random weights; the test that prints it is in
+tests/llm/test_vllm_surprise_model.py). Rounding to multiples of `STEP` costs at most 0.002 nats a token, less than
+bfloat16 does, and leaves one float32 value in two thousand that falls to another multiple; for bfloat16 no step small
+enough to preserve surprise does that, and a message's mean moves by about 0.001 nats instead. So with this surprise
+model `digest()`, which covers surprise, may differ between two runs over the same input, and so may a decision very
+close to its threshold. On GPUs that allow it, `VLLM_BATCH_INVARIANT=1` in vLLM's environment gives identical bits.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ _PROBE = 'Ana moved to Lisbon;  我女儿叫小雨, née 1984.\n{"age": 31, "x":
 class VllmSurpriseModel:
     """`SurpriseModel` over an engine of vLLM, in this process or a server.
 
-    May be used from several threads.
+    It is thread-safe.
 
     Args:
-        engine: of the model; what it is asked to write meanwhile goes on beside. Closing it is its owner's.
-        tokenizer: of the model. The engine's own would read special tokens spelled out in a message as such.
-        window: most tokens that a token sees, the beginning-of-text token included; even.
+        engine: the model's engine, which may serve other requests meanwhile; its owner closes it.
+        tokenizer: the model's. The engine's own would interpret special tokens spelled out in a message.
+        window: maximum tokens that a token sees, including the beginning-of-text token; even.
 
     Raises:
         ConfigError: the window is odd or does not fit the engine's context, or the engine has another tokenizer.
@@ -72,9 +71,9 @@ class VllmSurpriseModel:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over the engine's name with its model's, tokenizer and window; what weights it serves cannot be seen.
+        """Return the SHA-256 over the engine's and model's names, tokenizer and window; its weights can't be seen.
 
-        16 hex digits.
+        It has 16 hex digits.
         """
         return self._fingerprint
 
@@ -91,9 +90,9 @@ class VllmSurpriseModel:
         Raises:
             EmptyTextError: a message is the empty string.
             EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state comes from another surprise model, or is damaged.
-            ModelError: the tokenizer makes nothing of a message.
-            EngineError: the engine refused a request, cannot be reached, or gave no probability of a token.
+            StateMismatchError: a state is from another surprise model, or damaged.
+            ModelError: the tokenizer returns no tokens for a message.
+            EngineError: the engine refused a request, is unreachable, or reported no probability of a token.
         """
         going = self._streams.begin(streams, states)
         spans = [(stream, span) for stream in going for span in self._streams.spans(stream)]
@@ -102,7 +101,7 @@ class VllmSurpriseModel:
         return [self._streams.end(stream) for stream in going]
 
     def _score(self, spans: Sequence[tuple[TokenStream, range]]) -> None:
-        """Nats of the tokens of each span, those of a stream in order."""
+        """Compute the nats of the tokens of each span, in order per stream."""
         prompts = [
             [self._first, *stream.between(self._streams.anchor(span.start), span.stop)] for stream, span in spans
         ]
