@@ -1,4 +1,4 @@
-"""Names that a text says to be another's: "Robert, aka Bob", "Bob is short for Robert", "we call her Lizzie"."""
+"""Read stated aliases: "Robert, aka Bob", "Bob is short for Robert", "we call her Lizzie"."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CONFIDENCE = 0.95
 
 
 def aliases(text: str) -> list[Statement]:
-    """Return the other names that a text gives people, as statements that two names are of one entity."""
+    """Return the other names that a text gives people, as statements that two names mean one entity."""
     found: dict[tuple[str, str], Statement] = {}
     spans = split_sentences(text) if text.isascii() or _NAME.search(text) else []
     for place, span in enumerate(spans):
@@ -73,7 +73,7 @@ def _pairs(sentence: str, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _spoken_of(text: str) -> str:
-    """The last person whom a text calls by name and role, "my wife Elizabeth"; else the only name in it."""
+    """Return the last person whom a text gives a name and role, "my wife Elizabeth"; else the only name in it."""
     names = list(dict.fromkeys(name for name in _NAME.findall(text) if name.lower() not in NOT_NAMES))
     people = [name for name in names if called(name, text, PERSON_NOUNS)]
     return people[-1] if people else names[0] if len(names) == 1 else ""
@@ -86,7 +86,9 @@ def _is_short_for(short: str, name: str) -> bool:
 
 
 def _is_pet_name(short: str, name: str, sentence: str) -> bool:
-    """Return True if a bracketed name begins like a relative's or friend's name: "my daughter Katarzyna (Kasia)"."""
+    """Return True if a parenthesised name begins like a relative's or friend's name: "my daughter
+    Katarzyna (Kasia)".
+    """
     alike = len(short) < len(name) and short[:2].casefold() == name[:2].casefold()
     return alike and bool(called(name, sentence, PERSON_NOUNS))
 

@@ -1,7 +1,7 @@
-"""Whom a question is about, "I" or "my sister", and the question that asks a passage for its subject instead.
+"""The subject of a question, "I" or "my sister", and the question that asks a passage for its subject instead.
 
-"Do I have diabetes?" is about who asks. "Who does have diabetes?", asked of the passage that answers it, tells whether
-the passage is about them.
+"Do I have diabetes?" is about the asker. "Who does have diabetes?", asked of the passage that answers it, reveals
+whether the passage is about them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _MOST = 300  # characters of a question that is looked at
 
 
 class AskedSubject(NamedTuple):
-    """Whom a question is about: who asks, or with `role` the person whom they call so ("sister").
+    """The subject of a question: the asker, or the person they call by `role` ("sister").
 
-    `whether` asks for yes or no; `template` is the question for the subject, with a place for an answer.
+    `whether` marks a yes-or-no question; `template` is the question for the subject, with a placeholder for an answer.
     """
 
     role: str
@@ -42,12 +42,12 @@ class AskedSubject(NamedTuple):
     template: str
 
     def question(self, answer: str) -> str:
-        """The question for whom a passage with this answer is about."""
+        """Return the question that asks whom a passage with this answer is about."""
         return " ".join(self.template.format(answer="" if self.whether else answer).split()).replace(" ?", "?")
 
 
 def asked_subject(question: str) -> AskedSubject | None:
-    """Whom a question is about, where it is who asks or somebody of theirs; else None."""
+    """Return the subject of a question, if it is the asker or a relation of theirs; else None."""
     text = " ".join(question.split())[-_MOST:].replace("{", "(").replace("}", ")")
     verbal = _VERBAL.fullmatch(text)
     if verbal and (verbal["rest"] or (verbal["asking"] or "who").lower() != "who"):
@@ -62,7 +62,5 @@ def asked_subject(question: str) -> AskedSubject | None:
 
 
 def only_of_asker(question: str) -> bool:
-    """Return True if a question is about the asker and not the addressee, so that only the asker's own messages
-    count.
-    """
+    """Return True if a question is about the asker and not the addressee, so only the asker's own messages count."""
     return _FIRST.search(question) is not None and _SECOND.search(question) is None

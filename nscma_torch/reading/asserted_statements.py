@@ -23,8 +23,8 @@ ASSERTED = ("holds", "ended", "denied")
 class ReadMessage(NamedTuple):
     """Output of the reader for one message.
 
-    `statements` are in any stance, each with the fact that it was made of; `picks` has the probability that the message
-    states anything of each relation that the proposer was trained on.
+    `statements` are in any stance, each with the fact behind it; `picks` has the probability that the message states
+    anything of each relation that the proposer was trained on.
     """
 
     statements: list[tuple[Statement, ReadFact]]
@@ -32,10 +32,10 @@ class ReadMessage(NamedTuple):
 
 
 def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
-    """Return what a message says to hold, to have ended or to be false; a one-valued relation gets one value, and one
-    per sentence if it locates something.
+    """Return what a message says holds, has ended or is false; a one-valued relation gets one value, or one per
+    sentence if it locates something.
 
-    A value that ended is stored as replaced by the new value if the message gives one; of two values that hold, the one
+    A value that ended is stored as replaced by the new value if the message gives one; of two current values, the one
     more likely to be over is the replaced one. An open statement is dropped if a relation already covers its object.
     """
     kept: list[Statement] = []
@@ -68,7 +68,7 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
 
 
 def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
-    """Statements of a message in order, without what is said again while nothing else was said of it in between."""
+    """Return a message's statements in order, without repetitions that nothing in between contradicts."""
     last: dict[tuple[str, tuple[str, ...], str, str], tuple[str, str, bool, bool]] = {}
     fresh = []
     for one in statements:
@@ -83,7 +83,7 @@ def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement
 
 
 def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> bool:
-    """Return True if sentences place a thing in one place and then another, or with one holder and then another."""
+    """Return True if sentences put a thing in one place and then another, or with one holder and then another."""
     firm = [
         one
         for one, fact in read
@@ -93,7 +93,7 @@ def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> 
 
 
 def _beside(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if one statement could replace the other: places and holders are told in sequence."""
+    """Return True if one statement could replace the other: locations are narrated in sequence."""
     in_turn = one.relation in schema.locating and other.relation in schema.locating
     return one.start == other.start or not in_turn
 

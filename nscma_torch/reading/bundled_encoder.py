@@ -1,4 +1,4 @@
-"""The bundled encoder of the reader: the embedder's own lower layers, and upper ones that are trained anew."""
+"""The bundled encoder of the reader: the embedder's lower layers, frozen, and its upper ones, retrained."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TRAINED_LAYERS = 4  # the upper ones
 
 
 class BundledEncoder(Encoder):
-    """all-MiniLM-L6-v2, of which what is trained alone is written, to one file.
+    """All-MiniLM-L6-v2, of which only the trained layers are written, to one file.
 
     Raises:
-        ModelNotFoundError: it is not installed.
+        ModelNotFoundError: the encoder is not installed.
         ChecksumError: its files are not the published ones.
     """
 

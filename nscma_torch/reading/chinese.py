@@ -1,6 +1,6 @@
-"""Chinese clauses: their plain word order, and which words of them can be a subject, a person, a place or a thing.
+"""Chinese clauses: their plain word order, and the words that can be subjects, people, places or things.
 
-Chinese writes no spaces, so that a form may match anywhere; what it took for a noun phrase must look like one.
+Chinese is written without spaces, so a form may match anywhere; the phrases it takes as nouns must look like them.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _AFTER_SUBJECT = re.compile(
 
 
 def plain_clauses(text: str, topic: str) -> list[str]:
-    """A clause in the plain order subject, verb, object; `topic` is the thing that stood alone before it."""
+    """Rewrite a clause in the plain order subject, verb, object; `topic` is a thing named alone before it."""
     text = _ITS.sub("它的", text)
     if which := _WHICH.match(text):
         return [f"它{which['what']}", *plain_clauses(f"它{which['rest']}", "")]
@@ -126,7 +126,7 @@ _HEDGE = re.compile(r"也许|可能|大概|或许|好像|似乎|应该|估计|�
 
 
 def asserted(parts: list[str]) -> list[str]:
-    """Clauses of a sentence up to the first that is only supposed; "你可能不信" is one by itself."""
+    """Return the clauses of a sentence up to the first hypothetical one; "你可能不信" is one by itself."""
     found: list[str] = []
     for part in parts:
         if not _HEDGE.search(part):
@@ -140,13 +140,13 @@ _ALONE = re.compile(rf"^[那这][{_NUMERAL}]?[台个辆只张本把件部套条�
 
 
 def standing_alone(text: str) -> str:
-    """The thing that a clause names without saying anything of it: "那台旧相机"."""
+    """Return the thing that a clause names without a predicate: "那台旧相机"."""
     alone = _ALONE.match(text)
     return alone["thing"] if alone and not _VERBS.search(alone["thing"]) else ""
 
 
 def without_lead(phrase: str) -> str:
-    """Words without the times, adverbs and connectives before them."""
+    """Remove leading times, adverbs and connectives."""
     return _LEAD.sub("", phrase).lstrip("，, 的")
 
 
@@ -180,7 +180,7 @@ def is_thing(phrase: str) -> bool:
 
 
 def subject_of(phrase: str, kind: Kind) -> str | None:
-    """A subject's words, "" where it is left out, None where they are no noun phrase of this kind."""
+    """Return a subject's words, "" if it is omitted, None if they are no noun phrase of this kind."""
     plain = without_lead(phrase).removesuffix("的")
     if _SELF.match(plain):
         return "我"

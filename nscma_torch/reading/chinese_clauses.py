@@ -1,8 +1,7 @@
-"""Chinese clauses of a message that assert something: questions, suppositions and what others say are left out.
+"""Chinese clauses of a message that assert something, without questions, hypotheticals and reported speech.
 
-Patterns cost more than the length of what they are matched against, so a sentence of more than `LONGEST_SENTENCE`
-characters and a clause of more than `LONGEST_CLAUSE` are not read: the cost of a text is then at most proportional to
-its length.
+Matching is superlinear in the text's length, so sentences above `LONGEST_SENTENCE` characters and clauses above
+`LONGEST_CLAUSE` are skipped: the total cost is then at most linear in the text's length.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FIRM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause; `start`, `end` and `sentence` are those of its sentence."""
+    """A clause; `start`, `end` and `sentence` are its sentence's."""
 
     text: str
     start: int
@@ -44,7 +43,7 @@ class Clause:
 
 
 def clauses(text: str) -> list[Clause]:
-    """The asserting clauses of the Chinese sentences of a text, in order."""
+    """Return the asserting clauses of the Chinese sentences of a text, in order."""
     if text.isascii():  # most messages: nothing in them is Chinese
         return []
     found: list[Clause] = []

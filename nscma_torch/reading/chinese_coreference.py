@@ -49,13 +49,13 @@ class ChineseCoreference:
     alone: bool = False  # the thing was named without anything said of it
 
     def resolve(self, phrase: str) -> str:
-        """The name of what a noun phrase means, "" where that is unclear."""
+        """Return the name that a noun phrase means, "" if unclear."""
         if phrase in THINGS and self.topic not in THINGS:
             return self.resolve(self.topic) if self.topic else self.thing
         return name_of(phrase, self.speaker, self.listener, person=self.person)
 
     def read_kin(self, text: str, start: int, end: int) -> str:
-        """Take down "我同事老范" as a statement; the text with "老范" in its place."""
+        """Record "我同事老范" as a statement; return the text with "老范" in its place."""
         said = _KIN_IS.match(text) or _WITH.match(text)
         if said:
             return "" if self._kin_said(said, start, end) else text
@@ -70,7 +70,7 @@ class ChineseCoreference:
         return plain[match.start("name") :]
 
     def _kin_said(self, match: re.Match[str], start: int, end: int) -> bool:
-        """Take down "大伟是我哥" or "文静跟我是朋友"; whether both are known."""
+        """Record "大伟是我哥" or "文静跟我是朋友"; return True if both people are known."""
         names = [without_lead(match[group]) for group in ("name", "owner")]
         if not all(is_name(name) or name in FIRST_PERSON | ONE_PERSON | SECOND_PERSON for name in names):
             return False
@@ -90,7 +90,7 @@ class ChineseCoreference:
         self.person = self.subject = name
 
     def note_names(self, relation: Relation, subject: str, found: str) -> None:
-        """Remember whom and what a Chinese statement is about: a later 他 or 它 may mean it."""
+        """Remember the people and things of a Chinese statement, as later referents of 他 or 它."""
         if relation.object == "person" and relation.subject == "person" and found != self.speaker:
             self.person = found
         elif relation.open and is_name(subject):
@@ -102,13 +102,13 @@ class ChineseCoreference:
                 self.thing = subject
 
     def with_topic(self, text: str) -> str:
-        """A Chinese clause with what it is about, where it only says what that is now: "现在是马总"."""
+        """Add the topic to a Chinese clause that gives only its current state: "现在是马总"."""
         if self.topic and _NOW.match(text):
             return f"{self.topic}{text}"
         return text
 
     def note(self, text: str, found: Sequence[Statement], *, introduces: bool) -> None:
-        """Remember what a Chinese clause is about; with `introduces` it is the object of its last statement."""
+        """Remember a Chinese clause's topic; with `introduces` it is the object of its last statement."""
         changed = _CHANGED.match(text)
         self.topic = changed["topic"] if changed else ""
         alone = standing_alone(text)

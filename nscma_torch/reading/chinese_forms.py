@@ -1,8 +1,8 @@
-"""The notation in which `configs/relations.toml` states a relation in Chinese, and its matching against clauses.
+"""The notation for Chinese statements in `configs/relations.toml`, and its matching against clauses.
 
 A form is a regular expression with slots: `S` subject, `O` object, `R` the object that held before, `T` topic; `O:kind`
-(or S, R) another kind than the relation's; `~` stands before a verb for negation and adverbs: "S~住在O".
-`O(?<=a|b)` is an object that ends in a or b, `O#` a number.
+(or S, R) for another kind than the relation's; `~` before a verb stands for negation and adverbs: "S~住在O". `O(?<=a|b)`
+is an object that ends in a or b, `O#` a number.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Form:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Regular expression for a clause; compiled on first use."""
+        """Return the regular expression for a clause; compiled on first use."""
         return _compiled(self.source)
 
 
 def compile_forms(schema: Schema) -> list[Form]:
-    """All forms of a schema, in its order."""
+    """Return all forms of a schema, in order."""
     found = []
     for relation in schema.relations.values():
         own = relation.zh

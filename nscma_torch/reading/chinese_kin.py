@@ -1,4 +1,4 @@
-"""Chinese nouns of kin and of others whom a relation names, by the relation."""
+"""Chinese nouns for relatives and other people, by the relation they express."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""The notation in which `configs/relations.toml` asks for a relation in Chinese (`zh.asks`), and its matching.
+"""The notation for Chinese questions in `configs/relations.toml` (`zh.asks`), and its matching.
 
-A form is a row of tokens, matched from the first to the last character of a question; spaces between them mean nothing:
+A form is a sequence of tokens, matched against a whole question; spaces between them are ignored:
 
 - `S`, `O`, `T`: subject, object and topic, as short as they can be; `S's` the subject as an owner, with or without 的;
 - `NOUN`: a noun of some relation; `WH`: a question word that fits what the noun names (谁 for a person, …);
 - `(a|b)` alternatives, `[x]` an option, both may nest; all else is itself.
 
-Each slot stands at most once.
+Each slot occurs at most once.
 
-Before the form may stand what it asks for, with a colon: `object`, `subject`, `whether`, `when`, `giver`, `receiver`,
-`thing` (see `records.FactQuery`), and `count`, `previous` or `named` beside it. Without it, a form that ends in 吗 or
-has both `S` and `O` asks whether, one with `O` alone for the subject, others for the object. After the form, ` > r`
-walks on along relation r.
+A prefix with a colon says what the form asks for: `object`, `subject`, `whether`, `when`, `giver`, `receiver`, `thing`
+(see `records.FactQuery`), and `count`, `previous` or `named` in addition. Without one, a form that ends in 吗 or has
+both `S` and `O` asks whether, one with only `O` for the subject, others for the object. After the form, ` > r`
+continues along relation r.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPEN, _CLOSE = "([", ")]"
 
 @dataclass(frozen=True)
 class ChineseQuestionForm:
-    """One form, compiled when a question first needs it. `relation` is "" for a form of nouns."""
+    """One form, compiled on first use. `relation` is "" for a form of nouns."""
 
     source: str
     relation: str
@@ -49,7 +49,7 @@ class ChineseQuestionForm:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Regular expression for a whole question."""
+        """Return the regular expression for a whole question."""
         return re.compile("".join(map(self._emit, self.tokens)), re.IGNORECASE)
 
     def _emit(self, token: str) -> str:
@@ -67,7 +67,7 @@ class ChineseQuestionForm:
 
 
 def compile_form(source: str, relation: str, nouns: str) -> ChineseQuestionForm:
-    """A form. Raises `ConfigError` for one that is malformed."""
+    """Compile a form. Raises `ConfigError` if it is malformed."""
     head = _HEAD.fullmatch(source)
     body, *onward = [part.strip() for part in (head["body"] if head else source).split(">")]
     words = head["head"].split() if head else []

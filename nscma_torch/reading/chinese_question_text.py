@@ -1,4 +1,4 @@
-"""A Chinese question as the forms read it: without politeness and adverbs; and what it says of "before" apart."""
+"""A Chinese question reduced for matching: without politeness and adverbs, and with "before" separated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 100  # characters of a question that forms are matched with: their pat
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """`words` is what remains; `before` is what 之前 names, and where it names nothing, `previous` is set."""
+    """The reduced `words`; `before` is the object of 之前, and `previous` is set if it has none."""
 
     words: str
     before: str = ""
@@ -26,7 +26,7 @@ _ONCE = re.compile(r"(?:再|这|那)?(?:之前|以前|从前|原来|原先|过�
 
 
 def plain(question: str) -> Plain:
-    """A Chinese question, reduced, without spaces beside its characters; no words of one longer than `LONGEST`."""
+    """Reduce a Chinese question, without spaces around its characters; no words if longer than `LONGEST`."""
     text = " ".join(unicodedata.normalize("NFKC", question).split())
     if len(text) > LONGEST:
         return Plain("")

@@ -1,5 +1,6 @@
-"""Chinese questions as walks over facts, by forms: the schema's `zh.asks` (`chinese_question_forms.py`), and its
-nouns."""
+"""Parse Chinese questions into walks over facts, by the schema's forms (`zh.asks`, `chinese_question_forms.py`) and
+nouns.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _IN = re.compile(r"[在]$")
 
 
 class ChineseQuestionReader:
-    """Reads questions by the forms of one schema. Raises `ConfigError` for a form that is malformed.
+    """Parses questions by the forms of one schema. Raises `ConfigError` for a malformed form.
 
     Args:
         schema: the relations and their wordings.
@@ -59,7 +60,7 @@ class ChineseQuestionReader:
     def read(
         self, question: str, *, asker: str, now: datetime | None = None, follows: FactQuery | None = None
     ) -> FactQuery | None:
-        """The query that a question means, or None where no form fits it surely; see `QuestionReader.read`."""
+        """Return a question's query, or None if no form matches it surely; see `QuestionReader.read`."""
         found = self._read(sounded(question), asker, now, follows)
         if found is None:
             return None
@@ -82,7 +83,7 @@ class ChineseQuestionReader:
         return replace(found, before=before, previous=found.previous or text.previous, as_of=as_of)
 
     def _best(self, text: Plain, asker: str) -> FactQuery | None:
-        """The reading that leaves least to its slots; of equal ones the first in the schema."""
+        """Return the reading with the shortest slots; ties go to the first in the schema."""
         best: tuple[int, FactQuery] | None = None
         for form in self._forms:
             match = form.pattern.fullmatch(text.words)
@@ -120,7 +121,7 @@ class ChineseQuestionReader:
         )
 
     def _named(self, noun: str, word: str) -> Relation | None:
-        """The one relation that a noun names, if the question word fits it."""
+        """Return the only relation that a noun names, if the question word fits it."""
         named = self._by_noun.get(noun.casefold()) or []
         if len(named) != 1 or (
             word and word not in _FITTING.get(self._schema.shape(named[0].name), frozenset({"什么"}))
@@ -129,7 +130,7 @@ class ChineseQuestionReader:
         return named[0]
 
     def _entity(self, phrase: str, asker: str) -> str | None:
-        """The name of what a noun phrase means; None for a pronoun or what is no name."""
+        """Return the name that a noun phrase means; None for a pronoun or a phrase that isn't a name."""
         text = phrase.strip(" ,\"'“”").lstrip("了的")
         if not text or _NO_NAME.search(text):
             return None
@@ -144,14 +145,14 @@ class ChineseQuestionReader:
 
 
 def _topic(text: str) -> str | None:
-    """A topic as a name, None for what is none."""
+    """Return a topic as a name, None if it isn't one."""
     words = text.split()
     known = words and len(words) <= _LONGEST_TOPIC and not _NO_NAME.search(text)
     return " ".join(words) if known else None
 
 
 def _without_date(text: Plain, now: datetime) -> tuple[Plain, datetime | None]:
-    """The question without the one date that it names, and the end of that date, at most now."""
+    """Return the question without its only date, and the end of that date, at most now."""
     mentions = find_dates(text.words, now)
     if len(mentions) != 1:
         return text, None

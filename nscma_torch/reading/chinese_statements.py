@@ -1,6 +1,6 @@
-"""Reads statements out of Chinese sentences by the forms of the relation schema; silent where a clause fits none.
+"""Read statements from Chinese sentences by the forms of the relation schema; skip clauses that match none.
 
-The trained reader knows no Chinese.
+The trained reader doesn't know Chinese.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _CONFIDENCE = 0.9
 
 @lru_cache(maxsize=8)
 def chinese_reader(schema: Schema) -> ChineseReader:
-    """The reader of a schema, made once."""
+    """Return the reader of a schema, created once."""
     return ChineseReader(schema)
 
 
 class ChineseReader:
-    """Reads by the Chinese forms of a schema."""
+    """Reads statements by the Chinese forms of a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._forms = compile_forms(schema)
 
     def read(self, unit: Unit, listener: str = "") -> tuple[Statement, ...]:
-        """Statements of a unit in the order of its text; offsets are within the unit's text.
+        """Return statements of a unit in text order; offsets are within the unit's text.
 
-        What is said again is left out, unless something else was said of it in between.
+        Repetitions are dropped unless something different was said in between.
         """
         mentions = ChineseCoreference(first_person(unit), listener, document=unit.role == "document")
         found: list[Statement] = []
@@ -72,7 +72,7 @@ class ChineseReader:
         return made
 
     def _matches(self, text: str, clause: Clause, mentions: ChineseCoreference, said: datetime) -> list[Statement]:
-        """Statements of all forms that fit; what one form took for an object or a thing is read by no later one."""
+        """Return statements of all matching forms; an object or thing matched by one form is not read by later ones."""
         found: list[Statement] = []
         taken: list[tuple[int, int]] = []
         for form in self._forms:
@@ -148,7 +148,7 @@ class ChineseReader:
 
 
 def _written(statement: Statement, text: str) -> Statement:
-    """A statement with foreign names as the text writes them."""
+    """Restore foreign names in a statement to their spelling in the text."""
     subject, value, replaced = (
         written(name, text) for name in (statement.subject, statement.object, statement.replaces)
     )
@@ -156,7 +156,7 @@ def _written(statement: Statement, text: str) -> Statement:
 
 
 def _verb(form: Form, match: re.Match[str]) -> tuple[bool, bool] | None:
-    """(negated, past) that the verb of a match means for its relation; None where it states nothing yet."""
+    """Return (negated, past) from a match's verb; None if it states nothing yet."""
     group = match.groupdict().get("verb")
     if group is None:
         return form.mood == "ends", False
@@ -175,7 +175,7 @@ def _never(clause: Clause) -> bool:
 
 
 def _subject(phrase: str, kind: Kind, mentions: ChineseCoreference) -> str:
-    """The name of the subject that a phrase names, "" where it names none for sure."""
+    """Return the name of a phrase's subject, "" if uncertain."""
     plain = chinese.subject_of(phrase, kind)
     if plain is None:
         return ""
@@ -189,13 +189,13 @@ def _subject(phrase: str, kind: Kind, mentions: ChineseCoreference) -> str:
 
 
 def _objects(raw: str, kind: Kind, relation: Relation, mentions: ChineseCoreference) -> list[str]:
-    """The objects that words name: several only where the relation holds many."""
+    """Return the objects named by words: several only if the relation can hold many."""
     parts = re.split(r"[、和跟]", raw) if relation.cardinality == "many" else [raw]
     return [one for one in (_object(part, kind, mentions) for part in parts) if one]
 
 
 def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
-    """The object that words name, "" where they name none of this kind."""
+    """Return the object named by words, "" if they name none of this kind."""
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
     phrase = _NAMED.sub(r"\g<name>", phrase)
     phrase = re.sub(
@@ -220,13 +220,13 @@ def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
 
 
 def _topic(raw: str) -> str:
-    """The topic that words name, "" where they name none."""
+    """Return the topic named by words, "" if none."""
     topic = raw.strip().lower()
     return topic if topic and topic[:1] not in "我你他她它" else ""
 
 
 def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, int]]:
-    """Places of the phrases of a match that no other relation may read: its object, and a subject that is a thing."""
+    """Return spans of a match that no other relation may read: its object, and a subject that is a thing."""
     found = []
     for slot in ("O", "R", "S"):
         phrase = match.groupdict().get(slot)
@@ -236,7 +236,7 @@ def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, i
 
 
 def _completed(statements: Sequence[Statement], earlier: Sequence[Statement]) -> list[Statement]:
-    """Denials without an object ("我不干了") with that of what was said before; what was said to be past needs none."""
+    """Complete denials without an object ("我不干了") with the earlier statement's; past statements need none."""
     found = []
     for statement in statements:
         if statement.negated and not statement.object:

@@ -1,4 +1,4 @@
-"""Chinese passages about somebody else than a question that is about who asks: 我妈妈有糖尿病 for 我有糖尿病吗."""
+"""Chinese passages about another person than the asker of a first-person question: 我妈妈有糖尿病 for 我有糖尿病吗."""
 
 from __future__ import annotations
 

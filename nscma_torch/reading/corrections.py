@@ -30,5 +30,5 @@ def corrects(sentence: str) -> bool:
 
 
 def without_correction(sentence: str) -> str:
-    """A sentence without the words that say so."""
+    """Remove the words that mark a sentence as a correction."""
     return _CORRECTS.sub(" ", sentence)

@@ -1,4 +1,4 @@
-"""Cues that a message says something worth keeping, in English and Chinese: a fixed lexicon, no model.
+"""Cues that a message is worth remembering, in English and Chinese: a fixed lexicon, no model.
 
 A language model's surprise measures how unexpected a wording is, not whether it will be asked about: "I'm vegetarian"
 is short, predictable and vital. The lexicon names kinds of statement that carry personal facts (a request to remember,
@@ -145,7 +145,7 @@ _CODE = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[A-Za-z])[!-~]{8,}(?!\S)|[!-~]{24,}")
 
 @cache
 def _lexicon() -> tuple[dict[str, tuple[str, ...]], dict[str, re.Pattern[str]]]:
-    """Kinds of each English phrase, and one pattern per kind for Chinese."""
+    """Return the kinds of each English phrase, and one pattern per kind for Chinese."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind, phrases in _ENGLISH.items():
         for phrase in phrases.split(","):
@@ -155,7 +155,7 @@ def _lexicon() -> tuple[dict[str, tuple[str, ...]], dict[str, re.Pattern[str]]]:
 
 
 def find_cues(text: str) -> dict[str, int]:
-    """Count the cues of each kind (a key of `WEIGHTS`) in `text`; kinds that do not occur are left out."""
+    """Count the cues of each kind (a key of `WEIGHTS`) in `text`, omitting absent kinds."""
     english, chinese = _lexicon()
     found: Counter[str] = Counter()
     text = _CODE.sub(" ", text)
@@ -195,9 +195,9 @@ def only_small_talk(text: str) -> bool:
 
 
 def salience(text: str) -> float:
-    """Score how much `text` looks like a statement worth keeping: weighted cues on a logistic scale, in (0, 1).
+    """Score how much `text` looks worth remembering: weighted cues on a logistic scale, in (0, 1).
 
-    Each kind counts with the logarithm of its occurrences; 0.5 is a text without any cue.
+    Each kind counts with the logarithm of its occurrences; a text without cues has 0.5.
     """
     total = sum(WEIGHTS[kind] * math.log1p(count) for kind, count in find_cues(text).items())
     return 1.0 / (1.0 + math.exp(-total))

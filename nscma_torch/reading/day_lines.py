@@ -1,6 +1,7 @@
-"""Summaries of days, and what they show of a person, without a language model: sentences that were said on them.
+"""Daily summaries and personal insights without a language model: sentences quoted from the day.
 
-A line is one sentence, with who said it; where it stands for several days, with its day. None is joined or reworded.
+A line is one sentence with its speaker, and with its date if lines of several days are mixed. Sentences are never
+joined or reworded.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST = 3  # lines about a person on one day
 
 
 def day_summary(group: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """The sentences of a day that tell something and cover most of what was said, of so many words together."""
+    """Select informative sentences of a day that cover most of its content, within a word limit."""
     chosen = covering_sentences(_sentences(group), words, _value)
     return [_attributed(group, place, sentence) for place, sentence in chosen]
 
@@ -46,15 +47,15 @@ def day_insights(group: Sequence[Unit]) -> list[SourcedLine]:
 
 
 def summary_of_days(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """The lines of many days that cover most of what these share, each with its day."""
+    """Return the lines of many days that cover most of what these share, each with its date."""
     chosen = covering_sentences(((place, line.text) for place, line in enumerate(lines)), words, _value)
     return [SourcedLine(_dated(lines[place]), (place,)) for place, _ in chosen]
 
 
 def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """The lines about a person that cover most of what comes up again on other days.
+    """Return the lines about a person that cover most of what recurs on several days.
 
-    Each cites the lines of the other days that hold its most frequent topic; of d days its confidence is d / (d + 1).
+    Each cites the other days' lines with its most frequent topic; with d days its confidence is d (d + 1).
     """
     count = Counter(term for line in lines for term in set(terms(line.text)))
     words_of = topic_words(lines, speakers_of(lines))
@@ -75,7 +76,7 @@ def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
 
 
 def _sentences(group: Sequence[Unit]) -> Iterator[tuple[int, str]]:
-    """The sentences of a group that are no questions and not too long, with the places of their messages."""
+    """Yield the sentences of a group that aren't questions or too long, with their messages' positions."""
     for place, unit in enumerate(group):
         for span in split_sentences(unit.text):
             sentence = " ".join(unit.text[span.start : span.end].split())

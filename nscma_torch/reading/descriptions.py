@@ -1,10 +1,9 @@
-"""Structured records without a language model: of English messages what trained parts tell of them.
+"""Structured records without a language model: English messages described by trained parts.
 
-The type is that of the most salient sentence that tells anything (`MemoryTypes`), a question where that one ends in its
-mark. Entities are the people, places and things of the message's statements, then names by their capital letter. A
-turn before, by somebody else, that is a question is settled where the trained reader finds its answer in the message;
-one that is the speaker's own problem, where the message says that a problem is solved. Whether a plan was carried out
-it cannot tell.
+The type is that of the most salient informative sentence (`MemoryTypes`), or question if that ends in a question mark.
+Entities are the people, places and things of the message's statements, then capitalised names. A question in an earlier
+turn by somebody else is settled if the trained reader finds its answer in the message; the speaker's own earlier
+problem is settled if the message says that a problem is solved. It can't tell whether a plan was carried out.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class Descriptions:
     """Describes messages.
 
     Args:
-        types: the kinds of sentences.
-        embedder: the one whose vectors `types` reads.
-        reader: tells whether questions are answered; None for none, and all stay open.
+        types: classifies sentences.
+        embedder: the embedder that `types` was trained on.
+        reader: decides whether questions are answered; None leaves all open.
         schema: the relations of the statements.
     """
 
@@ -93,7 +92,7 @@ class Descriptions:
         )
 
     def _main(self, text: str) -> _Sentence:
-        """The sentence that says what a message is."""
+        """Return the sentence that determines the message's type."""
         texts = [text[span.start : span.end] for span in split_sentences(text)]
         told = [one for one in texts if not one.endswith(_MARKS)]
         kinds = iter(self._kinds(told))
@@ -102,9 +101,9 @@ class Descriptions:
         return max(telling, key=lambda one: salience(one.text))
 
     def _kinds(self, texts: Sequence[str]) -> list[str]:
-        """The class of each sentence without a question mark: the likeliest, of those in `_SURE` only if it is sure.
+        """Return the class of each sentence without a question mark: the most likely, those in `_SURE` only if sure.
 
-        The sentences of a message alone are embedded together: it then does not depend on what else is read.
+        A message's sentences are embedded separately from other messages, so the result doesn't depend on these.
         """
         if not texts:
             return []
@@ -137,7 +136,7 @@ class Descriptions:
         return min(read.answerable, read.evidence[-1]) >= ANSWERED
 
     def _entities(self, unit: Unit, extraction: Extraction, listener: str) -> Iterator[str]:
-        """Names in the order of the text, those of statements first."""
+        """Yield names in text order, those of statements first."""
         known = {name_key(unit.name or ""), name_key(listener), *ROLES, *FIRST_PERSON, *SECOND_PERSON, ""}
         for statement in sorted(extraction.statements, key=lambda one: (one.start, -one.confidence)):
             shape = self._schema.shape(statement.relation)
@@ -158,7 +157,7 @@ def _speaker(unit: Unit) -> str:
 
 
 def _fitting(text: str, embedder: Embedder) -> str:
-    """The text, or as much of its beginning as the embedder reads."""
+    """Return the text, or its beginning if too long for the embedder."""
     while len(text) > _SURELY_SHORT and embedder.count_tokens([text])[0] > embedder.max_tokens:
         text = text[: max(_SURELY_SHORT, len(text) // 2)]
     return text

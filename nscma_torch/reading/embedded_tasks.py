@@ -1,7 +1,6 @@
-"""Language tasks without a language model: facts and answers are sentences that were really said, shown with who and
-when.
+"""Language tasks without a language model: facts and answers are quoted sentences, with speaker and time.
 
-What it cannot do: join two statements into one, count, or compare. It points at the evidence instead.
+They can't combine statements, count, or compare; they show the evidence instead.
 """
 
 from __future__ import annotations
@@ -84,17 +83,17 @@ class EmbeddedTasks:
     """`LanguageTasks` by rules.
 
     Args:
-        min_answerability: below this answerability (`retrieval.answerability`) it says that it does not know.
-        passages: most passages that an answer shows.
+        min_answerability: answerability (`retrieval.answerability`) below which the answer is that it doesn't know.
+        passages: maximum passages in an answer.
         cutoff: score, relative to the best passage, below which one is not shown.
-        words: longest passage; a shorter message is shown whole.
-        summary_words: longest summary.
-        relations: what facts there are; None for the bundled ones.
-        read_facts: makes what reads English statements; None where there is none. Chinese is read by forms.
-        fact_changes: chooses operations on facts by the trained reader; None where there is none.
-        question_pairs: finds question-answer pairs by the trained reader; None where there is none.
-        importance: gives the importance of texts in [0, 1]; None for the cues that the gate weighs.
-        descriptions: makes what describes messages; None where there are no structured records.
+        words: maximum words of a passage; a shorter message is shown whole.
+        summary_words: maximum words of a summary.
+        relations: the relations of facts; None for the bundled ones.
+        read_facts: returns the reader of English statements; None for no reader. Chinese is read by forms.
+        fact_changes: chooses operations on facts by the trained reader; None without a reader.
+        question_pairs: finds question-answer pairs by the trained reader; None without a reader.
+        importance: rates the importance of texts in [0, 1]; None for the gate's cues.
+        descriptions: returns the describer of messages; None without structured records.
     """
 
     quotes = True
@@ -128,17 +127,17 @@ class EmbeddedTasks:
 
     @cached_property
     def _chinese(self) -> ChineseReader:
-        """Made when something is first extracted: a search needs none of the forms."""
+        """Return the Chinese reader, created at the first extraction: a search needs none of its forms."""
         return chinese_reader(self._relations)
 
     @cached_property
     def _facts(self) -> StatementsOfReader | None:
-        """Loaded when something is first extracted."""
+        """Return the statement reader, loaded at the first extraction."""
         return None if self._read_facts is None else self._read_facts()
 
     @cached_property
     def _descriptions(self) -> Descriptions:
-        """Loaded when something is first described."""
+        """Return the describer, loaded on first use."""
         if self._make_descriptions is None:
             raise ConfigError("these language tasks describe nothing: set records.enabled, or give them descriptions")
         return self._make_descriptions()
@@ -146,7 +145,9 @@ class EmbeddedTasks:
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
-        """Sentences of each unit that state a fact, their speaker and relative dates resolved; and its statements."""
+        """Return each unit's sentences that state a fact, with speaker and relative dates resolved,
+        and its statements.
+        """
         return [
             _extraction(unit, own)
             for unit, (own, _) in zip(units, self._statements(units, listeners, before), strict=True)
@@ -160,7 +161,9 @@ class EmbeddedTasks:
         before: Sequence[Sequence[Unit]] = (),
         least: float,
     ) -> list[Extraction | None]:
-        """The same, but None for each unit about which the trained reader is less sure than `least`, or cannot read."""
+        """Do the same, but return None for each unit for which the trained reader is less sure than
+        `least`, or unable.
+        """
         read = self._statements(units, listeners, before)
         return [
             _extraction(unit, own)
@@ -177,9 +180,9 @@ class EmbeddedTasks:
     def _statements(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[tuple[tuple[Statement, ...], ReadMessage | None]]:
-        """The statements of each unit, and what the trained reader makes of it.
+        """Return each unit's statements, and the trained reader's output.
 
-        What a message only hands over is not read, and letters are read in their composed form.
+        Material that a message only passes on is skipped, and letters are read in composed form.
         """
         written, units = units, [composed(in_own_words(unit)) for unit in units]
         chinese = [
@@ -202,35 +205,35 @@ class EmbeddedTasks:
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """The units' own sentences that cover most of what they share."""
+        """Return the units' own sentences that cover most of what they share."""
         return [extract_summary([_lines(unit) for unit in group], self._summary_words) for group in groups]
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """Score and coverage of the question's words; see `relevance`."""
+        """Combine score and coverage of the question's words; see `relevance`."""
         return relevance(question, hits)
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """The question with the names that the hits mention most."""
+        """Return the question with the names that the hits mention most."""
         return refined(question, hits)
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """The hits that are at least half as relevant as the best."""
+        """Return which hits are at least half as relevant as the best."""
         return helpful(question, hits) if hits else []
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
-        """The best passages of a first search; see `query_parts`."""
+        """Return the best passages of a first search; see `query_parts`."""
         return imagined(question, hits)
 
     def divide(self, question: str) -> list[str]:
-        """The question's sentences, for each name in them; see `query_parts`."""
+        """Return the question's sentences, one for each name in them; see `query_parts`."""
         return divided(question)
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """None: rules have weighed all that they can weigh, so what is disputed stays so."""
+        """Return None: the rules have already weighed the sides, so disputes stay open."""
         return [None for _ in disputes]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """Rate how likely each unit is to be needed later, from 1 to 10; stands in for a model's importance rating."""
+        """Rate how likely each unit is to be needed later, from 1 to 10, in place of a model's rating."""
         texts = [unit.text for unit in units]
         shares = [salience(text) for text in texts] if self._importance is None else self._importance(texts)
         return [1 + round(share * (MOST_IMPORTANT - 1)) for share in shares]
@@ -248,15 +251,15 @@ class EmbeddedTasks:
         return insights(groups)
 
     def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Sentences of each day; see `day_lines`."""
+        """Return sentences of each day; see `day_lines`."""
         return [day_summary(day, words) for day in days]
 
     def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Lines of the days, with their dates; see `day_lines`."""
+        """Return lines of the days, with their dates; see `day_lines`."""
         return [summary_of_days(group, words) for group in lines]
 
     def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Sentences about likings in the first person; see `day_lines`."""
+        """Return first-person sentences about preferences; see `day_lines`."""
         return [day_insights(day) for day in days]
 
     def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
@@ -264,15 +267,15 @@ class EmbeddedTasks:
         return [portrait(group, words) for group in lines]
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-        """Questions about the most salient topics; see `reflections`."""
+        """Return questions about the most salient topics; see `reflections`."""
         return [salient_questions(group, most) for group in groups]
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:  # noqa: ARG002
-        """At most one line a question: how often its topic came up, with a sentence; see `reflections`."""
+        """Return at most one line per question: how often its topic came up, with a sentence; see `reflections`."""
         return [reflections(question, memories) for question, memories in asked]
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """Questions with the turn after them, by the trained reader; see `AdjacentPairs`."""
+        """Return questions with the turn after them, by the trained reader; see `AdjacentPairs`."""
         if self._question_pairs is None:
             raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
         return self._question_pairs.find(groups)
@@ -289,9 +292,10 @@ class EmbeddedTasks:
         return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """The passages that answer best, each with its speaker and day; or that it does not know.
+        """Return the passages that answer best, each with its speaker and date, or that it doesn't know.
 
-        What a newer hit renews is not shown, unless it has more of the question's words: that tells of something alike.
+        A hit renewed by a newer one is omitted, unless it has more of the question's words: then the newer one is about
+        something similar.
         """
         begin = time.perf_counter()
         chinese = script(question) == "cjk"
@@ -323,7 +327,7 @@ class EmbeddedTasks:
 
 
 def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
-    """The hits without those of which a newer one, not renewed itself, covers as much of the question."""
+    """Return the hits except those for which a newer one, itself not renewed, covers as much of the question."""
     covers = [covered(hit.text, weights) for hit in hits]
     newest = [(hit.occurred_at, own) for hit, own in zip(hits, covers, strict=True) if not hit.renewed]
     return [
@@ -334,14 +338,14 @@ def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
 
 
 def _with_aliases(statements: Sequence[Statement], said: Sequence[Statement]) -> list[Statement]:
-    """The statements of a message in the order of its text, with aliases that none of them names."""
+    """Return a message's statements in text order, with aliases not among them."""
     named = {(one.subject, one.object) for one in statements if one.relation == said[0].relation} if said else set()
     more = [one for one in said if (one.subject, one.object) not in named]
     return sorted([*statements, *more], key=lambda one: one.start)
 
 
 def _extraction(unit: Unit, statements: tuple[Statement, ...]) -> Extraction:
-    """Statements, and the sentences that state a fact."""
+    """Build the extraction of statements and the sentences that state a fact."""
     spans = _factual(unit.text)
     return Extraction(
         tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
@@ -355,7 +359,7 @@ def _factual(text: str) -> list[Span]:
 
 
 def _lines(unit: Unit) -> str:
-    """A unit's text, where each line of a summary, which is a sentence whether it looks so or not, stands apart."""
+    """Return a unit's text, with each line of a summary as a sentence of its own."""
     return unit.text.replace("\n", "\n\n") if unit.kind == "summary" else unit.text
 
 
@@ -364,7 +368,7 @@ def _attributed(unit: Unit, sentence: str) -> str:
 
 
 def quoted_line(item: Evidence, chinese: bool) -> str:
-    """A passage with who said it and when, on one line."""
+    """Format a passage with its speaker and time on one line."""
     unit = item.hit.unit
     who = unit.name or unit.role
     said = " ".join(resolved(item.text, unit.occurred_at).split())

@@ -1,7 +1,8 @@
 """Summaries without a language model: the sentences that together cover most of what the members share.
 
 Budgeted maximum coverage (Takamura and Okumura, "Text Summarization Model based on Maximum Coverage Problem", EACL
-2009; greedy ratio rule of Khuller, Moss and Naor 1999): a term weighs the more members hold it, and counts once.
+2009; greedy ratio rule of Khuller, Moss and Naor 1999): a term's weight grows with the number of members that contain
+it, and counts once.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class _Sentence:
 
 
 def extract_summary(members: Sequence[str], words: int) -> str:
-    """At most `words` words of the members' own sentences, one a line, in the order of the members.
+    """Return the members' own sentences within `words` words, one per line, in the members' order.
 
-    A sentence that does not fit is passed over, and so is one of fewer than four words where there are longer ones.
-    Where none fits, the beginning of the shortest one stands alone.
+    Sentences that don't fit are skipped, and those of fewer than four words if there are longer ones. If none fits, the
+    beginning of the shortest one is returned.
     """
     pairs = ((member, text, span) for member, text in enumerate(members) for span in split_sentences(text))
     sentences = _sentences((member, text[span.start : span.end]) for member, text, span in pairs)
@@ -52,7 +53,7 @@ def covering_sentences(
     """Select the sentences, each with its member, that cover most of the members' shared content, in the order given.
 
     Together they have at most `words` words, without duplicates; a covered sentence counts by its `value`. Sentences of
-    fewer than four words are left out if longer ones exist.
+    fewer than four words are omitted if longer ones exist.
     """
     found = _sentences(sentences)
     found = [sentence for sentence in found if sentence.words >= _FRAGMENT] or found
@@ -61,7 +62,7 @@ def covering_sentences(
 
 
 def _sentences(said: Iterable[tuple[int, str]]) -> list[_Sentence]:
-    """Sentences with their members, white space made even, each wording once."""
+    """Return distinct sentences with their members, whitespace normalised."""
     found: dict[str, _Sentence] = {}
     for place, (member, text) in enumerate(said):
         sentence = " ".join(text.split())
@@ -72,7 +73,7 @@ def _sentences(said: Iterable[tuple[int, str]]) -> list[_Sentence]:
 
 
 def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
-    """Weight of each term: the logarithm of one more than the members that hold it."""
+    """Return each term's weight: the logarithm of one plus the number of members that contain it."""
     holders = Counter(pair[1] for pair in {(s.member, term) for s in sentences for term in s.terms})
     return {term: math.log1p(count) for term, count in holders.items()}
 
@@ -80,9 +81,9 @@ def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
 def _cover(
     sentences: Sequence[_Sentence], weights: dict[str, float], words: int, values: Sequence[float] | None = None
 ) -> list[_Sentence]:
-    """Greedily by new weight per word, times the sentence's value; the chosen ones in their order.
+    """Choose sentences greedily by new weight per word, times the sentence's value; return them in order.
 
-    Gains only shrink, so a sentence is weighed again only when it comes up.
+    Gains only shrink, so a sentence is re-evaluated only when it comes up.
     """
     covered: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""mem0's operations on facts by the trained reader: its change head holds a new statement against each known fact."""
+"""mem0's operations on facts by the trained reader: its change head compares a new statement with each known fact."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ENDS: dict[str, Operation] = {"replaces": "UPDATE", "corrects": "UPDATE", "ends
 class FactChanges:
     """Chooses operations.
 
-    The earlier of two sentences is read as what was known and the later one as the message that may change it,
-    whichever of them is new. A sentence that states several of the known facts says nothing of which of them changes:
-    each of those is read in its own words ("Ana lives in Oslo").
+    The earlier of two sentences is read as the known fact and the later one as the message that may change it,
+    whichever of them is new. A sentence that states several of the known facts doesn't show which of them changes: each
+    of those is read in its own words ("Ana lives in Oslo").
 
     Args:
-        reader: called when something is first asked.
-        change: likelihood from which the reader finds a change, or that it repeats what is known.
+        reader: returns the reader; called on first use.
+        change: probability above which the reader's verdict of a change, or of a repetition, counts.
     """
 
     def __init__(self, reader: Callable[[], Reader], change: float) -> None:
@@ -30,7 +30,9 @@ class FactChanges:
         self._change = change
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """UPDATE what is replaced or corrected, DELETE what is ended or cancelled, NOOP for what is known, else ADD."""
+        """Choose UPDATE for replaced or corrected facts, DELETE for ended or cancelled ones, NOOP for known ones, else
+        ADD.
+        """
         pairs = [(one, fact, _is_alone(fact, known)) for one, known in new for fact in known]
         read = [_read(one, fact, alone=alone) for one, fact, alone in pairs]
         found = self._reader().changes(*map(list, zip(*read, strict=True))).tolist() if read else []
@@ -61,7 +63,7 @@ def _place(unit: Unit) -> tuple[tuple[str, ...], int]:
 
 
 def _read(new: ToldFact, known: ToldFact, *, alone: bool) -> tuple[str, list[InputPassage]]:
-    """An earlier text, and the later message."""
+    """Return the earlier text, and the later message."""
     text = known.said.text if alone else known.text
     if known.said.occurred_at > new.said.occurred_at:
         return f"{_speaker(new.said)}: {new.said.text}", [

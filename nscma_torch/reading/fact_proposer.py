@@ -1,11 +1,10 @@
-"""Proposes the facts that a message may state, with one pass over it whatever the number of relations.
+"""Propose the facts that a message may state, in one pass whatever the number of relations.
 
     proposer = FactProposer.from_pretrained(load_relations())
     (found,) = proposer.propose([[Passage("I moved to Porto in May", speaker="Ana")]])
     found.facts[0].relation, found.facts[0].object.text  # "lives_in", "Porto"
 
-It proposes facts of the relations that it was trained on. The trained reader is asked about each proposal
-(`fact_reader.py`).
+It proposes facts of the relations it was trained on. The trained reader verifies each proposal (`fact_reader.py`).
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ _STARTS = 6  # likeliest first tokens of a subject or topic that are tried
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A fact that a message may state, in its words or those of the turns before.
+    """A possible fact of a message, in its words or those of the turns before.
 
-    `placed` is the probability of the object's first and last token, `told` that the message tells it of the relation
-    in some stance, `stances` the probability of each of `STANCES` where it does. `subject` is None where it was not
-    looked for.
+    `placed` is the probability of the object's first and last token, `told` that the message states it of the relation
+    in some stance, `stances` the probability of each of `STANCES` given that. `subject` is None if not sought.
     """
 
     relation: str
@@ -73,7 +71,7 @@ class _Object(NamedTuple):
 
 
 class FactProposer:
-    """A trained `ProposerModel` with those relations of a schema that it was trained on."""
+    """A trained `ProposerModel` with the relations of a schema it was trained on."""
 
     def __init__(self, model: ProposerModel, schema: Schema) -> None:
         self._names = [name for name in schema.relations if name in model.relations]
@@ -97,11 +95,11 @@ class FactProposer:
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> FactProposer:
-        """The bundled proposer, or one that `train/reader/train_proposer` wrote.
+        """Load the bundled proposer, or one written by `train/reader/train_proposer`.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: what is there is no proposer of this version.
+            ModelError: the file is no proposer of this version.
             ChecksumError: the bundled encoder's files are not the published ones.
         """
         path = weights or WEIGHTS
@@ -112,7 +110,7 @@ class FactProposer:
 
     @property
     def relations(self) -> Sequence[str]:
-        """The names of the relations of which it proposes facts."""
+        """Return the names of the relations it proposes facts of."""
         return self._names
 
     @torch.no_grad()
@@ -153,7 +151,7 @@ class FactProposer:
         return Proposals(tuple(facts), picks)
 
     def _objects(self, row: InputRow, firsts: Tensor, lasts: Tensor) -> list[_Object]:
-        """The likeliest objects, of one relation none that overlaps a likelier one; [L, R] each."""
+        """Return the most likely objects, without overlaps within a relation; [L, R] each."""
         found = []
         for first, relation in (firsts >= FIRST).nonzero().tolist():
             ends = lasts[first : _reach(row, first, MAX_OBJECT), relation]
@@ -168,7 +166,7 @@ class FactProposer:
 
 
 def _reach(row: InputRow, first: int, most: int) -> int:
-    """The end of the tokens from `first` on that one span may have: of one source, at most so many."""
+    """Return the maximum end of a span that begins at token `first`: in one source, within a length limit."""
     end = first + 1
     start = row.pieces[first]
     while start is not None and end < min(len(row.pieces), first + most):
@@ -180,7 +178,7 @@ def _reach(row: InputRow, first: int, most: int) -> int:
 
 
 def _pointed(row: InputRow, passages: Sequence[InputPassage], first: Tensor, last: Tensor) -> ReadSpan:
-    """The likeliest span of two pointers' log-probabilities, [L] each."""
+    """Return the most likely span of two pointers' log-probabilities, [L] each."""
     spans: Iterator[tuple[float, int, int]] = (
         (float(first[i] + last[j]), i, j)
         for i in first.topk(min(_STARTS, len(first))).indices.tolist()

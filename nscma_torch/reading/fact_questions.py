@@ -1,6 +1,6 @@
-"""The questions for a relation: for what stands in it, by whose words it is known, and for whom an object is said of.
+"""The questions about a relation: for its object in general, and for the subject of a given object.
 
-A question is the relation's plain sentence with a question word in place of what is asked for, and its meaning.
+A question is the relation's plain sentence with a question word in place of the requested part, and its meaning.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from nscma_torch.reading.relations import Relation
 
 
 def object_question(relation: Relation) -> str:
-    """The question for what anybody or anything has this relation to, by whose words the relation is known."""
+    """Return the question for the object of anything in this relation, which represents the relation by its words."""
     if relation.open:
         return open_object_question("did")
     return _asked(relation, _someone(relation), "what", "something")
 
 
 def subject_question(relation: Relation, value: str, topic: str = "something") -> str:
-    """The question for whom or what a fact with this object is about."""
+    """Return the question for the subject of a fact with this object."""
     if relation.open:
         return open_subject_question(topic, value)
     return _asked(relation, "who" if _of_person(relation) else "what", value, "something")
@@ -28,12 +28,12 @@ def has_topic(relation: Relation) -> bool:
 
 
 def open_object_question(predicate: str) -> str:
-    """The question for the object of a predicate in its own words."""
+    """Return the question for the object of a predicate in its own words."""
     return f"someone {predicate} what?"
 
 
 def open_subject_question(predicate: str, value: str) -> str:
-    """The question for the subject of a predicate in its own words."""
+    """Return the question for the subject of a predicate in its own words."""
     return f"who {predicate} {value}?"
 
 

@@ -1,8 +1,8 @@
-"""Reads facts out of messages: a proposer finds what a message may state, and the trained reader judges each of it.
+"""Read facts from messages: a proposer finds possible statements, and the trained reader judges each.
 
-The reader is asked of whom the object of a proposal is said ("who lives in Lyon?"), in one batch for a message, and
-tells in what stance the message says so. The turns before a message are read with it. Of relations that the proposer
-was not trained on the reader proposes: it is asked of every message what stands in them ("someone lives in what?").
+The reader is asked for the subject of each proposal's object ("who lives in Lyon?"), in one batch per message, and
+returns the message's stance. The turns before a message are read with it. For relations that the proposer was not
+trained on, the reader proposes: it is asked for their objects in every message ("someone lives in what?").
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _EVEN = tuple([1 / len(STANCES)] * len(STANCES))
 
 @dataclass(frozen=True, slots=True)
 class ReadFact:
-    """A fact as it was found, in the words of its message or of the turns before.
+    """A fact as found, in the words of its message or of the turns before.
 
-    `topic` is "" for a relation without one. `stances` has the probability of each of `STANCES`, `features` what the
-    confidence is made of.
+    `topic` is "" for a relation without one. `stances` has the probability of each of `STANCES`, `features` are the
+    inputs of the confidence.
     """
 
     relation: str
@@ -47,23 +47,23 @@ class ReadFact:
 
     @property
     def told(self) -> float:
-        """The probability in the reader's view that the message states the fact in some stance."""
+        """Return the reader's probability that the message states the fact in some stance."""
         return self.features[3]
 
     @property
     def confidence(self) -> float:
-        """The probability that the message says so: logistic in `features`, fitted on development data."""
+        """Return the probability that the message says so: logistic in `features`, fitted on development data."""
         x = sum(weight * _logit(p) for weight, p in zip(WEIGHTS, self.features, strict=True))
         return 1 / (1 + math.exp(-(INTERCEPT + x)))
 
     @property
     def stance(self) -> str:
-        """The likeliest stance."""
+        """Return the most likely stance."""
         return STANCES[max(range(len(STANCES)), key=self.stances.__getitem__)]
 
     @property
     def over(self) -> float:
-        """The probability that it has ended or is denied."""
+        """Return the probability that it has ended or is denied."""
         return sum(p for p, stance in zip(self.stances, STANCES, strict=True) if stance in ("ended", "denied"))
 
 
@@ -75,7 +75,7 @@ class MessageFacts(NamedTuple):
 
 
 class FactReader:
-    """Reads the facts of a schema, of which each relation needs a template and a meaning."""
+    """Reads the facts of a schema, whose relations each need a template and a meaning."""
 
     def __init__(self, proposer: FactProposer, reader: Reader, schema: Schema) -> None:
         self._proposer = proposer
@@ -109,13 +109,13 @@ class FactReader:
 
 
 def likely(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """The proposals that the reader is asked about, likeliest first."""
+    """Return the proposals to put to the reader, most likely first."""
     ordered = sorted(proposals, key=lambda one: -one.placed * one.told)
     return [one for one in ordered if one.placed * one.told >= LIKELY][:MOST_ASKED]
 
 
 def _judged(proposal: Proposal, result: ReadResult) -> ReadFact:
-    """A proposal in the reader's view: the surer of both names the subject, and stances are their geometric mean."""
+    """Judge a proposal by the reader: the surer of both names the subject, and stances are their geometric mean."""
     read = result.spans[0]
     own = proposal.subject or read
     told = result.evidence[-1]

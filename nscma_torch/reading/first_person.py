@@ -1,7 +1,7 @@
-"""Tells whom "I" means in a unit: its speaker, the user in the user's own notes, and nobody known in other documents.
+"""Resolve "I" in a unit: its speaker, the user in the user's own notes, and nobody known in other documents.
 
-A Markdown file holds notes (Obsidian, basic-memory): the user writes them about their own life. A novel, a letter or
-somebody's CV says "I" of a person that nobody here knows.
+A Markdown file holds notes (Obsidian, basic-memory), which the user writes about their own life. A novel, a letter or
+somebody's CV uses "I" for a person unknown here.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ def is_own_note(unit: Unit) -> bool:
 
 
 def first_person(unit: Unit) -> str:
-    """The name that "I" means in a unit, "" if nobody knows; a document's `name` is its headings, and no person."""
+    """Return the name that "I" means in a unit, "" if unknown; a document's `name` is its headings, not a person."""
     if unit.role != "document":
         return unit.name or unit.role
     return USER if is_own_note(unit) else ""
 
 
 def author(unit: Unit) -> str:
-    """The name under which a unit is shown: whom "I" means in it, the headings of a document by an unknown writer."""
+    """Return the name shown for a unit: the person that "I" means, or the headings of a document by an
+    unknown author.
+    """
     return first_person(unit) or unit.name or unit.role

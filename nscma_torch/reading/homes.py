@@ -1,4 +1,4 @@
-"""Tells the name of one home ("apartment 4B", "12 Baker Street") from that of a town, of a street, or of any flat.
+"""Distinguish the name of a single home ("apartment 4B", "12 Baker Street") from that of a town, a street, or any flat.
 
 Two people who live in one home share it; two who live in Lisbon, or each in a small flat, do not.
 """

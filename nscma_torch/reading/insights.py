@@ -1,4 +1,4 @@
-"""Insights without a language model: what a cluster of a person's messages is about, counted, with a sentence of it."""
+"""Insights without a language model: the topic of a cluster of a person's messages, with counts and a sentence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _SHARE = 0.3  # of a cluster's messages that hold its topic, at least
 
 
 def insights(groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-    """At most one line a group: the topic that tells it apart from the other groups, and what it goes with.
+    """Return at most one line per group: the topic that distinguishes it from other groups, and related terms.
 
-    A person has one line a topic. Alike messages are not all that hold it, so there may be more than a line counts.
+    A person has one line per topic. Similar messages aren't all that mention it, so the true number may exceed a line's
+    count.
     """
     held = [[set(terms(unit.text)) for unit in group] for group in groups]
     counts = [Counter(term for own in group for term in own) for group in held]
@@ -40,6 +41,6 @@ def insights(groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
 def _topic(
     group: Sequence[Unit], count: Counter[str], outside: Mapping[str, float], words: Mapping[str, str]
 ) -> str | None:
-    """The term that most messages of a group hold, and few others."""
+    """Return the term in most messages of a group, and in few others."""
     topics = [term for term, n in count.items() if term in words and n >= max(LEAST, _SHARE * len(group))]
     return max(topics, key=lambda term: (count[term] * math.log(1 + outside[term]), term), default=None)

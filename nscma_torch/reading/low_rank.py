@@ -1,4 +1,4 @@
-"""Low-rank changes of linear layers: LoRA (Hu et al. 2021, equation 3)."""
+"""Low-rank updates of linear layers: LoRA (Hu et al. 2021, equation 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAYERS = ("qkv", "out", "up", "down")  # of each transformer layer
 
 
 class LowRank(nn.Module):
-    """A linear layer W with a change of rank r that is trained: W x + B A x."""
+    """A linear layer W with a trainable update of rank r: W x + B A x."""
 
     def __init__(self, linear: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class LowRank(nn.Module):
         return changed
 
     def merged(self) -> nn.Linear:
-        """One linear layer that does the same."""
+        """Return an equivalent single linear layer."""
         linear = nn.Linear(self.linear.in_features, self.linear.out_features)
         linear.weight = nn.Parameter(self.linear.weight + self.b @ self.a)
         linear.bias = self.linear.bias
@@ -34,7 +34,7 @@ class LowRank(nn.Module):
 
 
 def add_changes(encoder: MiniLM, rank: int) -> None:
-    """Give each linear layer of the encoder's layers a change that can be trained, zero at first."""
+    """Add a trainable update, initially zero, to each linear layer of the encoder."""
     for layer in encoder.layers:
         for name in LAYERS:
             setattr(layer, name, LowRank(getattr(layer, name), rank))
@@ -42,7 +42,7 @@ def add_changes(encoder: MiniLM, rank: int) -> None:
 
 @torch.no_grad()
 def merge_changes(encoder: MiniLM) -> None:
-    """Make one of each layer and its change, which saves time and can no longer be trained."""
+    """Merge each layer with its update, which saves time but ends training."""
     for layer in encoder.layers:
         for name in LAYERS:
             setattr(layer, name, getattr(layer, name).merged())

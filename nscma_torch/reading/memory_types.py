@@ -1,6 +1,6 @@
 """Classify the kind of content of a sentence with a linear layer on its vector and cues.
 
-It was trained by `train/records/train_types.py` on sentences written for this project. English alone.
+It was trained by `train/records/train_types.py` on sentences written for this project, only in English.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MemoryTypes(nn.Module):
 
     Args:
         dimension: d of the vectors.
-        embedder: fingerprint of the embedder that makes them; the vectors of another one mean nothing to it.
+        embedder: fingerprint of the embedder of the vectors; it can't read another's.
     """
 
     def __init__(self, dimension: int, embedder: str) -> None:
@@ -62,12 +62,12 @@ class MemoryTypes(nn.Module):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
-        """The probability of each of `CLASSES`, [n, classes], on the CPU."""
+        """Return the probability of each of `CLASSES`, [n, classes], on the CPU."""
         logits: Tensor = self(self.features(texts, vectors))
         return logits.softmax(-1).cpu()
 
     def save(self, path: Path) -> None:
-        """Write the weights, and what they are for, as one safetensors file."""
+        """Write the weights, with the embedder they are for, as one safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder, "classes": CLASSES, "cues": CUES}
         save_module(self, path, memory_types=described)
 
@@ -76,8 +76,8 @@ class MemoryTypes(nn.Module):
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
-            ModelNotFoundError: there is no such file.
-            ModelError: the file is not one of this version.
+            ModelNotFoundError: the file is missing.
+            ModelError: the file is of another version.
         """
         if path is None:
             with resources.as_file(resources.files("nscma_torch.reading") / "weights" / "types.safetensors") as own:

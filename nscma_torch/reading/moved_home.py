@@ -1,4 +1,4 @@
-"""Reads a new home in a move to a named place: who moved to Lagos is there, and lives there."""
+"""Infer a new home from a move to a named place: somebody who moved to Lagos also lives there."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PERSON = re.compile(rf"(?:.*['’]s\s)?(?:[\w-]+\s)?{PERSON_NOUN.pattern}", re.
 
 
 def with_new_homes(statements: Sequence[Statement], text: str, schema: Schema) -> list[Statement]:
-    """Return the statements of a text, each of where a person moved followed by one that they live there.
+    """Return the statements of a text, each move of a person followed by their new home.
 
-    Only a place with a name counts: who moved to the kitchen, to the Garden or to Room 12 lives where they lived.
+    Only named places count: moving to the kitchen, to the Garden or to Room 12 doesn't change the home.
     """
     if _HOME not in schema:
         return list(statements)

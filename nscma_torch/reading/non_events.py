@@ -1,7 +1,7 @@
-"""Finds what a sentence says did not come about: "almost moved to", "turned down", "ruled out", "was cancelled".
+"""Detect events that did not happen: "almost moved to", "turned down", "ruled out", "was cancelled".
 
-English marks it by a small closed class of adverbs, negative implicative verbs and findings. A marker counts for a
-value in its own clause alone: "I turned down Google and joined Meta" says nothing against Meta.
+English marks them by a small closed class of adverbs, negative implicative verbs and findings. A marker affects only a
+value in its own clause: "I turned down Google and joined Meta" doesn't negate Meta.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _REACH = 200  # characters of a clause that are looked at
 def not_so(sentence: str, start: int, end: int) -> Literal["", "denied", "undone", "not taken"]:
     """Classify the negation of the value `sentence[start:end]` in its own clause.
 
-    "denied": it is not so ("ruled out"); "undone": neither did it begin nor end ("almost moved to"); "not taken": it
-    did not begin, or ended ("cancelled").
+    "denied": it is false ("ruled out"); "undone": it neither began nor ended ("almost moved to"); "not taken": it did
+    not begin, or ended ("cancelled").
     """
     before = sentence[max(0, start - _REACH) : start]
     before = before[max((match.end() for match in _CLAUSE_END.finditer(before)), default=0) :]

@@ -1,4 +1,4 @@
-"""English noun phrases: their determiners, and nouns and words by what they can and cannot mean."""
+"""English noun phrases: determiners, and words by their possible meanings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -59,7 +59,7 @@ _CAPITAL_DETERMINERS = word_set("the an this that these those some both all any"
 
 
 def bare(phrase: str, *, keep: tuple[str, ...] = ()) -> str:
-    """A phrase without determiners and fillers at its beginning."""
+    """Strip determiners and fillers from the beginning of a phrase."""
     while True:
         match = _DETERMINER.match(phrase)
         if match is None or match[0].strip().lower() in keep or len(match[0]) == len(phrase):

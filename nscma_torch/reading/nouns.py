@@ -22,7 +22,7 @@ _VOWELS = "aeiou"
 
 
 def plural(noun: str) -> str:
-    """A noun in the plural, its last word inflected."""
+    """Pluralise a noun by its last word."""
     head, _, last = noun.rpartition(" ")
     if last in _PLURALS:
         last = _PLURALS[last]
@@ -36,7 +36,7 @@ def plural(noun: str) -> str:
 
 
 def singular(noun: str) -> str:
-    """A noun in the singular, its last word inflected; one that is singular stays as it is."""
+    """Return a noun's singular by its last word; singular nouns are unchanged."""
     head, _, last = noun.rpartition(" ")
     if last in _SINGULARS:
         last = _SINGULARS[last]
@@ -50,7 +50,7 @@ def singular(noun: str) -> str:
 
 
 def relations_by_noun(schema: Schema) -> dict[str, list[Relation]]:
-    """Relations whose object a noun names, by the noun in lower case and the singular."""
+    """Return relations by the nouns that name their objects, in lower case and singular."""
     found: dict[str, list[Relation]] = defaultdict(list)
     for relation in schema.relations.values():
         for noun in relation.nouns:
@@ -59,9 +59,9 @@ def relations_by_noun(schema: Schema) -> dict[str, list[Relation]]:
 
 
 def narrowing(relation: Relation, noun: str) -> str:
-    """The noun where it says more than the relation (a sister is more than a sibling), else "".
+    """Return the noun if it is more specific than the relation (sister for sibling), else "".
 
-    Of a relation that holds many, the first noun is the general one.
+    For a relation with many objects, the first noun is the general one.
     """
     one = singular(noun.casefold())
     if relation.alike(one):

@@ -1,7 +1,7 @@
-"""Separates what a speaker says from text that they only hand over: material of a task, and other people's words.
+"""Separate a speaker's own words from text they only pass on: material for a task, and other people's words.
 
 "Translate to Spanish: I am allergic to nuts" says nothing about the speaker, and neither does "Tom wrote: I moved". A
-message shows such text by its structure: a head that ends with a colon, quotation marks, a code block, `>` at the
+message marks such text by its structure: a heading that ends with a colon, quotation marks, a code block, `>` at the
 beginning of a line, the header of a forwarded mail.
 """
 
@@ -92,13 +92,13 @@ _SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]\s*|\n")
 
 
 def in_own_words(unit: Unit) -> Unit:
-    """A user's message or note with blanks in place of what it only hands over; others as they are."""
+    """Return a user's message or note with passed-on text blanked; others unchanged."""
     text = own_words(unit.text) if is_in_own_words(unit) else unit.text
     return unit if text == unit.text else replace(unit, text=text)
 
 
 def is_in_own_words(unit: Unit) -> bool:
-    """Return True for what a user says or notes, apart from what they only hand over in it."""
+    """Return True for a user's messages and notes, which may contain passed-on text."""
     return unit.role == "user" or is_own_note(unit)
 
 
@@ -108,7 +108,7 @@ def names_a_text(question: str) -> bool:
 
 
 def own_words(text: str) -> str:
-    """The text with blanks in place of what its speaker only hands over, of the same length."""
+    """Blank the text that its speaker only passes on, keeping the length."""
     masked = list(text)
     for span in handed_over(text):
         for at in range(span.start, span.end):
@@ -118,9 +118,9 @@ def own_words(text: str) -> str:
 
 
 def handed_over(text: str) -> list[Span]:
-    """The stretches of a message that are material of a task or somebody else's words; they may overlap.
+    """Return the spans of a message that are material for a task or somebody else's words; they may overlap.
 
-    An order before a colon is one too, if the speaker's own words follow: "Write me a packing list: I travel to Nome".
+    An order before a colon is included if the speaker's own words follow: "Write me a packing list: I travel to Nome".
     """
     quotes = [*quotations(text), *(Span(*match.span()) for match in _CODE_SPAN.finditer(text))]
     found = [*_blocks(text), *_beside_a_request(text), *(one for one in quotes if _is_foreign(text, one))]
@@ -150,7 +150,7 @@ def handed_over(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Code blocks, quoted lines and forwarded mails."""
+    """Yield code blocks, quoted lines and forwarded mails."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     for start, close in zip(fences[::2], [*fences[1::2], len(text)], strict=False):
         end = text.find("\n", close)
@@ -161,7 +161,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _beside_a_request(text: str) -> Iterator[Span]:
-    """All that stands above a last line, or below a first one, which asks to work on it."""
+    """Yield everything above a last line, or below a first one, that asks to work on it."""
     lead = len(text) - len(text.lstrip())
     first, last = text.find("\n", lead), text.rstrip().rfind("\n") + 1
     if last and _asks_to_work(text[last:]):
@@ -177,7 +177,7 @@ def _asks_to_work(line: str) -> bool:
 
 
 def _head(text: str, end: int) -> str:
-    """The sentence up to a colon, as far as it is looked at."""
+    """Return the sentence up to a colon, within the examined length."""
     near = text[max(0, end - _HEAD) : end]
     start = max((match.end() for match in _SENTENCE_END.finditer(near)), default=0)
     return near[start:].strip(" \t-*#>")

@@ -1,4 +1,4 @@
-"""The sentences of a message to show for a question: all of a short one, else those around what answers best."""
+"""The sentences of a message to show for a question: all of a short one, else those around the best answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Passage:
 
 
 def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage:
-    """Grow from the sentence that covers most of the question until `words` words; sentences are never cut.
+    """Grow a passage from the sentence that covers most of the question, up to `words` words; sentences are never cut.
 
     `weights` are those of the question's terms; see `term_weights`.
     """
@@ -43,7 +43,7 @@ def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage
 
 
 def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
-    """Weight each term of a question: the fewer hits contain it, the higher."""
+    """Weight each term of a question by its rarity among the hits."""
     held = [set(terms(hit.text)) for hit in hits]
     return {
         term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))
@@ -52,7 +52,7 @@ def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def covered(text: str, weights: Mapping[str, float]) -> float:
-    """The weight of the question's terms that a text holds; the same in whatever order they are added."""
+    """Return the weight of the question's terms in a text, independent of the order of addition."""
     return math.fsum(weights[term] for term in set(terms(text)) & weights.keys())
 
 
@@ -61,13 +61,15 @@ def _size(text: str, first: Span, last: Span) -> int:
 
 
 def word_count(text: str) -> int:
-    """Words of a text, counting two characters without spaces between them as one word."""
+    """Count the words of a text; two characters of a script without spaces count as one word."""
     unspaced = 0 if text.isascii() else sum(ord(character) >= 0x2E80 for character in text)
     return len(text.split()) + unspaced // 2
 
 
 def first_words(text: str, words: int) -> str:
-    """The longest beginning of at most so many words, cut between words, or between characters without spaces."""
+    """Return the longest beginning within this many words, cut between words, or characters of scripts
+    without spaces.
+    """
     if word_count(text) <= words:
         return text
     spaced = [m.start() for m in re.finditer(r"\s", text)]

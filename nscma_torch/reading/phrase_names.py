@@ -1,4 +1,4 @@
-"""The name of what a noun phrase means by itself: "I" is who speaks, "my sister" is Ana's sister."""
+"""The name that a noun phrase means by itself: "I" is the speaker, "my sister" is Ana's sister."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _KEPT = ("new", "brand-new", "brand new", "all", "one of", "only", "both")
 
 
 def name_of(phrase: str, speaker: str, listener: str, *, person: str = "") -> str:
-    """The name of what a phrase means in the mouth of a speaker, "" where that is unclear.
+    """Return the name that a speaker's phrase means, "" if unclear.
 
     Args:
-        person: whom "she" and "her" mean; "" where nobody was named before.
+        person: the person that "she" and "her" mean; "" if nobody was named before.
     """
     plain = " ".join(phrase.strip(" ,.'\"").split())
     if bracketed := _BRACKETED.fullmatch(plain):

@@ -1,8 +1,8 @@
-"""The network that proposes facts: one pass over a message tells where the object of which relation may stand, and for
-each such object of whom it is said, on what topic, and in what stance.
+"""The network that proposes facts: one pass over a message finds possible objects of each relation, and for each its
+subject, topic, and stance.
 
-Relations are known as `relation_model.py` has it. Legend: B rows, L tokens of the longest, R relations, N objects,
-d width, h width of a pointer.
+Relations are represented as in `relation_model.py`. Legend: B rows, L tokens of the longest, R relations, N objects, d
+width, h width of a pointer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ProposerModel(RelationModel):
         mask: Tensor,  # [B, L] bool, False at padding
         target: Tensor,  # [B, L] bool, the tokens of the message itself
     ) -> Tensor:  # [B, L, d]
-        """The hidden states of the last layer."""
+        """Return the hidden states of the last layer."""
         encoder = self.encoder
         x: Tensor = encoder.norm(encoder.word(ids) + encoder.position.weight[: ids.shape[1]])
         x = x + target.unsqueeze(-1) * self.own
@@ -57,7 +57,7 @@ class ProposerModel(RelationModel):
         return x
 
     def objects(self, x: Tensor, vectors: Tensor) -> Tensor:  # [B, L, d], [R, d] to [B, L, 2, R]
-        """Logits of each token as first and as last of an object of each relation."""
+        """Return logits of each token as first and last token of an object of each relation."""
         ends = self.ends(vectors).view(len(vectors), 2, DIMENSION)
         scores = torch.einsum("bld,red->bler", F.gelu(self.mix(x)), ends) / math.sqrt(DIMENSION)
         return scores.float() + self.bias.float()[:, None]
@@ -70,7 +70,7 @@ class ProposerModel(RelationModel):
         last: Tensor,  # [N] int64
         vectors: Tensor,  # [N, d], of its relation
     ) -> tuple[Tensor, Tensor]:  # [N, L, len(POINTERS)], [N, len(STANCES) + 1]
-        """Logits of the tokens that say of whom an object is said and on what topic, and of its stances or `UNTOLD`."""
+        """Return logits of tokens as an object's subject and topic, and of its stances or `UNTOLD`."""
         both = F.gelu(self.pair(torch.cat([x[row, first], x[row, last], vectors.to(x.dtype)], -1)))
         query = self.query(both).view(len(row), len(POINTERS), POINTER)
         key = self.key(x).view(*x.shape[:2], len(POINTERS), POINTER)

@@ -1,4 +1,4 @@
-"""Query strategies without a language model: passages like an answer, and the parts of a question."""
+"""Query strategies without a language model: passages that resemble an answer, and subquestions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _WORDS = 40  # longest passage
 def imagined(question: str, hits: Sequence[Hit]) -> list[str]:
     """Return hypothetical answers: the best passage of each hit of a first search.
 
-    Rules cannot write an answer that they do not know, so this is pseudo-relevance feedback.
+    Rules can't write an unknown answer, so this is pseudo-relevance feedback.
     """
     weights = term_weights(question, hits)
     return list(dict.fromkeys(best_passage(hit.text, weights, _WORDS).text for hit in hits))
 
 
 def divided(question: str) -> list[str]:
-    """The sentences of a question, each once for every name inside of it, without the other names.
+    """Return the sentences of a question, each once per name in it, without the other names.
 
-    Empty where it has but one part.
+    Returns nothing if there is only one part.
     """
     parts = []
     for span in split_sentences(question):

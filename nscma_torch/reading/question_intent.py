@@ -41,8 +41,8 @@ _PAST = re.compile(
 
 
 def intent(question: str) -> Intent | None:
-    """`overview` for a question that asks to sum up, `advice` for one that asks what to do or how to do it, `current`
-    for one in the present that one value answers (how many, when is, what is, where does, …), None for all others.
+    """Return `overview` for a question that asks for a summary, `advice` for one that asks what to do or how, `current`
+    for one in the present with a single answer (how many, when is, what is, where does, …), None for all others.
     """
     if _OVERVIEW.search(question):
         return "overview"

@@ -1,7 +1,7 @@
-"""The network that reads questions: which relation is asked for, in what way, and where its subject, object and topic
-stand.
+"""The network that parses questions: the relation asked for, the kind of question, and the positions of subject, object
+and topic.
 
-Relations are known as `relation_model.py` has it. Legend: B questions, L tokens of the longest, R relations, d width.
+Relations are represented as in `relation_model.py`. Legend: B questions, L tokens of the longest, R relations, d width.
 """
 
 from __future__ import annotations

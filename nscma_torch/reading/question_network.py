@@ -1,10 +1,10 @@
-"""Reads English questions with a trained network: what of which relation is asked, of whom.
+"""Parse English questions with a trained network into a relation, the requested part, and slots.
 
     network = QuestionNetwork.from_pretrained(load_relations())
     network.read("Where does my sister work these days?")
     # AskedRelation(asks="object", relation="works_at", slots=Slots(subject="my sister", …), …)
 
-`questions.py` makes a walk over facts of it.
+`questions.py` turns the result into a walk over facts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NEW = 2.0  # added to the logit of a relation that it was not trained on: known
 
 
 class Slots(NamedTuple):
-    """The slots of a question in its words, "" where one is not there; `before` came after what is asked for."""
+    """The slots of a question in its words, "" for absent ones; `before` is what came after the requested value."""
 
     subject: str = ""
     object: str = ""
@@ -43,10 +43,10 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedRelation:
-    """Relation, slots and flags that a question asks for.
+    """Relation, slots and flags of a question.
 
     `asks` is one of `question_model.ASKS`, `flags` are some of its FLAGS; `relation` is "" for "none" and "again".
-    `also` is the second reading of the topic: without it, or with the likeliest words for one.
+    `also` is the second reading of the topic: without one, or with its most likely words.
     """
 
     asks: str
@@ -59,7 +59,7 @@ class AskedRelation:
 
 @lru_cache(maxsize=4)
 def shared_network(schema: Schema, device: torch.device) -> QuestionNetwork:
-    """The bundled network for a schema, loaded once in a process: nothing changes it."""
+    """Return the bundled network for a schema, loaded once per process as it is immutable."""
     return QuestionNetwork.from_pretrained(schema, device=device)
 
 
@@ -70,7 +70,7 @@ class _Span(NamedTuple):
 
 
 class QuestionNetwork:
-    """A trained `QuestionModel` with the relations of a schema, those too that it was not trained on."""
+    """A trained `QuestionModel` with all relations of a schema, including ones it was not trained on."""
 
     def __init__(self, model: QuestionModel, schema: Schema) -> None:
         self._names = [name for name, relation in schema.relations.items() if not relation.open]
@@ -89,11 +89,11 @@ class QuestionNetwork:
     def from_pretrained(
         cls, schema: Schema, weights: Path | None = None, *, device: str | torch.device = "cpu"
     ) -> QuestionNetwork:
-        """The bundled network, or one that `train/reader/train_questions` wrote.
+        """Load the bundled network, or one written by `train/reader/train_questions`.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: what is there reads no questions in this version.
+            ModelError: the file is no question network of this version.
             ChecksumError: the bundled encoder's files are not the published ones.
         """
         path = weights or WEIGHTS
@@ -104,7 +104,7 @@ class QuestionNetwork:
 
     @torch.no_grad()
     def read(self, question: str) -> AskedRelation:
-        """Parse an English question (its first tokens if it is long), with the probability of the whole parse."""
+        """Parse an English question (the beginning of a long one), with the probability of the whole parse."""
         encoded = self._model.tokenizer.encode(question)
         length = min(len(encoded.ids), MAX_TOKENS)
         device = self._vectors.device
@@ -133,9 +133,9 @@ class QuestionNetwork:
 
 
 def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]]:
-    """The two readings of each slot, the likelier first, by logits of its ends, [L, slots] each.
+    """Return two readings of each slot, the more likely first, from logits of its ends, [L, slots] each.
 
-    No word is in two slots: the surest span is taken first, and its tokens are none of the others'.
+    Slots don't overlap: the surest span is taken first, which excludes its tokens from the others.
     """
     first, last = first[:length].clone(), last[:length].clone()
     found: dict[int, tuple[_Span, _Span]] = {}
@@ -152,11 +152,11 @@ def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]
 
 
 def _readings(first: Tensor, last: Tensor) -> tuple[_Span, _Span]:
-    """No span ([CLS] alone) and the likeliest one, the likelier of the two first.
+    """Return no span ([CLS] alone) and the most likely one, the more likely of the two first.
 
     Args:
-        first: log-probabilities of the first token, [L]; those that are taken are -inf.
-        last: the same of the last token, [L].
+        first: log-probabilities of the first token, [L]; -inf for taken tokens.
+        last: the same for the last token, [L].
     """
     none = _Span(0, 0, float(first[0] + last[0]))
     best = _Span(0, 0, -math.inf)

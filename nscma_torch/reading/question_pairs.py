@@ -1,7 +1,7 @@
-"""Question-answer pairs without a language model: a question of one turn, and what the next turn by another says to it.
+"""Question-answer pairs without a language model: a question, and the answer in the next turn by another speaker.
 
-The trained reader finds the place in the next turn that answers. The question is kept word for word with whom it asks,
-the answer is the sentence of that place: rules would have to rewrite both to have them stand alone.
+The trained reader finds the answer's position in the next turn. The question is kept verbatim with its addressee, and
+the answer is the sentence found: rules can't rewrite both to be self-contained.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = 0.5  # salience of a sentence without any cue, which tells nothing
 
 
 class _Asked(NamedTuple):
-    """A question: group, place of its turn, and its words."""
+    """A question: its group, its turn's position, and its words."""
 
     group: int
     place: int
@@ -39,17 +39,17 @@ class _Asked(NamedTuple):
 
 
 class AdjacentPairs:
-    """Finds pairs in English conversations; the reader knows no other language.
+    """Finds pairs in English conversations, the reader's only language.
 
     Args:
-        reader: called when something is first read.
+        reader: returns the reader; called on first use.
     """
 
     def __init__(self, reader: Callable[[], Reader]) -> None:
         self._reader = reader
 
     def find(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """The pairs of each group, in the order in which they were asked."""
+        """Return the pairs of each group, in the order asked."""
         found: list[list[QAPair]] = [[] for _ in groups]
         asked = [one for number, group in enumerate(groups) for one in _asked(number, group)]
         if not asked:
@@ -63,7 +63,7 @@ class AdjacentPairs:
 
 
 def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
-    """The questions that are followed by another's turn, and are understood by themselves."""
+    """Return the self-contained questions followed by another speaker's turn."""
     found = []
     for place, (turn, reply) in enumerate(pairwise(group)):
         if _who(turn) == _who(reply) or script(turn.text) == "cjk":
@@ -89,7 +89,7 @@ def _passages(groups: Sequence[Sequence[Unit]], one: _Asked) -> list[InputPassag
 
 
 def _answer(reply: Unit, read: ReadResult) -> str:
-    """The sentence of the reply that holds the likeliest answer; "" where it does not seem to answer."""
+    """Return the reply's sentence with the most likely answer; "" if it doesn't seem to answer."""
     span = next((span for span in read.spans if span.passage == 1 and span.of_text), None)
     if span is None or read.answerable < _LEAST:
         return ""

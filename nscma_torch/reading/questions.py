@@ -1,8 +1,8 @@
-"""From a question to a walk over facts: "where does my sister work?" asks for (user's sister, works_at).
+"""Turn questions into walks over facts: "where does my sister work?" asks for (user's sister, works_at).
 
-English is read by a trained network (`question_network.py`), Chinese by forms (`chinese_questions.py`). What neither
-reads surely, or speaks of someone whom only a conversation before it would name ("he", "that"), is no query: such a
-question is for passages.
+English is parsed by a trained network (`question_network.py`), Chinese by forms (`chinese_questions.py`). A question
+that neither parses surely, or that refers to an earlier conversation ("he", "that"), gives no query, and is answered
+from passages.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _LONGEST_NAME = 8  # words
 
 
 class QuestionReader:
-    """Reads questions about facts of one schema.
+    """Parses questions about facts of one schema.
 
     Args:
         schema: the relations.
-        network: makes the network when the first English question comes.
+        network: returns the network; called for the first English question.
 
     Raises:
         ConfigError: a Chinese form of the schema is malformed.
@@ -67,13 +67,13 @@ class QuestionReader:
         now: datetime | None = None,
         follows: FactQuery | None = None,
     ) -> FactQuery | None:
-        """The query that a question means, or None where it is not surely one.
+        """Return a question's query, or None if it isn't surely one.
 
         Args:
             question: English or Chinese.
             asker: name of the entity that "I" means.
-            now: what relative dates count from; None reads none.
-            follows: the query of the question before, which "and before that?" asks on.
+            now: the time from which relative dates count; None ignores them.
+            follows: the previous question's query, which "and before that?" continues.
         """
         if script(question) == "cjk":
             return self._chinese.read(question, asker=asker, now=now, follows=follows)
@@ -92,9 +92,10 @@ class QuestionReader:
         return None if as_of and query.asks == "when" else replace(query, as_of=as_of)
 
     def lookup(self, asked: AskedRelation, asker: str) -> tuple[FactQuery | None, float]:
-        """The walk that a reading means, and how likely it is.
+        """Return the walk that a reading means, and its probability.
 
-        Both readings of the topic count where they mean the same walk, as "things" in "how many things does Ana hold?".
+        Both readings of the topic count if they mean the same walk, as for "things" in "how many things does Ana
+        hold?".
         """
         if not asked.relation:
             return None, asked.confidence
@@ -103,7 +104,7 @@ class QuestionReader:
         return query, asked.confidence + (asked.also.confidence if asked.also and same else 0.0)
 
     def _query(self, asked: AskedRelation, asker: str) -> FactQuery | None:
-        """The walk that a reading means; None where a slot names nobody, or one is missing."""
+        """Return the walk that a reading means; None if a slot names nobody, or one is missing."""
         slots = asked.slots
         relation = self._named(self._schema[asked.relation], slots.topic)
         named = (slots.subject, slots.object, slots.before)
@@ -135,13 +136,13 @@ class QuestionReader:
         )
 
     def _named(self, read: Relation, noun: str) -> Relation:
-        """The one relation whose noun was used, or the one that was read, which may have others at the noun's place."""
+        """Return the only relation whose noun was used, or the relation as read, which may have other nouns."""
         one = singular(_bare(noun).casefold())
         named = self._by_noun.get(one, [])
         return named[0] if len(named) == 1 and not has_topic(read) and one not in read.nouns else read
 
     def _entity(self, phrase: str, asker: str) -> str | None:
-        """The name of what a noun phrase means; None for a pronoun or what is no name."""
+        """Return the name that a noun phrase means; None for a pronoun or a phrase that isn't a name."""
         text = _DETERMINER.sub("", phrase.strip(" ,\"'“”"))
         lowered = text.casefold()
         if lowered in FIRST_PERSON | {"my", "our"}:
@@ -163,7 +164,7 @@ class QuestionReader:
 
 
 def asking_sentence(question: str) -> str | None:
-    """The sentence that asks, the last one with a question mark, else the last; None for none or one too long."""
+    """Return the asking sentence, the last one with a question mark, else the last; None for none or one too long."""
     text = " ".join(question.split())
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
     found = next((sentence for sentence in reversed(sentences) if "?" in sentence), sentences[-1]).strip()
@@ -171,12 +172,12 @@ def asking_sentence(question: str) -> str | None:
 
 
 def _bare(noun: str) -> str:
-    """A noun without its determiner and adjectives of time and age."""
+    """Strip a noun's determiner and adjectives of time and age."""
     return _ADJECTIVES.sub("", _DETERMINER.sub("", noun.strip()) + " ").strip()
 
 
 def _topic(relation: Relation, words: str) -> str | None:
-    """A topic, or the noun where it says more than the relation, else ""; None for what is no noun."""
+    """Return a topic, or the noun if it is more specific than the relation, else ""; None if it isn't a noun."""
     text = _bare(words)
     if not text or not _NO_NAME.isdisjoint(text.casefold().split()):
         return None
@@ -187,7 +188,7 @@ def _topic(relation: Relation, words: str) -> str | None:
 
 
 def _date_of(text: str, asked: AskedRelation, now: datetime) -> datetime | None:
-    """The end of the one past date that a question names beside its slots."""
+    """Return the end of the only past date that a question names outside its slots."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Speech in a text: what stands between quotation marks."""
+"""Speech in a text: quoted passages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MARKS = re.compile(r"[\"“”]|「[^「」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w
 def quotations(text: str) -> list[Span]:
     """Return the spans in quotation marks, marks included.
 
-    A straight mark opens and closes in turn, with two exceptions: after a word and before a space nothing opens (a text
-    cut in mid-speech, or inches), and after a space and before a word nothing closes (a paragraph of speech that the
-    next one continues).
+    A straight mark opens and closes in turn, with two exceptions: between a word and a space nothing opens (a text cut
+    in mid-speech, or inches), and between a space and a word nothing closes (a paragraph of speech continued in the
+    next one).
     """
     found: list[Span] = []
     opened: int | None = None
@@ -38,9 +38,9 @@ def quotations(text: str) -> list[Span]:
 
 
 def without_speech(text: str) -> str:
-    """The text with blanks for speech up to the mark that ends its sentence; speech that breaks off ends one, too.
+    """Blank speech up to the mark that ends its sentence; unterminated speech also ends one.
 
-    The quoted words of a name are no speech.
+    Quoted names are not speech.
     """
     parts, done = [], 0
     for span in quotations(text):

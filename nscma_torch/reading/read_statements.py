@@ -1,4 +1,4 @@
-"""Statements by the trained reader: its facts in names that are resolved, with polarity and times."""
+"""Read statements with the trained reader: facts with resolved names, polarity and times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who
 
 
 class StatementsOfReader:
-    """Reads the statements of messages by a `FactReader`. English alone: the reader knows no other language."""
+    """Reads the statements of messages by a `FactReader`, only in English."""
 
     def __init__(self, reader: FactReader, schema: Schema) -> None:
         self._reader = reader
@@ -55,8 +55,8 @@ class StatementsOfReader:
     ) -> list[ReadMessage]:
         """Read the statements of each unit, in any stance.
 
-        Sentences of a document are read one by one. So are those of a message that narrates one thing in sequence:
-        their order then matters, and single statements are not crowded out.
+        Sentences of a document are read one by one, as are those of a message that narrates one thing in sequence:
+        their order then matters, and single statements aren't crowded out.
         """
         found = []
         for unit, listener, turns in zip(units, listeners, before or [()] * len(units), strict=True):
@@ -93,14 +93,14 @@ def configured_facts(
 ) -> Callable[[], StatementsOfReader] | None:
     """Return a factory for the statement reader named by `reading.facts`; None if none is named.
 
-    The factory raises ModelNotFoundError or ModelError for a folder without the files that `train/reader` wrote.
+    The factory raises ModelNotFoundError or ModelError for a folder without files written by `train/reader`.
     """
     folder = _folder(section)
     return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
 
 
 def configured_reader(section: ReadingConfig, device: torch.device) -> Reader | None:
-    """The reader that judges facts in what `reading.facts` names; None where it names none."""
+    """Return the reader that judges facts, named by `reading.facts`; None if none is named."""
     folder = _folder(section)
     return None if folder is None else shared_reader(folder / FACTS, device, precision(section.dtype, device))
 
@@ -113,13 +113,13 @@ def _folder(section: ReadingConfig) -> Path | None:
 
 @lru_cache(maxsize=4)
 def _loaded(folder: Path, schema: Schema, device: torch.device, dtype: torch.dtype) -> StatementsOfReader:
-    """Loaded once in a process: nothing changes it."""
+    """Load the statement reader once per process, as it is immutable."""
     proposer = FactProposer.from_pretrained(schema, folder / WEIGHTS.name, device=device, dtype=dtype)
     return StatementsOfReader(FactReader(proposer, shared_reader(folder / FACTS, device, dtype), schema), schema)
 
 
 def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
-    """Stretches of whole sentences, each of at most `WINDOW` characters or of one sentence."""
+    """Yield spans of whole sentences, each of at most `WINDOW` characters or of one sentence."""
     start = end = None
     for span in sentences:
         if start is not None and end is not None and span.end - start > WINDOW:
@@ -132,9 +132,9 @@ def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
 
 
 def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[InputPassage]:
-    """A stretch of a message after what is read with it: the stretch before it, or the turns before the message.
+    """Return a span of a message after its context: the span before it, or the turns before the message.
 
-    A sentence of a document is read alone: what stands before it there distracts more than it explains.
+    A sentence of a document is read alone: its preceding text distracts more than it explains.
     """
     own = InputPassage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
     if unit.role == "document":
@@ -157,7 +157,7 @@ def _statement(
     listener: str,
     schema: Schema,
 ) -> Statement | None:
-    """One fact as a statement; None where nobody is named."""
+    """Convert a fact to a statement; None if it names nobody."""
     relation = schema[fact.relation]
     if relation.open and _CLAUSE_END.search(f"{fact.topic} {fact.object.text}"):
         return None  # "passed the test, and he's off dairy": no predicate runs over the end of a clause
@@ -215,10 +215,10 @@ def _definite(span: ReadSpan, passages: Sequence[InputPassage]) -> bool:
 
 
 def _named(span: ReadSpan, passages: Sequence[InputPassage], listener: str, writer: str | None) -> str:
-    """The name of what a span means, "" if that is unclear.
+    """Return the name that a span means, "" if unclear.
 
-    "I", "my" and a subject that is left out mean the writer of a document ("" for an unknown one), in messages
-    (`writer` is None) the passage's speaker.
+    "I", "my" and an omitted subject mean the author of a document ("" for an unknown one), or in messages (`writer` is
+    None) the passage's speaker.
     """
     passage = passages[span.passage]
     speaker = passage.speaker if writer is None else writer

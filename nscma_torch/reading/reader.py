@@ -1,12 +1,12 @@
-"""The trained reader: short answers from passages, which of them answer, and what a statement's stance is.
+"""The trained reader: short answers from passages, the passages that answer, and a statement's stance.
 
     reader = Reader.from_pretrained()
     (read,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
     read.spans[0].text  # "Porto"
 
-As many passages of a question as fit are read together in one row. Where they fill more rows than one, the likeliest
-evidence of all is read again in one row, so that all that may matter is seen together. Rows of different questions
-share batches; masks keep every row to itself.
+A question's passages are read together in one row if they fit. If they fill several rows, the most likely evidence of
+all is read again in one row, which then holds everything relevant. Rows of different questions share batches; masks
+keep them separate.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class ReadSpan:
 class ReadResult:
     """Output of the reader for one question.
 
-    `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question,
-    `evidence` has that of each passage to be part of the answer's evidence, 0 where it was not read; `kinds` and
-    `stances` are the probabilities of `KINDS` and of `STANCES`, that in which it is said what answers.
+    `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question;
+    `evidence` that of each passage to be part of the answer's evidence, 0 if unread; `kinds` and `stances` are the
+    probabilities of `KINDS` and `STANCES` of the answer.
     """
 
     spans: tuple[ReadSpan, ...]
@@ -71,12 +71,12 @@ class ReadResult:
 
     @property
     def kind(self) -> str:
-        """The likeliest kind of answer."""
+        """Return the most likely kind of answer."""
         return KINDS[max(range(len(KINDS)), key=lambda i: self.kinds[i])]
 
 
 class Reader:
-    """A trained `ReaderModel`, which reads rows of at most `MAX_TOKENS` tokens, and of what its encoder reads."""
+    """A trained `ReaderModel`, which reads rows of at most `MAX_TOKENS` tokens, or its encoder's maximum."""
 
     def __init__(self, model: ReaderModel) -> None:
         self.model = model.eval().requires_grad_(False)
@@ -88,13 +88,13 @@ class Reader:
     def from_pretrained(
         cls, weights: Path | None = None, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
     ) -> Reader:
-        """The bundled reader, or one that `train/reader` wrote: a file, or a folder where it has another encoder.
+        """Load the bundled reader, or one written by `train/reader`: a file, or a folder if it has another encoder.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: what is there is no reader of this version.
+            ModelError: the file is no reader of this version.
             ChecksumError: the bundled encoder's files are not the published ones.
-            MissingDependencyError: transformers is not installed, which another encoder needs.
+            MissingDependencyError: another encoder needs transformers, which is not installed.
         """
         path = weights or WEIGHTS
         encoder: Encoder
@@ -110,9 +110,9 @@ class Reader:
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
-        """Answer each question from its passages, which are in the order they were said.
+        """Answer each question from its passages, given in the order they were said.
 
-        A question without passages has no span.
+        A question without passages has no spans.
         """
         if len(questions) != len(passages):
             raise InvalidInputError(f"{len(questions)} questions have {len(passages)} lists of passages; one each")
@@ -131,25 +131,29 @@ class Reader:
         ]
 
     def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """The probability of each of `STANCES` that the last passage of each list takes to a statement, [n, 8].
+        """Return the probability of each of `STANCES` of the last passage of each list towards a statement, [n, 8].
 
-        The passages before it are what it is understood by.
+        The earlier passages are context.
         """
         return torch.stack([out.stance for out in self._pairs(statements, passages)]).softmax(-1)
 
     def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """The probability of each of `CHANGES` that the last passage makes to an earlier text ("Ana: …"), [n, 6]."""
+        """Return the probability of each of `CHANGES` that the last passage makes to an earlier text ("Ana: …"), [n,
+        6].
+        """
         return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
 
     @torch.no_grad()
     def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[Outputs]:
-        """The outputs of each text with its passages; of a last passage that fills more than a row its first piece."""
+        """Return the outputs of each text with its passages; a last passage longer than a row is cut to its first
+        piece.
+        """
         if len(texts) != len(passages):
             raise InvalidInputError(f"{len(texts)} texts have {len(passages)} lists of passages; one each")
         return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
 
     def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:
-        """The outputs of each row, on the CPU, in their order; rows of like length are read together."""
+        """Return the outputs of each row, on the CPU, in order; rows of similar length are read together."""
         device = self.model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
@@ -172,12 +176,14 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
 
 @lru_cache(maxsize=4)
 def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype) -> Reader:
-    """`Reader.from_pretrained`, loaded once in a process: nothing changes a reader."""
+    """`Reader.from_pretrained`, loaded once per process as a reader is immutable."""
     return Reader.from_pretrained(weights, device=device, dtype=dtype)
 
 
 def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
-    """The parts of all rows, the likeliest evidence first; of long ones what is around their likeliest answer."""
+    """Return the parts of all rows, the most likely evidence first; of long ones the part around their most likely
+    answer.
+    """
     found: list[tuple[float, InputPart]] = []
     for row, out in rows:
         for part, end in zip(row.parts, row.ends, strict=True):
@@ -190,7 +196,7 @@ def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
 def _reading(
     passages: Sequence[InputPassage], rows: Sequence[tuple[InputRow, Outputs]], last: tuple[InputRow, Outputs] | None
 ) -> ReadResult:
-    """The result of the row that was read last, with the evidence that was seen in all rows."""
+    """Return the result of the last row read, with the evidence from all rows."""
     if last is None:
         likeliest = tuple(tuple(float(i == 0) for i in range(len(names))) for names in (KINDS, STANCES))
         return ReadResult((), 0.0, (), *likeliest)
@@ -218,7 +224,7 @@ def _reading(
 
 
 def _best_spans(row: InputRow, places: Tensor, first: Tensor, last: Tensor) -> list[tuple[Piece, float]]:
-    """The best spans of a row that lie in one source, begin before they end, and are not too long; none overlap."""
+    """Return the best spans of a row, without overlaps, each in one source and within the length limit."""
     if not len(places):
         return []
     sources = [piece[:2] for piece in row.pieces if piece is not None]

@@ -2,9 +2,8 @@
 
     [CLS] question [SEP] day speaker: text [SEP] day speaker: text [SEP] ...
 
-Passages that are read in one row are seen together, in their order, so that a later one can be held against an earlier
-one. A span of an answer lies in a passage's text or is its speaker's name. A day stands where it differs from that of
-the passage before.
+Passages read in one row are seen together, in order, so a later one can be compared with an earlier one. An answer span
+lies in a passage's text or is its speaker's name. A date is included where it differs from the previous passage's.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 @dataclass(frozen=True, slots=True)
 class InputPassage:
-    """A text that may hold an answer, with who said it and when.
+    """A text that may hold an answer, with its speaker and time.
 
-    Where not all passages fit in one row, those of smaller `rank` are read together. Of `context`, what a passage is
-    better understood by, only as much is read as the rows of the others have room for.
+    If not all passages fit in one row, those of smaller `rank` are read together. `context` passages only help to
+    understand others, and are read as far as the rows of these have room.
     """
 
     text: str
@@ -52,7 +51,7 @@ class Piece(NamedTuple):
 
 
 class InputPart(NamedTuple):
-    """A passage, or a piece of a long one, as tokens: those of its day, and the others with where each is from."""
+    """A passage, or a piece of a long one, as tokens: those of its date, and the others with their origins."""
 
     passage: int
     place: int  # among the pieces of the passage, each of which overlaps the next
@@ -61,11 +60,11 @@ class InputPart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Tokens that it takes in a row, at most."""
+        """Return the maximum tokens that it takes in a row."""
         return len(self.day) + len(self.tokens) + 1
 
     def around(self, token: int) -> InputPart:
-        """The speaker, and at most `PART_TOKENS` tokens of the text around its token number `token`."""
+        """Return the speaker, and at most `PART_TOKENS` tokens of the text around its token number `token`."""
         said = next((i for i, (_, piece) in enumerate(self.tokens) if piece is not None and piece.of_text), 0)
         start = max(said, min(token - PART_TOKENS // 2, len(self.tokens) - PART_TOKENS))
         return self._replace(tokens=[*self.tokens[:said], *self.tokens[start : start + PART_TOKENS]])
@@ -75,8 +74,8 @@ class InputPart(NamedTuple):
 class InputRow:
     """One row of tokens.
 
-    `question_length` counts those up to the first separator; `pieces` has, for each token, where it is from, or None
-    where no answer can lie; `ends` the last token of each of its `parts`.
+    `question_length` counts those up to the first separator; `pieces` has each token's origin, or None where no answer
+    can lie; `ends` the last token of each of its `parts`.
     """
 
     ids: list[int]
@@ -86,7 +85,7 @@ class InputRow:
     ends: list[int]
 
     def tokens_of(self, passage: int, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
-        """First and last token of characters [start, end); None where the row does not hold them whole."""
+        """Return first and last token of characters [start, end); None if the row doesn't contain them all."""
         inside = [
             (i, piece)
             for i, piece in enumerate(self.pieces)
@@ -100,7 +99,7 @@ class InputRow:
         return inside[0][0], inside[-1][0]
 
     def characters_of(self, first: int, last: int) -> Piece:
-        """The characters of tokens `first` to `last`, of one source."""
+        """Return the characters of tokens `first` to `last`, from one source."""
         begin, finish = self.pieces[first], self.pieces[last]
         assert begin is not None and finish is not None and begin[:2] == finish[:2]
         return begin._replace(end=finish.end)
@@ -115,7 +114,9 @@ class InputRows(NamedTuple):
 
 
 def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
-    """The rows as tensors of a length that is a multiple of `multiple`; padding is masked, so its id may be any."""
+    """Stack rows into tensors of a length that is a multiple of `multiple`; padding is masked, so its
+    id is arbitrary.
+    """
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
     for number, row in enumerate(rows):
@@ -128,7 +129,7 @@ def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
 
 
 def target_tokens(rows: Sequence[InputRow], length: int) -> Tensor:  # [B, length] bool
-    """The tokens of the text of the last passage of each row."""
+    """Return the tokens of the last passage's text in each row."""
     target = torch.zeros(len(rows), length, dtype=torch.bool)
     for number, row in enumerate(rows):
         last = max((part.passage for part in row.parts), default=-1)
@@ -138,19 +139,20 @@ def target_tokens(rows: Sequence[InputRow], length: int) -> Tensor:  # [B, lengt
 
 
 def asked_by(name: str, question: str) -> str:
-    """The question with its asker named, who says "I" in it."""
+    """Name the asker of a question, who is "I" in it."""
     return f"{name} asks: {question}"
 
 
 def slot_question(subject: str, predicate: str) -> str:
-    """The question for the object of a statement."""
+    """Return the question for the object of a statement."""
     return f"{subject} {predicate} what?"
 
 
 class Packer:
-    """Makes rows of at most `max_tokens` tokens.
+    """Builds rows of at most `max_tokens` tokens.
 
-    [CLS] and [SEP] are what the tokenizer puts around a text; ModelError where that is not one token at either end.
+    [CLS] and [SEP] are the tokenizer's first and last token around a text; ModelError unless it is one token at each
+    end.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -165,7 +167,7 @@ class Packer:
         self._max_tokens = max_tokens
 
     def rows(self, question: str, passages: Sequence[InputPassage]) -> list[InputRow]:
-        """The rows of a question, which hold every passage that is no context; within a row in their order."""
+        """Return the rows of a question, which contain every non-context passage, in order within a row."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
         filled: list[list[InputPart]] = []
@@ -179,7 +181,7 @@ class Packer:
         return [self._row(asked, own) for own in filled]
 
     def joined(self, question: str, parts: Sequence[InputPart]) -> InputRow:
-        """One row of as many parts as fit, the first ones first; of pieces that overlap one."""
+        """Return one row with as many parts as fit, the first ones first, without overlapping pieces."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
         chosen: list[InputPart] = []
@@ -194,7 +196,7 @@ class Packer:
         return [self._cls, *self._ids(question)[:QUESTION_TOKENS], self._sep]
 
     def _parts(self, number: int, passage: InputPassage, room: int) -> Iterator[InputPart]:
-        """The passage whole, or pieces of its text that overlap; at least one."""
+        """Yield the whole passage, or overlapping pieces of its text; at least one."""
         day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
         speaker = self._pieces(number, passage.speaker, of_text=False)[:SPEAKER_TOKENS]
         if passage.speaker:
@@ -207,7 +209,7 @@ class Packer:
             yield InputPart(number, place, day, [*speaker, *tokens[start : start + most]])
 
     def _pieces(self, number: int, text: str, *, of_text: bool) -> list[tuple[int, Piece | None]]:
-        """The tokens of a text, each with its characters; many tokenizers join the space before a word to it."""
+        """Return the tokens of a text with their characters; many tokenizers join the preceding space to a word."""
         read = self._tokenizer.encode(text, add_special_tokens=False)
         pieces: list[tuple[int, Piece | None]] = []
         for i, (start, end) in zip(read.ids, read.offsets, strict=True):

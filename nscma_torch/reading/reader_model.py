@@ -1,4 +1,4 @@
-"""The reader's network: an encoder, and a head for each thing that it tells.
+"""The reader's network: an encoder, and a head for each output.
 
 Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
 """
@@ -22,7 +22,7 @@ CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
 
 
 class Outputs(NamedTuple):
-    """Logits: of each token as first and last of a span and as the end of a passage that answers, and of the row."""
+    """Logits: of each token as start and end of a span and as the end of an answering passage, and of the row."""
 
     first: Tensor  # [B, L]
     last: Tensor  # [B, L]
@@ -34,11 +34,11 @@ class Outputs(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """Makes hidden states of rows of its tokenizer's tokens.
+    """Computes hidden states of rows of its tokenizer's tokens.
 
     Args:
         dimension: d.
-        max_tokens: of the longest row that it reads.
+        max_tokens: maximum tokens of a row.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, dimension: int, max_tokens: int) -> None:
@@ -54,11 +54,11 @@ class Encoder(nn.Module, ABC):
         mask: Tensor,  # [B, L] bool, False at padding
         passage: Tensor,  # [B, L] bool, True at the tokens after the question
     ) -> Tensor:  # [B, L, d]
-        """The hidden states of the last layer."""
+        """Return the hidden states of the last layer."""
 
     @abstractmethod
     def write(self, weights: dict[str, Tensor], path: Path) -> None:
-        """Write what a reader on this encoder is made of again, `weights` those of `ReaderModel.trained`."""
+        """Write everything needed to load a reader on this encoder; `weights` are those of `ReaderModel.trained`."""
 
 
 class ReaderModel(nn.Module):
@@ -95,12 +95,12 @@ class ReaderModel(nn.Module):
         )
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """Trainable parameters, each under its name in a weights file."""
+        """Return trainable parameters by their names in a weights file."""
         return {name.removeprefix("encoder."): p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Take over weights of the names and shapes of `trained`; ModelError, which names `source`, for others."""
+        """Load weights with the names and shapes of `trained`; otherwise raise ModelError, which names `source`."""
         own = self.trained()
         if odd := sorted(own.keys() ^ weights.keys()):
             raise ModelError(

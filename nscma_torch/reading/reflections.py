@@ -1,6 +1,6 @@
-"""Reflections without a language model: which topics are most salient, and how often they came up, with a sentence.
+"""Reflections without a language model: the most salient topics, and how often they came up, with a sentence.
 
-A topic that was reflected on before is counted anew, and the line then rests on the earlier reflection, too.
+A topic reflected on before is counted again, and the line then cites the earlier reflection, too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _COVERED = 0.5  # share of a topic's messages that a more salient topic may hold
 
 
 def salient_questions(memories: Sequence[Unit], most: int) -> list[str]:
-    """Questions about the topics of which most is said, by whom it is said; at most so many, the most salient first.
+    """Return questions about the most discussed topics and their speakers; at most `most`, the most salient first.
 
-    A topic weighs what its messages weigh, and more where others seldom speak of it. What was reflected on before
-    counts from then on.
+    A topic's weight is that of its messages, and higher if other speakers rarely mention it. After an earlier
+    reflection, only later messages count.
     """
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]
     held = {place: set(terms(memories[place].text)) for place in said}
@@ -80,7 +80,7 @@ def _line(asked: set[str], memories: Sequence[Unit], places: Sequence[int]) -> S
 
 
 def _told(memory: Unit, person: str | None, topic: str) -> bool:
-    """Return True if a memory is a reflection on this topic of a person."""
+    """Return True if a memory is a reflection on this person's topic."""
     own = name_key(memory.name or "") == name_key(person or "")
     return own and memory.kind == "reflection" and is_on(memory.text, topic)
 

@@ -24,10 +24,10 @@ RELATIONS = "relations"  # key of their names in the metadata of a file of weigh
 
 
 class RelationModel(nn.Module):
-    """all-MiniLM-L6-v2 with low-rank changes, and vectors of relations.
+    """All-MiniLM-L6-v2 with low-rank updates, and vectors of relations.
 
     Args:
-        relations: names of those that have vectors of their own.
+        relations: names of the relations with vectors of their own.
 
     Raises:
         ModelNotFoundError: the encoder is not installed.
@@ -49,7 +49,7 @@ class RelationModel(nn.Module):
 
     @classmethod
     def from_file(cls, path: Path, holding: str, *, missing: str) -> Self:
-        """One with the relations and weights of a file that train/reader wrote; see `open_tensors`."""
+        """Build one from the relations and weights in a file written by train/reader; see `open_tensors`."""
         with open_tensors(path, holding, missing=missing) as file:
             model = cls(file.metadata()[RELATIONS].split())
             model.load(all_tensors(file), path)
@@ -57,7 +57,7 @@ class RelationModel(nn.Module):
 
     @torch.no_grad()
     def words_of(self, texts: Sequence[str]) -> Tensor:  # [n, d]
-        """Unit vectors of texts by the encoder without its changes."""
+        """Return unit vectors of texts by the encoder without its updates."""
         changes = [module for module in self.encoder.modules() if isinstance(module, LowRank)]
         kept = [module.b.clone() for module in changes]
         for module in changes:
@@ -76,18 +76,18 @@ class RelationModel(nn.Module):
         places: Tensor,  # [R] int64 among `relations`, -1 where it is none of them
         keep: Tensor | None = None,  # [R] bool: whose own vector is used; None: of all
     ) -> Tensor:  # [R, d]
-        """The vectors of relations."""
+        """Return the vectors of relations."""
         own = places >= 0 if keep is None else (places >= 0) & keep
         vectors: Tensor = self.words(words * math.sqrt(DIMENSION))
         return vectors + self.relation[places.clamp(min=0)] * own[:, None]
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """Trainable parameters, by name."""
+        """Return trainable parameters by name."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Take over weights of the names and shapes of `trained`; ModelError, which names `source`, for others."""
+        """Load weights with the names and shapes of `trained`; otherwise raise ModelError, which names `source`."""
         own = self.trained()
         if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
             raise ModelError(
@@ -97,6 +97,6 @@ class RelationModel(nn.Module):
             parameter.copy_(weights[name])
 
     def merge(self) -> None:
-        """Join the encoder and its changes, after which it can be used and no longer be trained."""
+        """Merge the encoder and its updates, for use without further training."""
         merge_changes(self.encoder)
         self.eval().requires_grad_(False)

@@ -1,6 +1,6 @@
-"""The relation schema of facts, and the wordings that state and ask them: `configs/relations.toml`.
+"""The relation schema of facts, and the wordings of statements and questions: `configs/relations.toml`.
 
-A new relation is a new table in the file, not code.
+To add a relation, add a table to the file; no code is needed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ class Wordings(BaseModel):
 
 
 class ChineseWordings(Wordings):
-    """Chinese, which the networks do not read.
+    """Chinese wordings, which the networks don't read.
 
-    Its questions are in the notation of `reading.chinese_question_forms`, its statements in that of
-    `reading.chinese_forms`.
+    Questions are in the notation of `reading.chinese_question_forms`, statements in that of `reading.chinese_forms`.
     """
 
     asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
@@ -54,7 +53,7 @@ class ChineseWordings(Wordings):
 
 
 class Relation(BaseModel):
-    """One relation. `one` object at a time for a subject (and topic), or `many`."""
+    """One relation, with `one` or `many` objects at a time per subject (and topic)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -88,17 +87,17 @@ class Relation(BaseModel):
     zh: ChineseWordings = ChineseWordings()
 
     def alike(self, noun: str) -> tuple[str, ...]:
-        """The nouns of `exclusive_roles` that mean the same as this one, in the singular; or empty."""
+        """Return the nouns of `exclusive_roles` synonymous with this one, in the singular; or empty."""
         return next((alike for alike in self.exclusive_roles if noun.casefold() in alike), ())
 
     @property
     def exclusive(self) -> bool:
-        """True if the relation is symmetric and has one partner on each side at a time."""
+        """Return True if the relation is symmetric and has one partner on each side at a time."""
         return self.symmetric and self.cardinality == "one"
 
 
 class Schema(BaseModel):
-    """All relations by name. A schema equals itself alone: what is compiled from it is kept with it."""
+    """All relations by name. Schemas are equal only by identity: compiled forms are cached per schema."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     __hash__ = object.__hash__
@@ -130,12 +129,12 @@ class Schema(BaseModel):
 
     @cached_property
     def locating(self) -> frozenset[str]:
-        """Relations whose subject is where its object is."""
+        """Return relations whose subject is located at its object."""
         return frozenset(name for name, relation in self.relations.items() if relation.locates)
 
 
 def family(name: str, schema: Schema) -> tuple[str, ...]:
-    """A relation with those that end where it begins. One that the schema does not know stands alone."""
+    """Return a relation with those that end when it begins. One unknown to the schema stands alone."""
     if name not in schema or schema[name].cardinality == "one":
         return (name,)
     opposite = schema[name].opposite
@@ -144,7 +143,7 @@ def family(name: str, schema: Schema) -> tuple[str, ...]:
 
 
 def open_relation(schema: Schema) -> Relation:
-    """The relation whose topic is the predicate. Raises `ConfigError` where the schema has none."""
+    """Return the relation whose topic is the predicate. Raises `ConfigError` if the schema has none."""
     found = next((relation for relation in schema.relations.values() if relation.open), None)
     if found is None:
         raise ConfigError(
@@ -155,13 +154,13 @@ def open_relation(schema: Schema) -> Relation:
 
 
 def open_schema(schema: Schema) -> Schema:
-    """The schema of the open relation alone. Raises `ConfigError` where there is none."""
+    """Return a schema with only the open relation. Raises `ConfigError` if there is none."""
     relation = open_relation(schema)
     return Schema(relations={relation.name: relation}, kinds=schema.kinds)
 
 
 def load_relations(path: str | Path | None = None) -> Schema:
-    """The schema in a TOML file, or the bundled one. Raises `ConfigError` for a file that is missing or wrong."""
+    """Load the schema from a TOML file, or the bundled one. Raises `ConfigError` for a missing or invalid file."""
     if path is None:
         return _bundled()
     return _read(Path(path))

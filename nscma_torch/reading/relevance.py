@@ -1,9 +1,9 @@
 """Score how well hits answer a question, and choose follow-up queries, by words alone.
 
-The relevance of a hit joins three things, each in [0, 1]: its score relative to the best, the pairs of neighbouring
-words of the question that it holds in this order (sequential dependence; Metzler and Croft 2005), and the words that
-the best hits share and the question lacks (relevance feedback; Lavrenko and Croft 2001). Words weigh by how few of the
-hits hold them.
+A hit's relevance combines three values in [0, 1]: its score relative to the best, its share of the question's adjacent
+word pairs in order (sequential dependence; Metzler and Croft 2005), and its share of the words common to the best hits
+but absent from the question (relevance feedback; Lavrenko and Croft 2001). Words are weighted by their rarity among the
+hits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADDED = 6  # words that a question gains
 
 
 def relevance(question: str, hits: Sequence[Hit]) -> list[float]:
-    """For each hit, in [0, 1]."""
+    """Return each hit's relevance, in [0, 1]."""
     texts = [terms(hit.text) for hit in hits]
     holders = Counter(term for text in texts for term in set(text))
     rarity = {term: _rarity(len(hits), holders[term]) for term in holders}
@@ -52,7 +52,7 @@ def _rarity(hits: int, holders: int) -> float:
 
 
 def _shared(own: Sequence[float], texts: Sequence[Sequence[str]], rarity: dict[str, float]) -> dict[str, float]:
-    """The words that the best hits say most, with their weights."""
+    """Return the most frequent words of the best hits, with their weights."""
     found: dict[str, float] = {}
     for i in sorted(range(len(own)), key=lambda i: -own[i])[:_READ]:
         for term in set(texts[i]) & rarity.keys():
@@ -65,7 +65,7 @@ def _pairs_of(text: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _share(weights: Mapping[T, float], held: Set[T]) -> float:
-    """The share of the weight that is held."""
+    """Return the share of the weight held."""
     mass = sum(weights.values())
     return sum(weight for one, weight in weights.items() if one in held) / mass if mass else 0.0
 
@@ -77,10 +77,10 @@ def helpful(question: str, hits: Sequence[Hit]) -> list[bool]:
 
 
 def refined(question: str, hits: Sequence[Hit]) -> str:
-    """The question with the names that its best hits mention and that it lacks; "" where there are none.
+    """Return the question with names that its best hits mention and it lacks; "" if there are none.
 
-    A name counts with the squared relative scores of the hits whose best passage mentions it, and with how few do.
-    Those who speak are left out: a question asks for what they say, and would now ask for what others say too.
+    A name counts with the squared relative scores of the hits whose best passage mentions it, and with its rarity.
+    Speakers' names are excluded: a question about what they said would otherwise also ask about others.
     """
     weights = term_weights(question, hits)
     speakers = [hit.unit.name for hit in hits if hit.unit.name and hit.unit.role != "document"]

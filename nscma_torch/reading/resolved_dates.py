@@ -1,4 +1,4 @@
-"""Texts with the days that their relative dates mean."""
+"""Texts with resolved relative dates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|[周週]|
 
 
 def with_day(phrase: str, text: str, said: datetime) -> str:
-    """A phrase of a text with the days that its relative date or weekday means there: "Tuesday [14 July 2026]"."""
+    """Add to a phrase the date that its relative date or weekday means in the text: "Tuesday [14 July 2026]"."""
     for mention in find_dates(text, said):
         words = text[mention.start : mention.end]
         if words in phrase and (_RELATIVE.search(words) or _WEEKDAY.search(words)):
@@ -28,9 +28,9 @@ def with_day(phrase: str, text: str, said: datetime) -> str:
 
 
 def resolved(text: str, said: datetime) -> str:
-    """The text with the days that its relative dates mean: "last Saturday [11 July 2026]".
+    """Add to a text the dates that its relative dates mean: "last Saturday [11 July 2026]".
 
-    A bare weekday or month is left as it is: it may as well lie ahead.
+    A bare weekday or month is left unchanged, as it may be in the future.
     """
     out, end = [], 0
     for mention in find_dates(text, said):

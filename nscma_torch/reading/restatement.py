@@ -2,9 +2,9 @@
 
 "I moved to Oslo" is close to "I moved to Paris" in every embedding but states something else. So the words are
 compared: names, numbers, negation and the addressed person must agree, and nothing may have swapped places ("from Oslo
-to Paris"); other words count as equal if they are synonyms (`_SYNONYMS`) or empty (`_EMPTY`). Both lists hold everyday
-English for the frame of a statement, never its values: a colour, a dish, a month or a relative has no synonym. Other
-scripts have no lists, so their words must agree.
+to Paris"); other words count as equal if they are synonyms (`_SYNONYMS`) or fillers (`_EMPTY`). Both lists hold
+everyday English for the frame of a statement, never its values: a colour, a dish, a month or a relative has no synonym.
+Other scripts have no lists, so their words must agree.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Wording:
 
 @erasable_cache(1 << 12)
 def wording(text: str) -> Wording:
-    """The wording of a text. A name is a capitalised word that does not begin a sentence."""
+    """Return the wording of a text. A name is a capitalised word that doesn't begin a sentence."""
     groups, empty = _lexicon()
     alike = {name.casefold() for name in _ALSO_NAMES.findall(text)}
     names = {stem for name in COMPARED.findall(text) for stem in terms(name)} | alike
@@ -181,7 +181,7 @@ def wording(text: str) -> Wording:
 
 
 def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each kind of mark with a stem that an ordering word marks: it stands among the next words, before any other."""
+    """Yield each kind of mark with the stem it marks: the next word before any other ordering word."""
     kind, left = "", 0
     for word in _WORD_OR_END.findall(text):
         plain = word.casefold()
@@ -201,7 +201,7 @@ def _turned(new: Wording, old: Wording) -> bool:
 
 
 def news(new: Wording, old: Wording) -> float:
-    """Score how much `new` says that `old` does not: 1 for each word without a match, and `CONTRARY` for each missing
+    """Score how much `new` says that `old` doesn't: 1 for each word without a match, and `CONTRARY` for each missing
     name or number, for negation on one side only, for another addressed person, and for swapped places.
     """
     added = unheard(new, old)
@@ -214,7 +214,7 @@ def news(new: Wording, old: Wording) -> float:
 
 
 def joined(wordings: Sequence[Wording]) -> Wording:
-    """All words of several wordings; of no use but for `unheard`."""
+    """Join all words of several wordings, for `unheard` only."""
     return Wording(
         frozenset[str]().union(*(one.words for one in wordings)),
         frozenset[str]().union(*(one.exact for one in wordings)),
@@ -228,7 +228,7 @@ def joined(wordings: Sequence[Wording]) -> Wording:
 
 
 def unheard(new: Wording, old: Wording) -> int:
-    """Words of `new` that `old` has neither itself nor by a synonym or another word of the family; a part of `news`."""
+    """Count words of `new` that `old` has neither directly nor as a synonym or related word; part of `news`."""
     groups = _lexicon()[0]
     return sum(
         old.meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in old.families
@@ -238,7 +238,7 @@ def unheard(new: Wording, old: Wording) -> int:
 
 @cache
 def _lexicon() -> tuple[Mapping[str, frozenset[int]], frozenset[str]]:
-    """Groups of synonyms by stem, and the stems that say nothing."""
+    """Return groups of synonyms by stem, and the stems of fillers."""
     groups: dict[str, set[int]] = {}
     for number, line in enumerate(_SYNONYMS.strip().splitlines()):
         for stem in _stems(line):
@@ -247,5 +247,5 @@ def _lexicon() -> tuple[Mapping[str, frozenset[int]], frozenset[str]]:
 
 
 def _stems(words: str) -> frozenset[str]:
-    """Stems of all forms of the words, each taken for a noun and for a verb."""
+    """Return stems of all forms of the words, each both as a noun and as a verb."""
     return frozenset(stem for word in words.split() for form in (*forms(word), plural(word)) for stem in terms(form))

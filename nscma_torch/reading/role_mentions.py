@@ -1,8 +1,8 @@
 """Find the role noun that a text uses for a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother".
 
-A name is looked for in four constructions, the plainest first, and the first that matches counts, wherever it stands:
-"Dan is my brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". They end with the sentence, and a
-list of names needs a plural noun ("my sisters Eve and Ann").
+A name is searched in four constructions, the plainest first, and the first match counts, wherever it is: "Dan is my
+brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". They end with the sentence, and a list of
+names needs a plural noun ("my sisters Eve and Ann").
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REACH = 96  # characters before or after a name
 
 
 class _Form(NamedTuple):
-    """A construction: what stands before the name, up to it, or else behind it; `names`: it says what somebody is."""
+    """A construction: the pattern before the name, up to it, or else after it; `names`: it states a role."""
 
     before: bool
     pattern: re.Pattern[str]
@@ -42,7 +42,7 @@ class _Form(NamedTuple):
 
 
 class _Nouns(NamedTuple):
-    """Nouns in the singular by how they are written, a name that ends with one, and the constructions with them."""
+    """Singular nouns by spelling, a name that ends with one, and the constructions with them."""
 
     singulars: dict[str, str]
     ending: re.Pattern[str]
@@ -50,12 +50,12 @@ class _Nouns(NamedTuple):
 
 
 def called(name: str, text: str, nouns: Sequence[str]) -> str:
-    """The noun, in the singular and as given, by which the text calls the name; "" where it does by none.
+    """Return the singular noun, as given, that the text uses for the name; "" if none.
 
     Args:
-        name: a person's or a thing's; one that ends with a noun, "grey cat" or "Maria (cousin)", is called by it.
-        text: what was said.
-        nouns: in the singular, English or Chinese.
+        name: a person's or a thing's name; a name ending with a noun, "grey cat" or "Maria (cousin)", has that noun.
+        text: the text said.
+        nouns: singular, English or Chinese.
     """
     if not nouns or not name.strip():
         return ""

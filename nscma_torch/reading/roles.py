@@ -1,4 +1,4 @@
-"""Nouns by which a speaker calls people of theirs, "boss" and "cousin", and which of them may mean one person."""
+"""Nouns by which a speaker refers to people, "boss" and "cousin", and which of them may mean one person."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _COUPLE = frozenset({"married_to", "partner"})  # relations that follow each oth
 
 
 def role_of(name: str, text: str) -> str:
-    """The noun, in the singular, by which a text's speaker calls a name as theirs: "my boss Maria"; "" for none."""
+    """Return the singular noun by which a text's speaker claims a name: "my boss Maria"; "" if none."""
     noun = called(name, text, PERSON_NOUNS)
     own = noun and re.search(rf"\b(?:my|our)\s+(?:[\w-]+\s+){{0,3}}?{re.escape(noun)}s?\b", text, re.IGNORECASE)
     return noun if own else ""
 
 
 def of_others(question: str, text: str, schema: Schema) -> str:
-    """Return "brother's wife" for a question about "my wife" and a text that calls only others' people so, else ""."""
+    """Return "brother's wife" for a question about "my wife" and a text with only other people's wives, else ""."""
     asked = _MINE.search(question)
     if asked is None:
         return ""
@@ -41,7 +41,7 @@ def of_others(question: str, text: str, schema: Schema) -> str:
 
 
 def roles_of(name: str, text: str) -> frozenset[str]:
-    """All nouns by which a text calls a name: "my boss Maria is my cousin"."""
+    """Return all nouns that a text uses for a name: "my boss Maria is my cousin"."""
     return frozenset(noun for noun in PERSON_NOUNS if noun in text.casefold() and called(name, text, (noun,)))
 
 
@@ -59,7 +59,7 @@ def same_role(one: str, other: str, schema: Schema) -> bool:
 
 @lru_cache(maxsize=4)
 def _nouns(schema: Schema) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, int]]]:
-    """The relations that a noun stands for, and the exclusive role that it names in one of them."""
+    """Return the relations that a noun expresses, and the exclusive role that it names in one of them."""
     relations: dict[str, frozenset[str]] = {}
     groups: dict[str, tuple[str, int]] = {}
     for name, relation in schema.relations.items():

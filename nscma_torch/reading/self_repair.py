@@ -5,8 +5,8 @@ repair is recognised by its parallel with the reparandum: the message states the
 again, or a bare phrase of the same shape follows the editing term (a number for a number, a name for a name, a date for
 a date). Without that parallel nothing changes: "I live in Porto. Sorry, I was late."
 
-Both values stay statements, the repair as a correction of the reparandum. Each has its own decision in the log, so
-undoing the correction restores the value that was said first.
+Both values remain statements, the repair as a correction of the reparandum. Each has its own decision in the log, so
+undoing the correction restores the first value.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _Key = tuple[tuple[str, str, str], str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A statement, with the place of its object in the message."""
+    """A statement, with the position of its object in the message."""
 
     statement: Statement
     fact: ReadFact
@@ -75,7 +75,7 @@ class _Said:
 
 
 def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: datetime) -> list[Statement]:
-    """Return what a message asserts, each value that it repairs followed by its correction."""
+    """Return a message's assertions, each repaired value followed by its correction."""
     sentences = split_sentences(text)
     terms = list(editing_terms(text, sentences)) if read.statements else []
     if not terms:
@@ -98,7 +98,7 @@ def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: da
 
 
 def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: Term) -> list[_Said]:
-    """Return what stands of some statements: not what was repaired, nor other readings of the term or the repair."""
+    """Return the remaining statements: neither repaired ones, nor other readings of the term or the repair."""
     wrong, right = [id(old) for old, _ in repairs], [new for _, new in repairs]
     taken: list[_Said | Term] = [term, *right]
     left = [one for one in near if id(one) not in wrong and not any(_overlap(one, own) for own in taken)]
@@ -106,7 +106,7 @@ def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: 
 
 
 def _with_repaired(one: Statement, repaired: dict[_Key, Statement]) -> list[Statement]:
-    """Return a statement after those that it repairs, each a correction of the one before; take them from the dict."""
+    """Return a statement after those that it repairs, each correcting the one before; remove them from the dict."""
     chain = [one]
     while (old := repaired.pop(_key(chain[0]), None)) is not None:
         chain[0] = replace(chain[0], correction=True, replaces=old.object)
@@ -154,7 +154,7 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
 
 
 def _place(one: Statement, fact: ReadFact, text: str) -> tuple[int, int]:
-    """Return the place of a statement's object in its sentence."""
+    """Return the position of a statement's object in its sentence."""
     at = text.find(fact.object.text, one.start, one.end)
     return at, at + len(fact.object.text)
 
@@ -179,7 +179,7 @@ def _by_fragment(
 
 
 def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
-    """Return the place of the bare phrase that repairs the value `text[start:end]`, the value's own if none does."""
+    """Return the span of the bare phrase that repairs the value `text[start:end]`, or the value's own."""
     low = max(0, start - REACH)
     near = text[low : end + 2 * REACH]
     first, last = start - low, end - low
@@ -194,7 +194,7 @@ def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
 
 
 def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) -> Span | None:
-    """Return the bare phrase after a term that has the shape of the value before it, the last of its shape."""
+    """Return the bare phrase after a term with the shape of the value before it, the last of its shape."""
     value = text[start:end]
     lead = LEAD.match(text, term.end)
     assert lead is not None  # each of its parts may be absent
@@ -209,12 +209,12 @@ def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) ->
 
 
 def _is_like(new: _Said, old: _Said) -> bool:
-    """Return True if a statement surely says something of the subject and relation of another."""
+    """Return True if a statement surely shares subject and relation with another."""
     return _holds(new) and _group(new.statement) == _group(old.statement)
 
 
 def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
-    """Return the same statement with another object, which is as sure."""
+    """Return the same statement with another object, with the same confidence."""
     right = replace(one.statement, object=value, negated=False, start=sentence.start, end=sentence.end)
     # "no" makes the reader doubt the value that is repaired, not the repair
     stances = tuple(float(stance == "holds") for stance in STANCES)
@@ -225,7 +225,7 @@ def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
 def _by_statement(
     standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], schema: Schema
 ) -> list[tuple[_Said, _Said]]:
-    """Pair what is said before a term with what is said after it of the same subject and relation."""
+    """Pair statements before and after a term that share subject and relation."""
     alone = _ALONE.match(text, term.end, sentences[term.sentence].end) is not None
     last = sentences[min(term.sentence + alone, len(sentences) - 1)]
     if _ADDED.search(text, term.end, min(last.end, term.end + REACH)):
@@ -244,7 +244,7 @@ def _by_statement(
 
 
 def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Sequence[Span], schema: Schema) -> bool:
-    """Return True if a statement repairs another; if the relation has many objects, they must stand side by side."""
+    """Return True if a statement repairs another; for a relation with many objects, they must be adjacent."""
     a, b = old.statement, new.statement
     if _group(a) != _group(b) or name_key(a.object) == name_key(b.object):
         return False
@@ -267,9 +267,9 @@ def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) ->
 
 
 def _is_in_reach(start: int, end: int, begin: int, term: Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Return True if a term may repair the value of a sentence that begins at `begin`: in it, or in the next one.
+    """Return True if a term may repair the value of a sentence beginning at `begin`: in it, or in the next one.
 
-    What "not" denies is left alone: "I don't live in Porto, I mean Braga" says nothing of where the speaker lives.
+    Values denied by "not" are excluded: "I don't live in Porto, I mean Braga" doesn't say where the speaker lives.
     """
     first = sentences[max(0, term.sentence - term.begins)].start
     if not max(first, term.start - REACH) <= start < end <= term.start:
@@ -296,7 +296,7 @@ def _shape(value: str, said: datetime) -> str:
 
 
 def _end_of_like(shape: str, value: str, text: str, at: int, said: datetime) -> int:
-    """Return the end of the phrase of a shape that begins at a place, 0 if none does."""
+    """Return the end of the phrase of a shape that begins at a position, 0 if there is none."""
     if shape == "number":
         match = _NUMBER.match(text, at) or _NUMBER_WORD.match(text, at)
     elif shape == "measure":
@@ -325,7 +325,7 @@ def _unit(measure: str) -> str:
 
 
 def _has(shape: str, between: str, said: datetime) -> bool:
-    """Return True if another phrase of the shape stands between a value and a term: that may be what is repaired."""
+    """Return True if another phrase of the shape lies between a value and a term, which may be the repaired one."""
     if shape == "date":
         return bool(find_dates(between, said))
     if shape == "name":
@@ -345,7 +345,7 @@ def _follows(start: int, term: Term, lead: str, text: str) -> bool:
 
 
 def _word_before(text: str) -> str:
-    """Return the last word of a text that is no article, the forms of "be" as one, "" if there is none."""
+    """Return the last word of a text except articles, forms of "be" as one, "" if there is none."""
     match = _BEFORE.search(text)
     word = (match.group(1) or match.group(2)).lower() if match is not None else ""
     return _COPULAS.get(word, word)

@@ -1,4 +1,4 @@
-"""The sentiment of a text by VADER, as the package `vaderSentiment` has it. English alone.
+"""Sentiment of English texts by VADER, from the package `vaderSentiment`.
 
 Hutto and Gilbert, "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text" (ICWSM 2014).
 """
@@ -16,7 +16,7 @@ _NEUTRAL = 0.05  # of the compound score, in [-1, 1]: what lies nearer to 0 is n
 
 @cache
 def analyzer() -> Any:
-    """VADER with its lexicon. Raises `MissingDependencyError` where the package is not installed."""
+    """Return VADER with its lexicon. Raises `MissingDependencyError` if the package is not installed."""
     vader = require("vaderSentiment.vaderSentiment", extra="records", purpose="the sentiment of structured records")
     return vader.SentimentIntensityAnalyzer()
 

@@ -1,8 +1,7 @@
-"""A short answer from what the reader read: yes or no, a day, a number, a list, or the words of one passage.
+"""A short answer from the reader's output: yes or no, a date, a number, a list, or words of one passage.
 
-Order of trust: to a question that names a day or a month, what was said then or speaks of it; to a question of how
-something stands now, the newest of passages that answer about equally well. Days are computed from the day on which
-they were said.
+Priorities: for a question that names a day or a month, passages from or about that time; for one about the present, the
+newest of about equally good passages. Dates are computed from the passage's date.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Period = tuple[datetime, datetime]  # the first instant of a time, and the first
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """`text` answers, by passage number `passage`; `why` says how it was made."""
+    """`text` answers, from passage number `passage`; `why` explains how."""
 
     text: str
     passage: int
@@ -44,16 +43,16 @@ class ShortAnswer:
 
 
 def confidence(read: ReadResult, answerability: float, others: float) -> float:
-    """The probability that the memory holds the answer, in [0, 1].
+    """Return the probability that the memory holds the answer, in [0, 1].
 
-    By logistic regression on the reader's probability (its logit), the answerability of the search and the share of
-    what may answer that others said than those whom the question names (`said_by_others`).
+    It is a logistic regression on the reader's probability (its logit), the search's answerability, and the share of
+    possible answers by speakers other than those named in the question (`said_by_others`).
     """
     return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability + OTHERS * others)))
 
 
 def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers: Collection[str]) -> float:
-    """The share, in [0, 1], of the possible answers that none of `speakers` said; 0 where there are none of these."""
+    """Return the share, in [0, 1], of possible answers not said by `speakers`; 0 if there are no speakers."""
     shares = sum(span.share for span in read.spans)
     if not speakers or not shares:
         return 0.0
@@ -61,7 +60,7 @@ def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers:
 
 
 def logit(probability: float) -> float:
-    """log(p / (1 - p)), bounded."""
+    """Return log(p (1 - p)), bounded."""
     inside = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(inside / (1 - inside))
 
@@ -73,7 +72,7 @@ def short_answer(
     settings: ReadingConfig,
     periods: Sequence[Period] = (),
 ) -> ShortAnswer | None:
-    """The answer of passages in the order in which they were said, or None where no passage holds one.
+    """Return the answer from passages in the order said, or None if no passage holds one.
 
     `periods` are the times that the question names.
     """
@@ -106,7 +105,7 @@ def short_answer(
 
 
 def _repaired(span: ReadSpan, passage: InputPassage) -> ReadSpan:
-    """The span, or the phrase that its speaker puts in its place: "Weber. Scratch that, Huber"."""
+    """Return the span, or its speaker's correction: "Weber. Scratch that, Huber"."""
     if not span.of_text or passage.said_at is None:
         return span
     at = repaired_span(passage.text, span.start, span.end, passage.said_at)
@@ -114,7 +113,7 @@ def _repaired(span: ReadSpan, passage: InputPassage) -> ReadSpan:
 
 
 def _of_times(read: ReadResult, passages: Sequence[InputPassage], periods: Sequence[Period]) -> ReadResult:
-    """The result with the shares of what was neither said at one of the times nor speaks of it reduced."""
+    """Return the result with reduced shares for passages neither said at nor about one of the times."""
     inside = [_is_of(passage, periods) for passage in passages]
     spans = [span if inside[span.passage] else replace(span, share=OTHER_TIMES * span.share) for span in read.spans]
     return replace(read, spans=tuple(sorted(spans, key=lambda span: -span.share)))
@@ -134,7 +133,7 @@ def _is_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
 def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
     """Return True if a passage is about one of the periods: it mentions it, or names no time and was said during it.
 
-    A passage that mentions another period or looks ahead does not count, nor does a question.
+    A passage about another period or the future doesn't count, nor does a question.
     """
     if passage.said_at is None or passage.text.rstrip().endswith(("?", "？")):
         return False
@@ -154,7 +153,7 @@ def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
 
 
 def _newest(read: ReadResult, settings: ReadingConfig) -> ReadSpan:
-    """The best span, or one of a later passage that is nearly as good and says something else."""
+    """Return the best span, or a later passage's nearly as good one that says something else."""
     best = newest = read.spans[0]
     for span in read.spans[1:]:
         if span.share < settings.as_good * best.share:
@@ -165,7 +164,7 @@ def _newest(read: ReadResult, settings: ReadingConfig) -> ReadSpan:
 
 
 def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
-    """The members of a list: spans, each text once, in the order in which they were said."""
+    """Return the members of a list: distinct spans, in the order said."""
     best = read.spans[0].share
     kept: list[ReadSpan] = []
     for span in read.spans:
@@ -179,7 +178,7 @@ def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
 
 
 def _dated(span: ReadSpan, passage: InputPassage) -> str:
-    """The days that a span means; where it means none, the span with the day on which it was said."""
+    """Return the dates that a span means; if none, the span with the date it was said."""
     if passage.said_at is None:
         return span.text
     mention = _mention(passage.text, passage.said_at, span)

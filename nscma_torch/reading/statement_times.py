@@ -1,4 +1,4 @@
-"""Since when a statement holds and when it ended, by the dates of its sentence."""
+"""The start and end of a statement's validity, from the dates in its sentence."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class StatementTimes(NamedTuple):
 
 
 def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) -> StatementTimes:
-    """The times that a sentence gives a statement, by its dates that are not `within` the statement's objects.
+    """Return a statement's times from the dates in its sentence that aren't `within` its objects.
 
     Args:
         text: the sentence.
-        within: phrases whose dates are no times of the statement.
-        said: when the sentence was said; its zone decides which day that is.
+        within: phrases whose dates don't date the statement.
+        said: when the sentence was said; its zone decides the day.
         past: the statement had ended when it was said.
     """
     text, within = _repaired(text, within, said)
@@ -92,9 +92,9 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
 
 
 def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Sequence[str]]:
-    """Leave out dates that a sentence corrects at once: of "in 2019, sorry, 2020" remains "in 2020".
+    """Remove dates that a sentence corrects at once: "in 2019, sorry, 2020" becomes "in 2020".
 
-    If an object is corrected, so that its date is no time of the statement, neither is the date in its place.
+    If the correction is about an object, whose date doesn't date the statement, the replacement's doesn't either.
     """
     for term in reversed(list(islice(editing_terms(text, [Span(0, len(text))]), _MOST_TERMS))):
         lead = LEAD.match(text, term.end)
@@ -119,13 +119,13 @@ def names_unknown_time(text: str) -> bool:
 
 
 def with_event(text: str, start: int, end: int) -> str:
-    """The time at `text[start:end]` with the event that tells it: "the day the Wall fell" for "the day"."""
+    """Return the time at `text[start:end]` with its defining event: "the day the Wall fell" for "the day"."""
     event = _EVENT.match(text, start)
     return event[0].rstrip() if event and event.end() > end else text[start:end]
 
 
 def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
-    """`begins` and `begun_by` of a statement of a sentence that names an unknown time of the past, else None."""
+    """Return `begins` and `begun_by` of a statement whose sentence names an unknown past time, else None."""
     if _tells_of_a_change(text):
         if _LONG_AGO.search(text):
             return UNKNOWN_BEGIN, UNKNOWN_BEGIN

@@ -1,6 +1,6 @@
-"""Summarise the topics of a person's messages: co-occurring terms, number of messages and days, and a sentence.
+"""Topics of a person's messages: co-occurring terms, number of messages and days, and a sentence.
 
-Every part of such a line can be checked: each of its sources contains the topic, and the sentence is one of theirs.
+Every part of such a line is verifiable: each of its sources contains the topic, and the sentence is from one of them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ _WORDS = 40  # longest sentence that is quoted
 
 
 def speakers_of(units: Iterable[Unit]) -> tuple[str, ...]:
-    """Keys of the names of who speaks, of the role where there is none."""
+    """Return keys of the speakers' names, or of the role for speakers without one."""
     return tuple({name_key(unit.name or unit.role) for unit in units})
 
 
 def nouns_of(texts: Sequence[str]) -> set[str]:
-    """The terms that often end a noun phrase with a determiner, or are written as a name; in Chinese all of two signs.
+    """Return the terms that often end a noun phrase with a determiner, or are capitalised; in Chinese all two-character
+    terms.
 
-    What can be spoken of: "my family, and", "LGBTQ", but not "an important part".
+    These can be topics: "my family, and", "LGBTQ", but not "an important part".
     """
     named: Counter[str] = Counter()
     every: Counter[str] = Counter()
@@ -63,12 +64,12 @@ def topic_line(
     words: Mapping[str, str],
     topic: str,
 ) -> SourcedLine | None:
-    """The line on a topic: its sources are the places of the messages that hold it; None without a sentence to quote.
+    """Return the line on a topic, citing the positions of messages that contain it; None without a sentence to quote.
 
     Args:
         held: the terms of each message.
-        outside: of each term how much rarer it is elsewhere.
-        words: how terms are written that may stand beside the topic.
+        outside: how much rarer each term is elsewhere.
+        words: spellings of the terms that may accompany the topic.
     """
     places = [place for place, own in enumerate(held) if topic in own]
     beside = Counter(term for place in places for term in held[place] if term in words and term != topic)
@@ -87,7 +88,7 @@ def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str
     """Map each term that can be a topic to its most common spelling, excluding time cues, small talk and speakers'
     names.
 
-    Addressed people are named in passing, often by the beginning of the name.
+    Addressees are named in passing, often by the beginning of their name.
     """
     forms: dict[str, Counter[str]] = {}
     for unit in group:
@@ -112,7 +113,7 @@ def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str
 
 
 def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
-    """The statement in the first person that holds the topic, and says most beside."""
+    """Return the most informative first-person statement with the topic."""
     best: tuple[tuple[float, float], str] | None = None
     for unit in units:
         for span in split_sentences(unit.text):
@@ -129,7 +130,7 @@ def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
 
 
 def is_on(text: str, topic: str) -> bool:
-    """Return True if a `topic_line` is on this topic; co-occurring terms and the quotation do not count."""
+    """Return True if a `topic_line` is on this topic; co-occurring terms and the quotation don't count."""
     head = _HEAD.match(text)
     return head is not None and topic in terms(head[1] or head[2])
 

@@ -1,7 +1,7 @@
-"""Any encoder of transformers under the reader: ModernBERT, DeBERTa, … Nothing is downloaded, no foreign code is run.
+"""Any transformers encoder under the reader: ModernBERT, DeBERTa, … Nothing is downloaded, no remote code is run.
 
 All its layers are trained, and a reader on it is a folder: the weights, with the encoder's configuration and its
-tokenizer, so that neither the base nor a hub is needed to load it.
+tokenizer, so loading needs neither the base model nor a hub.
 
 Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
 """
@@ -32,10 +32,10 @@ _PURPOSE = "a reader on another encoder than the bundled one"
 
 
 class TransformersEncoder(Encoder):
-    """A model of `transformers.AutoModel`, from a `base` that is to be trained or from a trained reader's folder.
+    """A model of `transformers.AutoModel`, from a `base` to be trained or from a trained reader's folder.
 
     Raises:
-        ModelError: it is no encoder, reads too short rows, or has a tokenizer of another vocabulary.
+        ModelError: not an encoder, its rows are too short, or its tokenizer has another vocabulary.
     """
 
     def __init__(self, model: Any, tokenizer: Tokenizer, source: Path) -> None:
@@ -57,12 +57,12 @@ class TransformersEncoder(Encoder):
 
     @classmethod
     def from_base(cls, name: str) -> TransformersEncoder:
-        """A model given as a folder or as a name in the local Hugging Face cache, to be trained.
+        """Load a model to be trained, from a folder or by a name in the local Hugging Face cache.
 
         Raises:
             MissingDependencyError: transformers is not installed.
-            ModelNotFoundError: it is not on this machine.
-            ModelError: it cannot be used.
+            ModelNotFoundError: the model is not on this machine.
+            ModelError: the model is unusable.
         """
         transformers = require("transformers", extra="hf", purpose=_PURPOSE)
         folder = model_folder(name, kind="encoder", purpose=_PURPOSE)
@@ -92,7 +92,7 @@ class TransformersEncoder(Encoder):
 
     @classmethod
     def from_reader(cls, folder: Path) -> TransformersEncoder:
-        """The encoder of a reader that was trained, without its weights.
+        """Load a trained reader's encoder, without its weights.
 
         Raises:
             MissingDependencyError: transformers is not installed.
@@ -138,7 +138,7 @@ def _loading(folder: Path) -> Iterator[None]:
 
 
 def _positions(model: Any) -> int:
-    """Tokens of the longest row; RoBERTa and its kin number them from beyond the padding's id on."""
+    """Return the maximum tokens of a row; RoBERTa-like models number positions from after the padding's id."""
     for name, table in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding) and table.padding_idx is not None:
             return table.num_embeddings - table.padding_idx - 1

@@ -64,19 +64,19 @@ def only_asks(text: str) -> bool:
 
 
 def questions(text: str) -> str:
-    """Its sentences that ask; the whole of it where none does."""
+    """Return the sentences that ask; the whole text if none does."""
     return " ".join(sentence for sentence in _sentences(text) if _ASKS.search(sentence)) or text
 
 
 def statements(text: str) -> str:
-    """Its sentences that do not ask."""
+    """Return the sentences that don't ask."""
     return " ".join(sentence for sentence in _sentences(text) if not _ASKS.search(sentence))
 
 
 def standing_instructions(text: str) -> tuple[str, ...]:
-    """The sentences that say how to behave from now on, word for word; what is quoted or pasted instructs nobody.
+    """Return the sentences that say how to behave from now on, verbatim; quoted or pasted ones don't count.
 
-    All of them where a turn of one line says nothing else to remember; otherwise only the one that it begins with.
+    All are returned if a one-line turn has nothing else to remember; otherwise only the one it begins with.
 
     >>> standing_instructions("Always answer in metric units. I moved to Porto.")
     ('Always answer in metric units.',)

@@ -1,7 +1,7 @@
-"""Extends the span of a value to whole tokens: "1.299,00", "+32 470 12 34 56" and "hunter2.X9!" are one value each.
+"""Extend a value's span to whole tokens: "1.299,00", "+32 470 12 34 56" and "hunter2.X9!" are one value each.
 
-A network's tokens end at punctuation, and those of a decomposed letter before its accent. A token of a value is what
-stands between white space, without the marks of the sentence around it.
+A network's tokens end at punctuation, and those of a decomposed letter before its accent. A value's token is the text
+between whitespace, without the sentence's punctuation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NAMING = re.compile(r"\b(?:is|are|was|be|called|named|titled|to)\s$", re.IGNORE
 
 
 def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span `text[start:end]` extended to the whole words, numbers, addresses or passwords at its ends."""
+    """Return `text[start:end]` extended to whole words, numbers, addresses or passwords at its ends."""
     if start >= end:
         return start, end
     start, end = _quoted(text, *_words(text, start, end))
@@ -56,7 +56,7 @@ def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
-    """With the other groups of a code that the span is a part of."""
+    """Extend the span to the other groups of a code it is part of."""
     for match in _CODE.finditer(text, max(0, start - _REACH), end + _REACH):
         if match.start() <= start and end <= match.end():
             code = match.group()
@@ -66,7 +66,7 @@ def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
-    """The whole of a quoted password, name or title, if the span begins or ends it."""
+    """Extend the span to the whole of a quoted password, name or title that it begins or ends."""
     for match in _QUOTED.finditer(text, max(0, start - _REACH), end + _REACH):
         first, last = match.start() + 1, match.end() - 1
         if not (first <= start and end <= last):
@@ -81,7 +81,7 @@ def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
-    """With the closing bracket after the span if one is open in it; without the open bracket if none closes it."""
+    """Add the closing bracket after the span if one is open in it; drop the open bracket if none closes it."""
     opened = text.rfind("(", start, end)
     if opened < 0 or ")" in text[opened:end]:
         return start, end
@@ -92,7 +92,7 @@ def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _words(text: str, start: int, end: int) -> tuple[int, int]:
-    """With the letters, digits and accents that go on at either end."""
+    """Extend the span by adjacent letters, digits and accents at both ends."""
     while start > 0 and _goes_on(text[start]) and _goes_on(text[start - 1]):
         start -= 1
     while end < len(text) and _goes_on(text[end - 1]) and _goes_on(text[end]):

@@ -1,4 +1,4 @@
-"""Text below all layers: readers, sentences, chunks, dates, index terms, the embedder and cue words.
+"""Text utilities below all layers: readers, sentences, chunks, dates, index terms, the embedder and cue words.
 
-Nothing here knows of a store. Offsets are character offsets into the Python string that was handed in.
+Nothing here depends on a store. Offsets are character offsets into the given Python string.
 """

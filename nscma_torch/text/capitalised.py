@@ -1,7 +1,7 @@
-"""Names by their capital letter, in languages that have one.
+"""Names recognised by their capital letter, in languages that have one.
 
-The first word of a sentence has a capital anyway, so names are looked for inside of one. Each pattern keeps what was
-measured with it: `WEIGHED` and `COMPARED` bear on which messages are written, `EXPECTED` and `LENT` on answers.
+The first word of a sentence is capitalised anyway, so names are sought after it. Each pattern is the one used in its
+measurements: `WEIGHED` and `COMPARED` affect which messages are written, `EXPECTED` and `LENT` answers.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _HARD_CUT_MARGIN = 1.1  # more pieces than the mean needs, because tokens are no
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`text` is exactly the characters `start:end` of the source; `n_tokens` is what the tokenizer counts for it."""
+    """`text` is exactly the characters `start:end` of the source; `n_tokens` is the tokenizer's count."""
 
     start: int
     end: int
@@ -43,14 +43,14 @@ class _Piece(NamedTuple):
 class Chunker:
     """Greedy packing of whole sentences into chunks of at most `max_tokens`.
 
-    `count_tokens` is the embedder's own counter, special tokens included, and is called with batches. A sentence above
+    `count_tokens` is the embedder's own counter, including special tokens, and is called with batches. A sentence above
     the limit is cut at clause marks, then between words, then between characters (Chinese without marks, base64), never
-    inside a combined character. `overlap_sentences` repeats that many sentences at the start of the next chunk, as far
-    as they fit. `strategy="fixed"` packs words instead of sentences; "surprise" begins a new chunk where `segmentation`
-    finds a peak, too, in texts that do not fit one. Every chunk is counted as a whole before it is returned, so the
-    limit holds for tokenizers whose counts do not add up.
+    inside a combined character. `overlap_sentences` repeats that many sentences at the start of the next chunk, if they
+    fit. `strategy="fixed"` packs words instead of sentences; "surprise" also begins a new chunk at each peak found by
+    `segmentation`, in texts longer than one chunk. Every chunk is counted as a whole before it is returned, so the
+    limit holds for tokenizers whose counts aren't additive.
 
-    Raises `ConfigError` when not even one character fits.
+    Raises `ConfigError` if not even one character fits.
     """
 
     def __init__(
@@ -85,7 +85,9 @@ class Chunker:
         self._segmentation = segmentation
 
     def chunk(self, text: str) -> list[Chunk]:
-        """Chunks in order. Every character that is not white space is in one (in more with overlap); "" gives none."""
+        """Return chunks in order. They cover all non-whitespace characters (with overlap, some twice);
+        "" gives none.
+        """
         whole = _trimmed(text, 0, len(text))
         if whole is None:
             return []
@@ -120,9 +122,9 @@ class Chunker:
         ]
 
     def _fit(self, text: str, pieces: Sequence[_Piece], cutters: Sequence[_Cutter]) -> list[_Piece]:
-        """The pieces in order, each one above the limit replaced by the fullest pieces that the cutters give.
+        """Return the pieces in order, each one above the limit replaced by the largest pieces that the cutters produce.
 
-        The first cutter makes the coarsest cuts, the others cut what is still too large; after them, characters.
+        The first cutter makes the coarsest cuts, the others cut pieces still too large; finally, characters.
         """
         fitted: list[_Piece] = []
         for piece in pieces:
@@ -160,7 +162,7 @@ class Chunker:
         return list(pairwise(edges))
 
     def _pack(self, text: str, units: Sequence[_Piece], overlap: int) -> list[_Piece]:
-        """Consecutive units joined greedily by the sum of their costs, then counted as a whole; too large: halved."""
+        """Join consecutive units greedily by the sum of their costs, then count them as a whole; halve if too large."""
         ranges: list[tuple[int, int]] = []
         first, total = 0, 0
         for i, unit in enumerate(units):
@@ -188,9 +190,9 @@ class Chunker:
 
 
 def _segments(units: Sequence[_Piece], starts: frozenset[int], least: int, most: int) -> list[Sequence[_Piece]]:
-    """The units cut before each of `starts`, unless the segment or the one behind would cost less than `least`.
+    """Cut the units before each of `starts`, unless a neighbouring segment would cost less than `least`.
 
-    A segment that grows over `most` is cut there too, as packing would cut it, so that the next one is counted anew.
+    A segment that exceeds `most` is cut there too, as packing would, so the next one is counted from there.
     """
     rest = sum(unit.cost for unit in units)
     parts, first, total = [], 0, 0
@@ -205,7 +207,7 @@ def _segments(units: Sequence[_Piece], starts: frozenset[int], least: int, most:
 
 
 def _without_contained(pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces by start, without those that lie inside another (halving can leave nothing but the overlap of one)."""
+    """Return the pieces by start, without those inside another (halving can leave only an overlap)."""
     kept: list[_Piece] = []
     for piece in sorted(pieces, key=lambda p: (p.start, -p.end)):
         if not kept or piece.end > kept[-1].end:
@@ -217,7 +219,9 @@ _Cutter = Callable[[str, int, int], list[tuple[int, int]]]
 
 
 def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Spans that end after clause marks, white space trimmed; a mark inside a word or number (1,000) does not count."""
+    """Return spans that end after clause marks, trimmed of whitespace; marks inside a word or number (1,000) don't
+    count.
+    """
     cuts = [
         match.end()
         for match in _CLAUSE_MARKS.finditer(text, start, end)
@@ -238,7 +242,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _boundary(text: str, at: int, start: int) -> int:
-    """The last place up to `at` where the text can be cut without taking a combined character apart."""
+    """Return the last position up to `at` that doesn't split a combined character."""
     nearest = max(start, at - _LONGEST_COMBINATION)
     while at > nearest and (unicodedata.combining(text[at]) or text[at] in _JOINERS or text[at - 1] == "\u200d"):
         at -= 1

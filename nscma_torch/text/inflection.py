@@ -1,4 +1,4 @@
-"""Inflected forms of English verbs: regular ones by rule, the common irregular ones by list."""
+"""Inflected forms of English verbs: regular ones by rule, common irregular ones by list."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _third(verb: str) -> str:
 
 @lru_cache(maxsize=4096)
 def forms(verb: str) -> dict[str, str]:
-    """Each form of a verb with what it is: base, third, past, participle or ing; past where it is both."""
+    """Return each form of a verb with its kind: base, third, past, participle or ing; past if it is both."""
     past, participle = _past(verb)
     found = dict.fromkeys(_ing(verb), "ing") | dict.fromkeys(participle, "participle")
     found |= {verb: "base", _third(verb): "third"}
@@ -91,12 +91,12 @@ def forms(verb: str) -> dict[str, str]:
 
 @cache
 def irregular_pasts() -> frozenset[str]:
-    """Past forms of the irregular verbs that no other form shares: "went", and not "put"."""
+    """Return past forms of irregular verbs not shared with other forms: "went", but not "put"."""
     past = {word for forms in _IRREGULAR.values() for word in forms[0].split(",")}
     return frozenset(past - _IRREGULAR.keys() - {"ground", "wound"})
 
 
 @cache
 def same_in_past() -> frozenset[str]:
-    """Base forms that are past forms too: "put"."""
+    """Return base forms that are also past forms: "put"."""
     return frozenset(verb for verb, forms in _IRREGULAR.items() if verb in forms[0].split(","))

@@ -1,4 +1,4 @@
-"""Comparison of JSON values, shared by the filters of search, LangGraph and mem0: true is not 1."""
+"""Compare JSON values, for the filters of search, LangGraph and mem0: true is not 1."""
 
 from __future__ import annotations
 

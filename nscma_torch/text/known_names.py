@@ -1,4 +1,4 @@
-"""Finds known names in a text: titles of documents, entities."""
+"""Find known names in a text: titles of documents, entities."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LONGEST_UNSPACED = 12  # characters of a name written without spaces
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of a text in lower case, by which names are compared; characters where there are no spaces."""
+    """Return a text's words in lower case for comparing names; characters for scripts without spaces."""
     return tuple(part.lower() for word in _WORD.findall(name) for part in (word if CJK_CHAR.search(word) else (word,)))
 
 
 def mentions(text: str, names: Container[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """The known names in a text, in order, each once; one begins with a capital letter or a digit where it has case."""
+    """Yield the known names in a text, in order, each once; names with case must begin with a capital or a digit."""
     words = [
         (part.lower(), not part[:1].islower())
         for word in _WORD.findall(text)

@@ -1,4 +1,4 @@
-"""Turns what callers hand to `Memory.add` into a list of messages."""
+"""Convert the input of `Memory.add` to a list of messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_messages(
     timestamp: datetime | None = None,
     idempotency_key: str | None = None,
 ) -> list[Message]:
-    """A string (role user), a message, an OpenAI-style mapping, or a list of these, with defaults filled in.
+    """Convert a string (role user), a message, an OpenAI-style mapping, or a list of these, filling in defaults.
 
     With an `idempotency_key` and several messages, each gets the key with its number from 0.
 

@@ -14,7 +14,7 @@ _EDGES = ' \t\n.,;:!?"“”‘()[]。，！？；：、「」'
 
 
 def name_key(name: str) -> str:
-    """The key of a name, which ignores case, determiners, quotes and spacing. That of a long one ends with a hash."""
+    """Return a name's key, which ignores case, determiners, quotes and spacing. A long one's ends with a hash."""
     text = " ".join(unicodedata.normalize("NFKC", name).replace("’", "'").split()).strip(_EDGES)
     start = 0
     while (found := _DETERMINER.match(text, start)) and found.end() < len(text):

@@ -1,6 +1,6 @@
-"""Numbers written in words, English and Chinese.
+"""Number words, English and Chinese.
 
-The cue lexicon has its own list: those of its words weigh in the score of a message.
+The cue lexicon has its own list, as its words affect a message's score.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Personal pronouns, English and Chinese, in lower case.
 
-`restatement.py` tells "us" from "US" by its case, and the cue lexicon weighs its own list in the score of a message.
+`restatement.py` distinguishes "us" from "US" by case, and the cue lexicon has its own list, as it affects a message's
+score.
 """
 
 from __future__ import annotations

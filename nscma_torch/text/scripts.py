@@ -1,6 +1,6 @@
-"""Writing systems: classes of characters for patterns, and the dominant script of a text.
+"""Writing systems: character classes for patterns, and the dominant script of a text.
 
-`script_of` of `surprise/` has its own table: it imports nothing but torch, and stored gate states have its names.
+`script_of` in `surprise/` has its own table: it imports only torch, and stored gate states contain its names.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ _SCRIPTS: dict[Script, re.Pattern[str]] = {
 
 
 def script(text: str) -> Script:
-    """Script of most of the text, each letter weighted by its UTF-8 bytes; "other" for no letters or another script.
+    """Return the script of most of the text, each letter weighted by its UTF-8 bytes; "other" for no letters or another
+    script.
 
-    Bytes, because the surprise model reads bytes, and because one Chinese character says as much as several letters.
+    It uses bytes, because the surprise model reads bytes, and because one Chinese character says as much as several
+    letters.
     """
     if text.isascii():
         return "latin" if any(map(str.isalpha, text)) else "other"

@@ -1,8 +1,8 @@
-"""Segments a text at peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
+"""Segment a text at peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
 
 Equation 1 there: token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here it is
-asked of sentences instead of tokens, S being the mean over their bytes, so that no event begins inside a sentence. The
-paper then moves boundaries by the attention keys of its model; the bundled surprise model has none, and they stay.
+applied to sentences instead of tokens, with S the mean over their bytes, so no event begins inside a sentence. The
+paper then moves boundaries by the attention keys of its model; the bundled surprise model has none, so they stay.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Segmentation:
 
     Attributes:
         surprise: nats of each byte of a text's UTF-8 form, fp32 [bytes] or more; a pure function of the text.
-        gamma: standard deviations that a peak is above the mean.
-        window: tau, sentences that mean and deviation are taken over.
-        min_tokens: a segment of fewer goes on over a peak.
+        gamma: standard deviations by which a peak exceeds the mean.
+        window: tau, the number of sentences for mean and deviation.
+        min_tokens: a shorter segment continues past a peak.
     """
 
     surprise: Callable[[str], Tensor]
@@ -38,7 +38,7 @@ class Segmentation:
     min_tokens: int = ChunkerConfig().min_tokens
 
     def starts(self, text: str, sentences: Sequence[tuple[int, int]]) -> frozenset[int]:
-        """The sentences, by their first character, that begin a new segment.
+        """Return the sentences, by their first character, that begin a new segment.
 
         Args:
             sentences: characters `start:end` of each, in order, without overlap.
@@ -61,7 +61,7 @@ def surprise_peaks(surprise: Tensor, window: int, gamma: float) -> Tensor:
 
 
 def mean_surprise(text: str, spans: Sequence[tuple[int, int]], nats: Tensor) -> Tensor:
-    """Mean nats per byte [n] float64 of n spans of characters, from those of each byte of the text."""
+    """Return the mean nats per byte [n] float64 of n spans of characters, from those of each byte of the text."""
     edges = list(chain.from_iterable(spans))
     at, before = [0], 0
     for edge in edges:

@@ -1,8 +1,8 @@
-"""Sentences of a text with their character offsets, English and CJK.
+"""Split a text into sentences with character offsets, English and CJK.
 
-A rule-based splitter in one pass and linear time: candidate ends are found by pattern, then kept or dropped by what
-stands before them (abbreviations, initials, list numbers) and after them (lower case after a closing quote, a digit).
-Where it errs, it errs towards joining: half a sentence is worse evidence than two.
+A rule-based splitter in one pass and linear time: candidate ends are found by pattern, then kept or dropped by the text
+before them (abbreviations, initials, list numbers) and after them (lower case after a closing quote, a digit). Errors
+tend towards joining: half a sentence is worse evidence than two.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _WRAPPED_LINE = 50  # a line at least this long without an end mark may go on in
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Sentences in order: they do not overlap, have no white space at their ends, and cover all other characters.
+    """Return sentences in order: non-overlapping, trimmed of whitespace, and covering all other characters.
 
-    A blank line, a list item and a short line each end a sentence; a long line that stops without an end mark and goes
-    on in the next line (hard-wrapped prose) does not. Text without sentences, such as code, comes out line by line.
+    A blank line, a list item and a short line each end a sentence; a long line without an end mark that continues in
+    the next line (hard-wrapped prose) does not. Text without sentences, such as code, is split into lines.
     """
     spans: list[Span] = []
     start, line_start = 0, 0
@@ -153,7 +153,7 @@ def _period_ends_sentence(before: str, word: str, dotted: bool, text: str, line_
 
 
 def _is_dotted(token: str) -> bool:
-    """Initials and abbreviations with inner periods: J.K, U.S.A, Ph.D."""
+    """Return True for initials and abbreviations with inner periods: J.K, U.S.A, Ph.D."""
     pieces = token.split(".")
     return len(pieces) > 1 and all(piece.isalpha() and len(piece) <= 2 for piece in pieces)
 

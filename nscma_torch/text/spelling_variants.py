@@ -1,4 +1,4 @@
-"""British and American spellings of one word, so that "favourite colour" and "favorite color" are one topic."""
+"""British and American spellings of one word, to treat "favourite colour" and "favorite color" as one topic."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _OTHER = re.compile(rf"\b({'|'.join(_OTHERS)})(s?)\b")
 
 
 def american(text: str) -> str:
-    """The text in lower case, with words of British spelling in the American one."""
+    """Return the text in lower case with American spelling."""
     text = _RE.sub(r"\1er\2", _OUR.sub(r"\1or", text.lower()))
     return _OTHER.sub(lambda match: _OTHERS[match[1]] + match[2], text)

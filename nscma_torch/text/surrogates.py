@@ -8,7 +8,7 @@ from nscma_torch.core.errors import EncodingError
 
 
 def refuse_surrogates(value: object, name: str) -> None:
-    """Raise `EncodingError` if a text, or any text inside mappings and lists, holds half of a surrogate pair."""
+    """Raise `EncodingError` if a text, or any text inside mappings and lists, contains a lone surrogate."""
     waiting, seen = [value], set[int]()
     while waiting:
         one = waiting.pop()

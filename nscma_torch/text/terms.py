@@ -83,7 +83,7 @@ _per_thread = threading.local()
 
 
 def _stem(word: str) -> str:
-    """The stem of a word. A Snowball stemmer keeps the word it works on in itself, so each thread has its own."""
+    """Return the stem of a word. A Snowball stemmer has mutable state, so each thread has its own."""
     stemmer: _Stemmer | None = getattr(_per_thread, "stemmer", None)
     if stemmer is None:
         import snowballstemmer  # here, since most commands stem nothing
@@ -94,14 +94,14 @@ def _stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Terms of a document in order, repetitions kept (they are the term frequencies)."""
+    """Return the terms of a document in order, with repetitions (their term frequencies)."""
     return [term for token in _tokens(text) for term in _terms_of(token)]
 
 
 def query_terms(text: str) -> list[str]:
-    """Terms of a question: those of a document without question words.
+    """Return the terms of a question: those of a document, without question words.
 
-    A question made of nothing else ("please tell") keeps all its terms rather than none.
+    A question of only such words ("please tell") keeps all its terms.
     """
     asked = text if text.isascii() else _QUESTION_CJK.sub(" ", text)
     kept = [term for token in _tokens(asked) if token.casefold() not in QUESTION_WORDS for term in _terms_of(token)]
@@ -163,7 +163,7 @@ def _url_terms(url: str) -> tuple[str, ...]:
 
 
 def _word_terms(word: str) -> tuple[str, ...]:
-    """The stem of one case-folded word, and the stem of its spelling without accents where it has any."""
+    """Return the stem of one case-folded word, and the stem of its spelling without accents, if it has any."""
     if word in STOP_WORDS or not any(map(str.isalnum, word)):
         return ()
     if ordinal := _ORDINAL.fullmatch(word):

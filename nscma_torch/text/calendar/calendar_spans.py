@@ -1,4 +1,4 @@
-"""Spans of days: of a day, week, month, year, and those nearest to another day."""
+"""Spans of days: of a day, week, month or year, and those nearest to another day."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VAGUE = (2, 5)  # "a few days ago", 几天前: from two to five units
 
 
 class DateRule(NamedTuple):
-    """A pattern, its meaning, and the words of which one must occur in lower case before the pattern is worth trying.
+    """A pattern, its meaning, and lower-case words, one of which must occur before the pattern is tried.
 
-    A group named `mention` is the expression proper, if the pattern also looks at the text before it.
+    A group named `mention` is the expression itself, if the pattern also matches text before it.
     """
 
     pattern: re.Pattern[str]
@@ -32,44 +32,44 @@ def date_rule(pattern: str, resolve: Resolver, hints: str) -> DateRule:
 
 
 def month_span(year: int, month: int) -> DaySpan:
-    """A month of a year."""
+    """Return a month of a year."""
     return date(year, month, 1), date(year, month, monthrange(year, month)[1])
 
 
 def shifted_month(today: date, months: int) -> DaySpan:
-    """The month that is so many months after today's."""
+    """Return the month this many months after today's."""
     return months_span(today.year, today.month + months)
 
 
 def months_span(year: int, month: int, count: int = 1) -> DaySpan:
-    """`count` months from a month of a year on, which may lie outside 1 to 12."""
+    """Return `count` months from a month of a year, which may lie outside 1 to 12."""
     first, last = (divmod(year * 12 + month - 1 + more, 12) for more in (0, count - 1))
     return month_span(first[0], first[1] + 1)[0], month_span(last[0], last[1] + 1)[1]
 
 
 def year_span(year: int) -> DaySpan:
-    """A year."""
+    """Return a year."""
     return date(year, 1, 1), date(year, 12, 31)
 
 
 def week_span(today: date, weeks: int) -> DaySpan:
-    """The week that is so many weeks after today's, from Monday on."""
+    """Return the week this many weeks after today's, from Monday."""
     monday = today + timedelta(days=7 * weeks - today.weekday())
     return monday, monday + timedelta(days=6)
 
 
 def day_span(day: date) -> DaySpan:
-    """One day."""
+    """Return one day."""
     return day, day
 
 
 def joined(*spans: DaySpan) -> DaySpan:
-    """The days from the first to the last of some spans."""
+    """Return the days from the first to the last of some spans."""
     return min(span[0] for span in spans), max(span[1] for span in spans)
 
 
 def shift(today: date, unit: str, count: int) -> DaySpan:
-    """The day, week, month, year or decade's year that is so many units after today's."""
+    """Return the day, week, month, year or decade's year this many units after today's."""
     if unit == "day":
         return day_span(today + timedelta(days=count))
     if unit == "week":
@@ -80,7 +80,7 @@ def shift(today: date, unit: str, count: int) -> DaySpan:
 
 
 def third(span: DaySpan, part: str) -> DaySpan:
-    """The early, mid or late third of a month, year or decade; a month's are 10, 10 and the other days long."""
+    """Return the early, mid or late third of a month, year or decade; a month's are 10, 10 and the remaining days."""
     first, last = span
     if (last - first).days < 31:
         bounds = {"early": (1, 10), "mid": (11, 20), "late": (21, last.day)}[part]
@@ -93,7 +93,7 @@ def third(span: DaySpan, part: str) -> DaySpan:
 
 
 def nearest(days_of: Callable[[int], DaySpan], today: date, direction: Direction = 0) -> DaySpan:
-    """Of the spans of the years around today's, the nearest that lies in a direction; the earlier one of a tie.
+    """Return the span nearest in a direction, among those of the years around today's; the earlier on a tie.
 
     Raises `ValueError` if there is none, as at the ends of the calendar.
     """
@@ -109,7 +109,7 @@ def nearest(days_of: Callable[[int], DaySpan], today: date, direction: Direction
 
 
 def easter(year: int) -> date:
-    """Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
+    """Return Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
     century, rest = divmod(year, 100)
     moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
     moon -= (year % 19 + 11 * moon) // 319

@@ -1,4 +1,4 @@
-"""Chinese date expressions: the rules that `dates.find_dates` tries."""
+"""Chinese date expressions: rules for `dates.find_dates`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _direction(match: re.Match[str]) -> Direction:
 
 
 def _han_number(word: str) -> int:
-    """12, 十二, 二十 or 二十三."""
+    """Parse 12, 十二, 二十 or 二十三."""
     if word.isdecimal():
         return int(word)
     tens, ten, ones = word.partition("十")

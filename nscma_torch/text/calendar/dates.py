@@ -1,7 +1,7 @@
-"""Dates that a text speaks of ("12 May 2023", "last Saturday", 三天前), resolved against the day it was said.
+"""Dates mentioned in a text ("12 May 2023", "last Saturday", 三天前), resolved against the day it was said.
 
-Own rules, because the kept library for this (dateparser) takes milliseconds a text, brings four packages, and finds
-dates in words such as "on". Readings chosen where English or Chinese leaves it open:
+Custom rules, because the well-kept library for this (dateparser) takes milliseconds per text, brings four packages, and
+finds dates in words such as "on". Readings chosen for ambiguous English or Chinese:
 
 - a date without a year, and a bare weekday, is the latest one that has begun where its clause looks back ("I saw her
   on Monday"), and the next one where it looks ahead ("I see the dentist on Monday"); if no verb tells, a date is the
@@ -37,16 +37,18 @@ class DateMention:
     last_day: date
 
     def instants(self, zone: tzinfo | None = None) -> tuple[datetime, datetime]:
-        """The first instant of these days and the first one after them, in a zone; none comes after the year 9999."""
+        """Return the first instant of these days and the first one after them, in a zone; none is
+        after the year 9999.
+        """
         end = datetime.max if self.last_day == date.max else datetime.combine(self.last_day + timedelta(1), time())
         return datetime.combine(self.first_day, time(), zone or UTC), end.replace(tzinfo=zone or UTC)
 
 
 def find_dates(text: str, anchor: datetime) -> list[DateMention]:
-    """Date expressions of an English or Chinese text in order, without overlaps; the longest reading wins.
+    """Return date expressions of an English or Chinese text in order, without overlaps; the longest reading wins.
 
-    `anchor` is when the text was said; its own time zone decides which day that is. Impossible dates (31 February) and
-    dates outside the years 1 to 9999 are not mentions.
+    `anchor` is when the text was said; its time zone decides the day. Impossible dates (31 February) and dates outside
+    the years 1 to 9999 are skipped.
     """
     today = anchor.date()
     found: list[DateMention] = []

@@ -1,4 +1,4 @@
-"""English date expressions: the rules that `dates.find_dates` tries."""
+"""English date expressions: rules for `dates.find_dates`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _calendar_day(match: re.Match[str], today: date) -> DaySpan | None:
 
 
 def _numeric(match: re.Match[str], _: date) -> DaySpan:
-    """A day in digits; the days between its two readings if day and month can be confused."""
+    """Parse a numeric date; return the days between its two readings if day and month are ambiguous."""
     first, second, year = int(match[1]), int(match[3]), int(match[4])
     readings = []
     for day, month in ((first, second), (second, first)):
@@ -188,7 +188,7 @@ def _month_of_year(match: re.Match[str], today: date) -> DaySpan:
 
 
 def _year(match: re.Match[str], today: date) -> DaySpan:
-    """A year: "2015", "'98", "around 2015", "early 2009", "between 2010 and 2012"."""
+    """Parse a year: "2015", "'98", "around 2015", "early 2009", "between 2010 and 2012"."""
     said = match.groupdict("")
     year = _year_of(said["year"], today)
     if said.get("about"):
@@ -204,13 +204,13 @@ def _year_of(words: str, today: date) -> int:
 
 
 def _written_out(year: int, today: date) -> int:
-    """The latest year up to today's that ends with two digits."""
+    """Return the latest year up to today's with these last two digits."""
     year += today.year // 100 * 100
     return year if year <= today.year else year - 100
 
 
 def _decade(match: re.Match[str], today: date) -> DaySpan:
-    """Ten years: "the 1990s", "the early 2000s", "the late nineties"."""
+    """Parse a decade: "the 1990s", "the early 2000s", "the late nineties"."""
     begin = _TENS.get(match["decade"].lower()) or int(match["decade"])
     begin = begin if begin > 99 else _written_out(begin, today)
     span = date(begin, 1, 1), date(begin + 9, 12, 31)
@@ -225,7 +225,7 @@ def _quarter(match: re.Match[str], today: date) -> DaySpan:
 
 
 def _turned(match: re.Match[str], span_of: Callable[[int], DaySpan], today: date) -> DaySpan:
-    """The season or holiday of the year that is named, or of the last, next or nearest one."""
+    """Return the season or holiday of the named year, or the last, next or nearest one."""
     said = match.groupdict("")
     if said.get("year"):
         return span_of(_year_of(said["year"], today))
@@ -273,9 +273,9 @@ def names_part_of(text: str, first: tuple[int, int], then: tuple[int, int]) -> b
 
 
 def with_year(text: str, start: int, end: int, days: DaySpan, today: date) -> tuple[int, DaySpan]:
-    """The end and the days of a mention, with the year that follows it where they are of another one.
+    """Return a mention's end and days, including a following year if they are in another one.
 
-    "Midsummer Saturday 2013" is in 2013, whatever Saturday a rule took it for.
+    "Midsummer Saturday 2013" is in 2013, whichever Saturday a rule chose.
     """
     said = _THE_YEAR.match(text, end)
     year = _year_of(said["year"], today) if said else days[0].year

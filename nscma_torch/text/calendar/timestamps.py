@@ -20,11 +20,11 @@ _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
 def parse_timestamp(value: object) -> datetime:
-    """An ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date for its beginning.
+    """Parse an ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date (its beginning).
 
-    The result keeps the offset of its zone: it decides which day "yesterday" is.
+    The result keeps the zone's offset, which decides which day "yesterday" is.
 
-    Raises `TimestampError` for anything else, saying what was wrong. Times in the future are not refused here.
+    Raises `TimestampError`, with the reason, for anything else. Future times are accepted here.
     """
     if isinstance(value, datetime):
         return _in_range(value, value)
@@ -47,14 +47,14 @@ def parse_timestamp(value: object) -> datetime:
 
 
 def format_day(day: date) -> str:
-    """A day for people, as in "12 May 2023"."""
+    """Format a day for people: "12 May 2023"."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def format_days(first: date, last: date) -> str:
-    """Days for people, both included: a day, month or year, or from one to another: "2014 to 2016".
+    """Format days for people, inclusive: a day, month or year, or a range: "2014 to 2016".
 
-    Days that differ in the order of day and month alone are the two readings of a date in digits: one or the other.
+    Days that differ only in day-month order are the two readings of a numeric date: shown as alternatives.
     """
     if are_two_readings(first, last):
         return f"{first.day} {MONTHS[first.month - 1]} or {format_day(last)}"
@@ -74,7 +74,7 @@ def are_two_readings(first: date, last: date) -> bool:
 
 
 def whole(first: date, last: date) -> Literal["year", "month", ""]:
-    """The unit of which days, both included, are one or several; also of the greater part of one."""
+    """Return the unit that days, both included, fill one or several times, or mostly fill."""
     if first.year == last.year and (last - first).days > 300:
         return "year"
     if first.day > 1 or first == last:
@@ -86,9 +86,9 @@ def whole(first: date, last: date) -> Literal["year", "month", ""]:
 
 
 def format_time(when: datetime) -> str:
-    """A moment for people in its own zone, as in "12 May 2023, 14:30 UTC" or "… 14:30 +09:00".
+    """Format a moment for people in its own zone: "12 May 2023, 14:30 UTC" or "… 14:30 +09:00".
 
-    Midnight sharp is printed as the day alone.
+    Exact midnight is printed as the day alone.
     """
     zone = when.isoformat(timespec="minutes")[16:] if when.utcoffset() else "UTC"
     clock = "" if (when.hour, when.minute, when.second) == (0, 0, 0) else f", {when.hour:02}:{when.minute:02} {zone}"

@@ -1,1 +1,1 @@
-"""Embedders: texts to vectors."""
+"""Embedders: convert texts to vectors."""

@@ -1,6 +1,6 @@
-"""Cross-encoders of sentence-transformers: a question and a text read together, one score.
+"""Cross-encoders of sentence-transformers: a question and a text read together, giving one score.
 
-From a folder or from the local Hugging Face cache; nothing is downloaded here.
+They load from a folder or the local Hugging Face cache; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BATCH = 32  # pairs read at once
 
 
 class CrossEncoder:
-    """Scores texts for a question.
+    """Scores texts as answers to a question.
 
     Args:
         name: a folder, or a name in the local Hugging Face cache.
@@ -27,7 +27,7 @@ class CrossEncoder:
     Raises:
         MissingDependencyError: sentence-transformers is not installed.
         ModelNotFoundError: the model is not on this machine.
-        ModelError: what is there is no cross-encoder.
+        ModelError: the files are no cross-encoder.
     """
 
     def __init__(self, name: str, device: str | torch.device) -> None:
@@ -41,7 +41,7 @@ class CrossEncoder:
             raise ModelError(f"{folder} is not a cross-encoder that sentence-transformers can load: {error}") from error
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score of each text as an answer to the question, in [0, 1]. Raises `ModelError` for what is not a number."""
+        """Return each text's score as an answer to the question, in [0, 1]. Raises `ModelError` for NaN."""
         if not texts:
             return []
         pairs = [(question, text) for text in texts]

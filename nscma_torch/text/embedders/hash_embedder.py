@@ -1,8 +1,8 @@
 """An embedder without weights: a random projection of the bag of index terms and their character trigrams.
 
-Each feature is projected on d = 256 signs, the bits of its BLAKE2b hash (Achlioptas 2003, "Database-friendly random
-projections"), so that the cosine of two texts estimates the cosine of their bags to about 1/sqrt(d). It knows the forms
-of words, not their meaning: for tests, and for machines without model weights.
+Each feature is projected to d = 256 signs, the bits of its BLAKE2b hash (Achlioptas 2003, "Database-friendly random
+projections"), so the cosine of two texts estimates the cosine of their bags to about 1/sqrt(d). It captures spelling,
+not meaning: for tests, and for machines without model weights.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 
 
 def _signs(feature: str) -> npt.NDArray[np.float32]:
-    """Projection [256] of a feature, entries -1 or 1."""
+    """Return a feature's projection [256], entries -1 or 1."""
     digest = hashlib.blake2b(feature.encode(), digest_size=DIMENSION // 8).digest()
     return np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32) * 2 - 1
 
 
 @erasable_cache(1 << 14)
 def _term_vector(term: str) -> npt.NDArray[np.float32]:
-    """Projection [256] of one index term and of the trigrams of `^term$`."""
+    """Return the projection [256] of one index term and of the trigrams of `^term$`."""
     framed = f"^{term}$"
     trigrams = [_signs("trigram " + framed[start : start + 3]) for start in range(len(framed) - 2)]
     projected: npt.NDArray[np.float32] = _signs("term " + term) + np.float32(TRIGRAM_WEIGHT) * np.sum(trigrams, axis=0)
@@ -45,7 +45,7 @@ def _term_vector(term: str) -> npt.NDArray[np.float32]:
 
 
 class HashEmbedder:
-    """`Embedder` without a model. Term frequencies are damped as 1 + ln(tf); a vector never depends on its batch."""
+    """`Embedder` without a model. Term frequencies are damped as 1 + ln(tf); vectors don't depend on the batch."""
 
     def __init__(self, *, device: str | torch.device = "cpu") -> None:
         self._device = torch.device(device)
@@ -67,7 +67,7 @@ class HashEmbedder:
         return [len(_TOKEN.findall(text)) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, 256]; EmptyTextError, EncodingError or TextTooLongError."""
+        """Return unit vectors [n, 256]; raises EmptyTextError, EncodingError or TextTooLongError."""
         refuse_empty(texts)
         refuse_longer(self.count_tokens(texts), MAX_TOKENS)
         sums = np.zeros((len(texts), DIMENSION), dtype=np.float32)
@@ -78,5 +78,5 @@ class HashEmbedder:
         return F.normalize(torch.from_numpy(sums), dim=-1).to(self._device)
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [256]."""
+        """Return a unit vector [256]."""
         return self.embed([text])[0]

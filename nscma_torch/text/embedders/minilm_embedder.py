@@ -31,9 +31,9 @@ _CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations sta
 
 
 class MiniLMEmbedder:
-    """`Embedder` over `MiniLM`; texts are sorted by length, so that batches hold little padding.
+    """`Embedder` over `MiniLM`; texts are sorted by length to reduce padding.
 
-    In float32 the vector of a text does not depend on its batch beyond 1e-6 in any coordinate, in bfloat16 beyond 5e-3.
+    A text's vector varies with its batch by at most 1e-6 per coordinate in float32, 5e-3 in bfloat16.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class MiniLMEmbedder:
 
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, 384]; EmptyTextError, EncodingError, TextTooLongError or VectorError."""
+        """Return unit vectors [n, 384]; raises EmptyTextError, EncodingError, TextTooLongError or VectorError."""
         refuse_empty(texts)
         tokens = self._tokenize(texts)
         lengths = [len(ids) for ids in tokens]
@@ -87,7 +87,9 @@ class MiniLMEmbedder:
         return refuse_not_finite(vectors)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Places of all texts by length, in batches of at most `batch_size`; on a CPU of `_CPU_TOKENS` tokens, too."""
+        """Yield positions of all texts by length, in batches of at most `batch_size`, and on a CPU of `_CPU_TOKENS`
+        tokens.
+        """
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         while order:
             size = self._batch_size
@@ -98,11 +100,11 @@ class MiniLMEmbedder:
             del order[:size]
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [384]; the model has no query prompt."""
+        """Return a unit vector [384]; the model has no query prompt."""
         return self.embed([text])[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, 384] of questions; errors as of `embed`."""
+        """Return unit vectors [n, 384] of questions; errors as in `embed`."""
         return self.embed(texts)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:

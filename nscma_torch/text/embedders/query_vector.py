@@ -10,7 +10,7 @@ from nscma_torch.text.chunker import Chunker
 
 
 def query_vector(embedder: Embedder, text: str) -> torch.Tensor:
-    """Unit vector [d] of a question; of one that is too long to be read whole, the mean direction of its parts."""
+    """Return the unit vector [d] of a question; for one too long, the mean direction of its parts."""
     if embedder.count_tokens([text])[0] <= embedder.max_tokens:
         return embedder.embed_query(text)
     parts = Chunker(embedder.count_tokens, embedder.max_tokens).chunk(text)

@@ -1,8 +1,8 @@
 """Any sentence-transformers model, from a folder or from the local Hugging Face cache.
 
-Nothing is downloaded here: the only network this library uses is the endpoints that are configured, so a model is
-fetched once, on purpose, with `hf download NAME`. Prompts that a model defines for queries and for documents (E5, BGE,
-Nomic, Qwen3-Embedding, …) are applied and counted.
+Nothing is downloaded: this library only connects to configured endpoints, so fetch a model once, explicitly, with `hf
+download NAME`. Prompts that a model defines for queries and for documents (E5, BGE, Nomic, Qwen3-Embedding, …) are
+applied and counted.
 
 Shapes: n texts, d embedding dimension.
 """
@@ -36,7 +36,9 @@ _PURPOSE = "an embedding model other than all-MiniLM-L6-v2"
 
 
 def local_folder(name: str) -> Path:
-    """Folder of a model given as a folder or as a name in the local Hugging Face cache; ModelNotFoundError."""
+    """Return the folder of a model, given as a folder or a name in the local Hugging Face cache, or raise
+    ModelNotFoundError.
+    """
     folder = model_folder(name, kind="embedding model", purpose=_PURPOSE)
     if not (folder / "modules.json").is_file():
         raise ModelNotFoundError(
@@ -56,7 +58,7 @@ def _load(folder: Path, device: str | torch.device) -> SentenceTransformer:
 
 
 def _weights_digest(model: SentenceTransformer) -> str:
-    """SHA-256 over every parameter and buffer, as hex: the same weights in another file format are the same model."""
+    """Return the SHA-256 over every parameter and buffer, as hex, independent of the file format."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -110,19 +112,19 @@ class SentenceTransformerEmbedder:
         return self._max_tokens
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text with its document prompt, special tokens included."""
+        """Count the tokens of each text with its document prompt, including special tokens."""
         return self._count(texts, "document")
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, d]; EmptyTextError, EncodingError, TextTooLongError or VectorError."""
+        """Return unit vectors [n, d]; raises EmptyTextError, EncodingError, TextTooLongError or VectorError."""
         return self._encode(texts, "document")
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [d], with the model's query prompt where it has one."""
+        """Return a unit vector [d], using the model's query prompt, if any."""
         return self._encode([text], "query")[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Unit vectors [n, d] of questions, with that prompt; errors as of `embed`."""
+        """Return unit vectors [n, d] of questions, using that prompt; errors as in `embed`."""
         return self._encode(texts, "query")
 
     def _prompt(self, task: Literal["document", "query"]) -> str:

@@ -1,7 +1,7 @@
-"""Questions of callers who wait at the same time share a forward pass of the embedder.
+"""Share one embedder pass among questions that wait at the same time.
 
-A caller who finds a pass free embeds at once, alone: nobody waits for company. While all passes are taken, those who
-come wait; who ends a pass hands it to the first of them, with the questions of the others.
+A caller who finds a pass free embeds at once, alone, without waiting for others. While all passes are taken, callers
+queue; a finished pass goes to the first of them, with the questions of the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST = 2  # passes: one that hangs holds nobody up
 
 @dataclass(slots=True, eq=False)
 class _Asked:
-    """A question that waits. Once `turn` is set it has its vector, leads a batch, or is to be embedded alone."""
+    """A waiting question. Once `turn` is set it has its vector, leads a batch, or is to be embedded alone."""
 
     text: str
     turn: threading.Event = field(default_factory=threading.Event)
@@ -30,15 +30,14 @@ class _Asked:
 
 
 class SharedQueries:
-    """An `Embedder` whose `embed_query` shares passes between threads; all else is the embedder's own.
+    """An `Embedder` whose `embed_query` shares passes between threads; everything else is delegated.
 
-    A vector differs from the one that the question gets alone by no more than the embedder says of batches, and depends
-    on no other text. A batch that fails is done again one by one, each by who asked: so each hears what is wrong with
-    the question of its own, and nothing of another's.
+    A vector differs from the question's own by no more than the embedder's batch tolerance, and depends on no other
+    text. After a failed batch, each caller embeds alone, and thus only sees errors of its own question.
 
     Args:
-        most: questions in one pass.
-        passes: how many run at once; by default one for each share of the processors that a pass takes, at least two.
+        most: maximum questions in one pass.
+        passes: concurrent passes; by default as many as the processors can serve, at least two.
     """
 
     def __init__(self, embedder: QueryEmbedder, *, most: int, passes: int | None = None) -> None:
@@ -67,7 +66,7 @@ class SharedQueries:
         return self._embedder.embed(texts)
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Unit vector [d] of a question. Raises what the embedder raises for it alone."""
+        """Return the unit vector [d] of a question. Raises the embedder's errors for it alone."""
         own = _Asked(text)
         with self._lock:
             if self._free:
@@ -82,7 +81,7 @@ class SharedQueries:
         return self._embedder.embed_query(text) if own.vector is None else own.vector
 
     def _run(self, batch: Sequence[_Asked]) -> None:
-        """Embed a batch, and hand the pass on however that ends."""
+        """Embed a batch, and pass on the turn even after an error."""
         try:
             if len(batch) == 1:
                 batch[0].vector = self._embedder.embed_query(batch[0].text)

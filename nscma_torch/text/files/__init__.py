@@ -1,1 +1,1 @@
-"""Files to messages: JSON, Markdown, plain text."""
+"""Convert files to messages: JSON, Markdown, plain text."""

@@ -1,7 +1,8 @@
-"""Markdown and plain text as messages of role "document": a section, or paragraphs up to a bounded size, each.
+"""Convert Markdown and plain text to messages of role "document": one per section, or per run of paragraphs up to a
+size limit.
 
-Of Markdown (https://spec.commonmark.org) only what decides where to cut is read: headings, both kinds; code fences,
-which stay whole; front matter. Everything else passes through as it was written.
+Of Markdown (https://spec.commonmark.org) only the syntax relevant to splitting is parsed: headings, both kinds; code
+fences, which stay whole; front matter. Everything else is kept as written.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class _Section:
 
 
 def markdown_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Number (from 1) and message of each section, large ones in parts; `name` is its headings, as in "Guide > Setup".
+    """Yield number (from 1) and message of each section, large ones in parts; `name` is its headings, as in "Guide >
+    Setup".
 
-    A heading with nothing but deeper headings under it gives no message: it stands in their paths.
+    A heading with only deeper headings under it gives no message: it appears in their paths.
     """
     text = _unix_lines(text)
     sections = _sections(text, markup=True)
@@ -49,7 +51,9 @@ def markdown_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, 
 
 
 def text_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Number (from 1) and message of each run of paragraphs; a paragraph is cut only above `max_message_bytes`."""
+    """Yield number (from 1) and message of each run of paragraphs; a paragraph is cut only above
+    `max_message_bytes`.
+    """
     text = _unix_lines(text)
     yield from _messages(text, _sections(text, markup=False), max_message_bytes)
 
@@ -59,7 +63,7 @@ def _unix_lines(text: str) -> str:
 
 
 def _sections(text: str, *, markup: bool) -> list[_Section]:
-    """Blocks (lines without a blank line between them) in order by section; all in one section without `markup`."""
+    """Return blocks (lines without a blank line between them) by section, in order; one section without `markup`."""
     sections = [_Section((), 0)]
     path: list[tuple[int, str]] = []
     block: int | None = None  # where the block that is being read began
@@ -123,7 +127,7 @@ def _messages(text: str, sections: list[_Section], max_message_bytes: int) -> It
 
 
 def _joined(blocks: list[tuple[int, int]], max_chars: int) -> Iterator[tuple[int, int]]:
-    """Consecutive blocks joined while the whole stays within `max_chars`; larger blocks stay alone."""
+    """Join consecutive blocks up to `max_chars`; larger blocks stay alone."""
     first: int | None = None
     last = 0
     for start, end in blocks:
@@ -137,7 +141,7 @@ def _joined(blocks: list[tuple[int, int]], max_chars: int) -> Iterator[tuple[int
 
 
 def _bounded(text: str, block: tuple[int, int], max_message_bytes: int) -> Iterator[tuple[int, int]]:
-    """The block, or if it has more bytes than one message may have, its lines."""
+    """Yield the block, or its lines if it exceeds the maximum message size in bytes."""
     start, end = block
     if len(text[start:end].encode()) <= max_message_bytes:
         yield block

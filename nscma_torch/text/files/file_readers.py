@@ -1,7 +1,7 @@
-"""Messages out of files: OpenAI-style JSON and JSON lines, Markdown, plain text.
+"""Read messages from files: OpenAI-style JSON and JSON lines, Markdown, plain text.
 
-A file is gone through twice: once to check every message, then to hand the messages out. So a bad line is reported
-before the first message is yielded, and nothing of a bad file reaches a store.
+A file is read twice: once to check every message, then to yield them. So a bad line is reported before the first
+message is yielded, and no part of a bad file reaches a store.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def read_messages(
     max_message_bytes: int | None = None,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
-    """Messages of a file or an open binary stream, each with its idempotency key of `file_keys`.
+    """Yield messages of a file or an open binary stream, each with its idempotency key of `file_keys`.
 
-    `format` is json, jsonl, markdown or text; by default the suffix decides, and where there is none the beginning of
-    the content. A file of another suffix is refused: a table or a program is no prose. A document's name
-    (`Message.source`) is the file's. Markdown and text give messages of role "document". A byte order mark and
-    CRLF are accepted. A JSON lines file on disk is streamed; all else is read whole, at most `max_file_bytes`.
+    `format` is json, jsonl, markdown or text; by default it follows from the suffix or, without one, the beginning of
+    the content. A file with another suffix is refused: a table or a program isn't prose. A document's name
+    (`Message.source`) is the file's. Markdown and text give messages of role "document". A byte order mark and CRLF are
+    accepted. A JSON lines file on disk is streamed; others are read whole, up to `max_file_bytes`.
 
-    Raises, before the first message: `InvalidInputError` for an unknown format or a file that cannot be opened;
-    `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the place in the file; and
-    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8 (None: those of `limits` by
-    default), or a file that is too large.
+    Raises, before the first message: `InvalidInputError` for an unknown format or a file that can't be opened;
+    `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the position in the file; and
+    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8 (None: the default of `limits`),
+    or a file that is too large.
     """
     if format is not None and format not in get_args(Format):
         raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
@@ -73,7 +73,7 @@ def read_messages(
 
 
 def _by_suffix(path: Path) -> Format | None:
-    """The format that a file's suffix names, None for one without; `InvalidInputError` for one that is not known."""
+    """Return the format of a file's suffix, None without one; raise `InvalidInputError` for an unknown one."""
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES:
         raise InvalidInputError(
@@ -134,7 +134,9 @@ def _read_whole(stream: BinaryIO, max_file_bytes: int) -> bytes:
 
 
 def _sniffed(stream: BinaryIO) -> Format:
-    """The format by the first 64 KiB: JSON if they begin like it, Markdown if a line is a heading or a fence."""
+    """Detect the format from the first 64 KiB: JSON if they begin like it, Markdown if a line is a
+    heading or a fence.
+    """
     head = stream.read(_HEAD_BYTES).removeprefix(UTF8_BOM).decode("utf-8", "replace").lstrip()
     if re.match(r"\[\s*(?:[{\]]|$)", head):
         return "json"
@@ -144,7 +146,9 @@ def _sniffed(stream: BinaryIO) -> Format:
 
 
 def _sniffed_json(head: str) -> Format:
-    """One object a line, or one object over all lines? A broken first line in front of another object is JSON lines."""
+    """Distinguish JSON lines from one object over several lines. A broken first line before another object is JSON
+    lines.
+    """
     if re.match(r'\{\s*"messages"\s*:', head):
         return "json"
     first, *others = (line for line in head.splitlines() if line.strip())

@@ -1,8 +1,8 @@
-"""OpenAI-style messages out of JSON and JSON lines.
+"""Parse OpenAI-style messages from JSON and JSON lines.
 
-A message is `{"role", "content", "timestamp"?, "name"?, "session"?}`. `content` is a string, or a list of parts, of
-which the texts are joined by newlines and every other part leaves its type in brackets, as in "[image_url]". A call of
-tools without text is kept as "name(arguments)". An `idempotency_key` is taken, all other keys are kept as metadata.
+A message is `{"role", "content", "timestamp"?, "name"?, "session"?}`. `content` is a string, or a list of parts, whose
+texts are joined by newlines while every other part becomes its type in brackets, as in "[image_url]". A tool call
+without text becomes "name(arguments)". An `idempotency_key` is used, all other keys are stored as metadata.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
 
 def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Message]]:
-    """Line number (from 1, after `before` lines) and message of each line that is not blank; reads line by line."""
+    """Yield line number (from 1, after `before` lines) and message of each non-blank line, reading line by line."""
     for number, value in json_line_values(stream, max_message_bytes, before=before):
         yield number, _message(value, f"line {number}", number, max_message_bytes)
 
 
 def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
-    """The same with the value that a line holds, whatever it is."""
+    """Yield the same with each line's value, whatever it is."""
     limit = _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
     offset, number = 0, before
     while raw := stream.readline(limit + 1):
@@ -57,7 +57,7 @@ def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 
 
 
 def json_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Position (from 1) and message of each element of a list of messages, or of {"messages": [...]}."""
+    """Yield position (from 1) and message of each element of a list of messages, or of {"messages": [...]}."""
     if not text.strip():
         return
     value = _parsed(text, None)
@@ -84,7 +84,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -> Message:
-    """The message in a parsed JSON value; `where` names its place in errors."""
+    """Return the message in a parsed JSON value; `where` gives its position in errors."""
     try:
         message = parse_message(value)
         check_message(message)
@@ -101,9 +101,9 @@ def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -
 
 
 def parse_message(value: object) -> Message:
-    """Return the message in a mapping of the form above; `check_message` says whether it can be stored.
+    """Return the message in a mapping of the form above; `check_message` checks whether it can be stored.
 
-    Raises `InvalidInputError` saying what is missing or of the wrong type, or `TimestampError`.
+    Raises `InvalidInputError` for a missing key or a wrong type, or `TimestampError`.
     """
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"a message must be an object such as {_EXAMPLE}, got {_kind(value)}")
@@ -128,8 +128,8 @@ def parse_message(value: object) -> Message:
 def check_message(message: Message) -> str:
     """Check that a message can be stored, and return its metadata as JSON.
 
-    Raises `InvalidInputError` for an unknown role, a field that is no text or metadata that JSON cannot hold,
-    `EmptyTextError`, `EncodingError` for half a surrogate pair.
+    Raises `InvalidInputError` for an unknown role, a non-text field or metadata that is not JSON-serialisable,
+    `EmptyTextError`, `EncodingError` for a lone surrogate.
     """
     if message.role not in ROLES:
         raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {str(message.role)[:40]!r}")
@@ -148,9 +148,9 @@ def check_message(message: Message) -> str:
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
-    """Metadata as JSON, keys in order.
+    """Serialise metadata as JSON, with sorted keys.
 
-    Raises `EncodingError` for half a surrogate pair, `InvalidInputError` for anything else that JSON cannot hold.
+    Raises `EncodingError` for a lone surrogate, `InvalidInputError` for anything else that is not JSON-serialisable.
     """
     refuse_surrogates(metadata, "metadata")
     try:
@@ -199,7 +199,9 @@ def _call(call: Any) -> str:
 
 
 def label(key: str, value: Any) -> str | None:
-    """A name or id out of JSON, where a number is one too; None for none. Raises `InvalidInputError` for all else."""
+    """Convert a name or id from JSON, possibly a number, to text; None for none. Raises
+    `InvalidInputError` otherwise.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or isinstance(value, str):
