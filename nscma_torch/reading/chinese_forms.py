@@ -1,8 +1,8 @@
 """The notation for Chinese statements in `configs/relations.toml`, and its matching against clauses.
 
 A form is a regular expression with slots: `S` subject, `O` object, `R` the object that held before, `T` topic; `O:kind`
-(or S, R) for another kind than the relation's; `~` before a verb stands for negation and adverbs: "S~住在O". `O(?<=a|b)`
-is an object that ends in a or b, `O#` a number.
+(or S, R) for another kind than the relation's; `~` before a verb stands for negation and adverbs: "S~住在O".
+`O(?<=a|b)` is an object that ends in a or b, `O#` a number.
 """
 
 from __future__ import annotations

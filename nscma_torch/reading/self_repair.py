@@ -334,9 +334,9 @@ def _has(shape: str, between: str, said: datetime) -> bool:
 
 
 def _follows(start: int, term: Term, lead: str, text: str) -> bool:
-    """Return True if a name takes another's place: after the word that stood before that, or bare.
+    """Return True if a name replaces another: after the same preceding word, or bare.
 
-    A bare name that begins a sentence with "Sorry" or "Wait" alone may be who is spoken to: "Sorry, Ana."
+    A bare name after only "Sorry" or "Wait" at the beginning of a sentence may address somebody: "Sorry, Ana."
     """
     word = _word_before(lead)
     if word:

@@ -22,7 +22,7 @@ def refuse_surrogates(value: object, name: str) -> None:
 
 
 def joined_pairs(text: str) -> str:
-    """The text with every pair of halves that stand side by side made one character.
+    """Join every adjacent surrogate pair into one character.
 
     >>> joined_pairs("\\ud83d" + "\\ude00") == "\\U0001f600"
     True
