@@ -1,13 +1,13 @@
-"""Speed of each operation of `nscma_kernels` beside its peers, as ratios within one run.
+"""Benchmark each operation of `nscma_kernels` against peers, as ratios within one run.
 
     python kernels/bench.py [OPERATION …] [--device cpu] [--repeats 5] [--threads 1] [--large] [--rows FILE]
 
-Every line: operation, shape, milliseconds (median and 95th percentile; of the processor on a CPU), and each peer's
-median divided by ours. All take turns. Peers that are not installed are named as such. All operations together take
-less than ten minutes of one core; `--large` adds the shapes that take longer. `--rows` appends each line to a file, as
-JSON. ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment measures a CPU without AMX.
+Each line shows operation, shape, milliseconds (median and 95th percentile; processor time on a CPU), and each peer's
+median divided by ours. All take turns. Missing peers are reported. All operations together take less than ten minutes
+of one core; `--large` adds shapes that take longer. `--rows` appends each line to a file, as JSON.
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment measures a CPU without AMX.
 
-Add an operation: a file in `cases/` whose function yields cases, one line in `CASES`.
+To add an operation, add a file in `cases/` whose function yields cases, and one line in `CASES`.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ CASES: dict[str, Callable[[torch.device, bool], Iterator[Case]]] = {
 def timings(
     runs: dict[str, Callable[[], object]], repeats: int, device: torch.device, budget: float = math.inf
 ) -> dict[str, list[float]]:
-    """Milliseconds of each call, ascending, of the whole work where the call does a share of it.
+    """Return milliseconds of each call, ascending, scaled to the whole work if the call does a share of it.
 
-    All take turns, after one warm-up each, so that what else the machine does falls on all alike; on a CPU the time is
-    that of the processor. After `budget` seconds no further turn begins.
+    All take turns, after one warm-up each, so other load affects all equally; on a CPU processor time is measured. No
+    further turn begins after `budget` seconds.
     """
     clock = time.perf_counter if device.type == "cuda" else time.process_time
     times: dict[str, list[float]] = {who: [] for who in runs}
@@ -71,7 +71,7 @@ def timings(
 
 
 def milliseconds(run: Callable[[], object], repeats: int, device: torch.device) -> float:
-    """The median."""
+    """Return the median."""
     return statistics.median(timings({"run": run}, repeats, device)["run"])
 
 

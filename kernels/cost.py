@@ -2,8 +2,8 @@
 
     python kernels/cost.py [--nodes 1000 … 300000] [--out kernels/cost.png]
 
-Stochastic block models of degree 15 on one device, milliseconds (median of three calls after one). Two peers stand
-beside: NetworkX for the personas (on at most 2,000 egos, scaled), networkit and igraph for the labels.
+Stochastic block models of degree 15 on one device, milliseconds (median of three calls after a warm-up). Peers:
+NetworkX for the personas (on at most 2,000 egos, scaled), networkit and igraph for the labels.
 """
 
 from __future__ import annotations

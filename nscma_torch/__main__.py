@@ -1,4 +1,4 @@
-"""`python -m nscma_torch` is the command line."""
+"""Run the command line: `python -m nscma_torch`."""
 
 from nscma_torch.cli import main
 

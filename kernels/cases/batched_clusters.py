@@ -18,7 +18,9 @@ FEW = 100  # networks that are done one by one at most, scaled
 
 
 def batched_clusters_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """Overlapping clusters of 1, 100 and 10,000 networks: one PyG `Batch`, made within the time, against one by one."""
+    """Yield overlapping clusters of 1, 100 and 10,000 networks: one PyG `Batch`, created within the time, against one
+    by one.
+    """
     with warnings.catch_warnings():  # torch_geometric 2.8 calls torch.jit.script when it is imported
         warnings.simplefilter("ignore", DeprecationWarning)
         from torch_geometric.data import Batch, Data
@@ -47,7 +49,7 @@ def batched_clusters_cases(device: torch.device, large: bool) -> Iterator[Case]:
 
 
 def expect_the_same(batch: Tensor, alone: Sequence[Tensor]) -> None:
-    """Raises ValueError where a network of a batch, which begins with these, has other labels than it has alone."""
+    """Raise ValueError if a network of a batch, which begins with these, has other labels than it has alone."""
     first = 0
     for place, own in enumerate(alone):
         if not torch.equal(batch[first : first + len(own)] - first, own):
@@ -56,7 +58,7 @@ def expect_the_same(batch: Tensor, alone: Sequence[Tensor]) -> None:
 
 
 def _clusters(graph: Any) -> Tensor:
-    """The label of each persona."""
+    """Return the label of each persona."""
     split = ego_split(graph)
     batch = None if graph.batch is None else graph.batch[split.owner]
     return label_propagation(split.persona_edge_index, None, len(split.ids), batch=batch)

@@ -12,7 +12,7 @@ from nscma_kernels import ego_split
 
 
 def ego_split_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """Personas of all nodes, against NetworkX a node at a time; at n = 100,000 on 5,000 of the egos, scaled."""
+    """Yield personas of all nodes, against NetworkX one node at a time; at n = 100,000 on 5,000 of the egos, scaled."""
     shapes = [("SBM", 10_000, 16), ("ring", 10_000, 16), ("ring", 10_000, 32)]
     for name, n, degree in [*shapes, *([("SBM", 100_000, 32)] if large else [])]:
         edges = ring(n, degree) if name == "ring" else blocks(n, degree, degree * 5 // 4, 0.75)[0]
@@ -27,7 +27,7 @@ def ego_split_cases(device: torch.device, large: bool) -> Iterator[Case]:
 
 
 def literal_personas(edge_index: torch.Tensor, num_nodes: int, egos: int) -> Callable[[], object]:
-    """The persona step as karateclub's EgoNetSplitter does it: a subgraph and its components for each node."""
+    """Return the persona step as in karateclub's EgoNetSplitter: a subgraph and its components for each node."""
     import networkx as nx
 
     graph = nx.Graph()

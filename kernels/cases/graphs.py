@@ -7,16 +7,16 @@ from torch import Tensor
 
 
 def ring(n: int, degree: int) -> Tensor:
-    """A lattice: each node with its degree / 2 successors. [2, E]"""
+    """Return a lattice: each node with its degree 2 successors. [2, E]"""
     node = torch.arange(n).repeat_interleave(degree // 2)
     after = (node + torch.arange(1, degree // 2 + 1).repeat(n)) % n
     return both(node, after, n)
 
 
 def blocks(n: int, degree: int, size: int, inner: float) -> tuple[Tensor, Tensor]:
-    """A stochastic block model: edges [2, E], a share `inner` of them drawn within blocks of so many nodes.
+    """Return a stochastic block model: edges [2, E], a share `inner` of them within blocks of `size` nodes.
 
-    The nodes are in random order; the second result is the block [n] of each.
+    The nodes are in random order; the second result is each node's block [n].
     """
     drawn = torch.randint(0, n, (2, n * degree * 53 // 100))  # some are drawn twice
     near = (drawn[0] // size * size + torch.randint(0, size, drawn[0].shape)).clamp_(max=n - 1)
@@ -26,7 +26,7 @@ def blocks(n: int, degree: int, size: int, inner: float) -> tuple[Tensor, Tensor
 
 
 def both(one: Tensor, other: Tensor, n: int) -> Tensor:
-    """Each edge once in each direction, without loops."""
+    """Return each edge once in each direction, without loops."""
     proper = one != other
     one, other = one[proper], other[proper]
     keys = torch.unique(torch.cat([one * n + other, other * n + one]))

@@ -12,7 +12,9 @@ from nscma_kernels import knn_graph
 
 
 def knn_graph_cases(device: torch.device, _large: bool) -> Iterator[Case]:
-    """Whole graphs in 384 dimensions and 100 new rows against 10,000, beside a flat faiss index and torch's matmul."""
+    """Yield whole graphs in 384 dimensions and 100 new rows against 10,000, beside a flat faiss index and torch's
+    matmul.
+    """
     d, k = 384, 10
     shapes = [("whole", 20_000, 0), ("dense", 20_000, 0), ("band", 20_000, 0), ("new rows", 10_100, 10_000)]
     for name, n, start in shapes:

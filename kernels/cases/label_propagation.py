@@ -15,7 +15,8 @@ from nscma_kernels import label_propagation
 
 
 def label_propagation_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """Communities of 1,000 to 100,000 nodes, beside label propagation of networkit and igraph; NMI with the planted.
+    """Yield communities of 1,000 to 100,000 nodes, beside label propagation of networkit and igraph; NMI with the
+    planted.
 
     Ours starts from sorted edges, the peers from graphs already built.
     """
@@ -31,7 +32,7 @@ def label_propagation_cases(device: torch.device, large: bool) -> Iterator[Case]
 
 
 def _cut_ring(n: int, size: int) -> tuple[Tensor, Tensor]:
-    """Eight neighbours on each side, cut at the ends of each block in four places out of five."""
+    """Return eight neighbours on each side, cut at the ends of each block in four places out of five."""
     block = torch.arange(n) // size
     edges = torch.cat([torch.stack([torch.arange(n), (torch.arange(n) + step) % n]) for step in range(1, 9)], dim=1)
     edges = edges[:, (block[edges[0]] == block[edges[1]]) | (torch.rand(edges.shape[1]) < 0.2)]

@@ -15,10 +15,10 @@ from nscma_kernels import MemoryState, memory_scan
 
 
 def memory_scan_cases(device: torch.device, _large: bool) -> Iterator[Case]:
-    """The memory of titans-pytorch with its own projections and gates around ours, so that both give the same numbers.
+    """Yield the memory of titans-pytorch with its projections and gates around ours, so both give the same numbers.
 
-    Gradients at the weights of the start ("start"), which is the peer's default, or of each chunk ("chunk"), which for
-    the peer is a loop over chunks; forward, or forward and backward with gradients of all parameters.
+    Gradients are at the weights of the start ("start"), which is the peer's default, or of each chunk ("chunk"), which
+    for the peer is a loop over chunks; forward, or forward and backward with gradients of all parameters.
     """
     if importlib.util.find_spec("titans_pytorch") is None:
         print("titans-pytorch is not installed: left out")
@@ -65,7 +65,7 @@ def _ours(peer: Any, chunk: int, segment: int | None) -> Callable[[Tensor], tupl
 
 
 def _alone(x: Tensor, chunk: int, segment: int | None, train: bool) -> Callable[[], object]:
-    """Ours without projections, where there is no peer."""
+    """Return ours without projections, if there is no peer."""
     d, gate = x.shape[2], x[..., 0]
     weights = (torch.randn(1, d, 4 * d, device=x.device) / d**0.5, torch.randn(1, 4 * d, d, device=x.device) / d)
     leaves = [tensor.clone().requires_grad_(train) for tensor in (x, x, x, gate.sigmoid() / d, gate, gate - 4)]

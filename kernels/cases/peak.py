@@ -9,7 +9,7 @@ from torch.profiler import ProfilerActivity, profile
 
 
 def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
-    """Bytes of tensors at most, beside those that were there before, results included."""
+    """Return the peak bytes of tensors beyond those existing before, including results."""
     if device.type == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()

@@ -14,11 +14,11 @@ from nscma_kernels import personalized_pagerank
 
 
 def personalized_pagerank_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """One query and 64, of five nodes each, on weighted graphs, beside power iteration with SciPy's sparse matrices,
-    NetworkX, and igraph (PRPACK), query by query.
+    """Yield one query and 64, of five nodes each, on weighted graphs, beside power iteration with SciPy's sparse
+    matrices, NetworkX, and igraph (PRPACK), query by query.
 
     Ours starts from the edges, SciPy from the edges or from a matrix already built, the others from graphs already
-    built; SciPy and NetworkX stop at ours's bound on the error.
+    built; SciPy and NetworkX stop at our error bound.
     """
     for name, n in (("random", 10_000), ("SBM", 10_000), ("SBM", 100_000)):
         edges = torch.randint(0, n, (2, 10 * n)) if name == "random" else blocks(n, 12, 100, 0.9)[0]

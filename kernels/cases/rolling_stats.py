@@ -13,9 +13,9 @@ from nscma_kernels import rolling_stats
 
 
 def rolling_stats_cases(device: torch.device, _large: bool) -> Iterator[Case]:
-    """Mean and deviation at every position of a million values that vary little, beside pandas and bottleneck.
+    """Yield mean and deviation at every position of a million values of low variance, beside pandas and bottleneck.
 
-    Prints the largest relative error of each one's deviations.
+    Prints the largest relative error of each implementation's deviations.
     """
     for s, t, window in ((1, 2**20, 64), (1, 2**20, 4096), (64, 2**14, 64)):
         values = (8 + 0.014 * torch.randn(s, t)).to(device)

@@ -14,10 +14,11 @@ from nscma_kernels import Filter, scored_topk
 
 
 def scored_topk_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """Exact search with recency, importance and filters, in float32 and bfloat16, beside torch and a flat faiss index.
+    """Yield exact search with recency, importance and filters, in float32 and bfloat16, beside torch and a flat faiss
+    index.
 
-    The peers find the nearest of all rows, with recency and importance as two more dimensions; "filtered" do the same
-    work as ours: they also compare every row's mask, kind, times and agent, and search among those that pass.
+    The peers find the nearest of all rows, with recency and importance as two more dimensions; "filtered" ones do the
+    same work as ours: they also compare every row's mask, kind, times and agent, and search among those that pass.
     """
     d, k = 384, 10
     for n in (10_000, 100_000, *([1_000_000] if large else [])):
@@ -49,7 +50,9 @@ def scored_topk_cases(device: torch.device, large: bool) -> Iterator[Case]:
 
 
 def _filter(n: int, device: torch.device) -> Filter:
-    """No deleted rows, five kinds of six, not later than now, not expired, of one of two agents: most rows pass."""
+    """Filter for no deleted rows, five kinds of six, not later than now, not expired, one of two agents: most rows
+    pass.
+    """
     latest = 2**63 - 1
     times, expiry = torch.randint(0, 10**9, (n,)), torch.full((n,), latest)
     keys = torch.stack([times, expiry, torch.randint(0, 2, (n,))]).to(device).T
@@ -66,7 +69,7 @@ def _filter(n: int, device: torch.device) -> Filter:
 def _ours(
     queries: Tensor, vectors: Tensor, k: int, options: dict[str, Any], anew: bool = False
 ) -> Callable[[], object]:
-    """Of a tensor whose lengths were measured before, or of a view that is new in each call."""
+    """Return our search, on a tensor whose lengths were measured before, or on a new view in each call."""
     return lambda: scored_topk(queries, vectors[:] if anew else vectors, k, **options)
 
 
@@ -83,7 +86,7 @@ def _torch(
 
 
 def _reading(vectors: Tensor) -> Callable[[], object]:
-    """The least that any exact search does: its time over ours is the share of the bandwidth."""
+    """Return the minimum work of any exact search: its time over ours is the share of the bandwidth."""
     return lambda: vectors.view(-1).sum()
 
 

@@ -21,10 +21,11 @@ Run = Callable[[Tensor, Tensor, Tensor], Tensor]  # hidden, weight, targets -> n
 
 
 def token_nll_cases(device: torch.device, large: bool) -> Iterator[Case]:
-    """NLL of 512 tokens in bfloat16 with the vocabularies of two proxies, then forward and backward of their mean.
+    """Yield NLL of 512 tokens in bfloat16 with the vocabularies of two surprise models, then forward and backward of
+    their mean.
 
-    Prints the largest error against float64, and the memory that each takes beside its operands: the rise of the
-    process's resident peak on a CPU, of a fresh process each; the allocator's peak on a GPU.
+    Prints the largest error against float64, and each one's memory beyond its operands: the rise of resident peak
+    memory in a fresh process on a CPU; the allocator's peak on a GPU.
     """
     for name, (t, d, v) in SIZES.items() if large else [*SIZES.items()][1:]:
         inputs = operands(t, d, v, device)
@@ -40,7 +41,7 @@ def token_nll_cases(device: torch.device, large: bool) -> Iterator[Case]:
 
 
 def operands(t: int, d: int, v: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits of a deviation of 1.5."""
+    """Return logits with a standard deviation of 1.5."""
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(t, d, generator=generator).bfloat16()
     weight = (1.5 * d**-0.5 * torch.randn(v, d, generator=generator)).bfloat16()
@@ -49,7 +50,7 @@ def operands(t: int, d: int, v: int, device: torch.device) -> tuple[Tensor, Tens
 
 
 def implementations() -> dict[str, Run]:
-    """Ours first; what is not installed is left out by name."""
+    """Return ours first, then the installed peers."""
     runs: dict[str, Run] = {"ours": token_nll, "log_softmax": _log_softmax}
     if hasattr(functional, "linear_cross_entropy"):
         runs["F.linear_cross_entropy"] = _linear_cross_entropy
@@ -93,7 +94,7 @@ def _training(run: Run, inputs: tuple[Tensor, Tensor, Tensor]) -> Callable[[], o
 
 
 def peak(who: str, size: tuple[int, int, int], device: torch.device) -> str:
-    """Memory beside the operands, in MB."""
+    """Return the memory beyond the operands, in MB."""
     if device.type == "cpu" and not Path("/proc/self/clear_refs").exists():
         return "memory not measured: needs Linux"
     fresh = multiprocessing.get_context("spawn")
@@ -119,6 +120,6 @@ def _peak(who: str, size: tuple[int, int, int], device: str, threads: int) -> fl
 
 
 def _status(field: str) -> float:
-    """Of this process, in kB."""
+    """Return a memory field of this process, in kB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(field))

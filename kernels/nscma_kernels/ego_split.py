@@ -35,15 +35,15 @@ class PersonaGraph:
 
     @cached_property
     def reverse(self) -> Tensor:
-        """[E] int64, the half-edge of the same edge in the other direction."""
+        """Return [E] int64, the half-edge of the same edge in the other direction."""
         row, col = self.edge_index
         return torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
 
     @cached_property
     def persona_edge_index(self) -> Tensor:
-        """[2, E] int64, the persona graph in positions into `ids`, half-edge by half-edge in the order of `edge_index`.
+        """Return [2, E] int64, the persona graph as positions in `ids`, by half-edge in the order of `edge_index`.
 
-        Half-edge u -> v joins the persona of u that holds v and the persona of v that holds u.
+        Half-edge u -> v joins the persona of u that contains v and the persona of v that contains u.
         """
         place = _place(self.ids, self.persona)
         return torch.stack([place, place[self.reverse]])
@@ -57,12 +57,12 @@ def ego_split(
     first_id: int = 0,
     impl: Impl = "auto",
 ) -> PersonaGraph:
-    """The personas of all nodes. Their ids count up from `first_id` in the order of (node, smallest neighbour).
+    """Return the personas of all nodes. Their ids count up from `first_id` in the order of (node, smallest neighbour).
 
-    Edges may come in one direction or in both; self-loops and repetitions go. Nodes of several graphs stand in one
-    numbering, as PyG batches them; `batch` then only serves to refuse edges between graphs.
-    Time O(sum over edges of the smaller degree), at most O(E^1.5); memory O(E + n).
-    Raises ValueError where shapes or nodes do not fit, TypeError for an `edge_index` that is no graph.
+    Edges may be given in one direction or both; self-loops and duplicates are dropped. Nodes of several graphs share
+    one numbering, as in PyG batches; `batch` only serves to refuse edges between graphs. Time O(sum over edges of the
+    smaller degree), at most O(E^1.5); memory O(E + n). Raises ValueError if shapes or nodes are invalid, TypeError for
+    an `edge_index` that isn't a graph.
     """
     edges, _, n, batch = unpack(edge_index, None, num_nodes, batch)
     if first_id < 0:
@@ -100,19 +100,19 @@ def update_split(
     *,
     impl: Impl = "auto",
 ) -> tuple[PersonaGraph, Tensor]:
-    """The split of the graph with these edges inserted and those deleted, partitioned as a full recompute would.
+    """Update the split after inserting and deleting edges, with the same partition as a full recompute.
 
-    Edges that are already there, or already gone, and self-loops change nothing. An insertion visits only the common
+    Inserting existing edges, deleting missing ones, and self-loops have no effect. An insertion visits only the common
     neighbours of its ends; a deletion recomputes only the egos of its ends and of their common neighbours.
 
-    Identity: an old persona of a visited ego offers its id to the component that holds its smallest surviving
-    neighbour; a node none of whose neighbours survive offers its smallest id to the component of its smallest new one,
-    or keeps it when it is isolated. A component takes the smallest id offered; the others are retired; components
-    without an offer get new ids from `next_id` on, in the order of (node, smallest neighbour). So on a merge the
-    smallest id survives, and on a split the part with the smallest neighbour keeps it.
+    Identity: an old persona of a visited ego offers its id to the component with its smallest surviving neighbour; a
+    node without surviving neighbours offers its smallest id to the component of its smallest new one, or keeps it if
+    isolated. A component takes the smallest id offered; the others are retired; components without an offer get new ids
+    from `next_id` on, in the order of (node, smallest neighbour). So after a merge the smallest id survives, and after
+    a split the part with the smallest neighbour keeps it.
 
     Returns the split, and positions in its `ids` (int64, ascending) of the personas that are new or whose neighbourhood
-    in the persona graph changed. Raises ValueError where shapes or nodes do not fit, or an edge is in both lists.
+    in the persona graph changed. Raises ValueError if shapes or nodes are invalid, or an edge is in both lists.
     """
     n = split.num_nodes if num_nodes is None else num_nodes
     if n < split.num_nodes:
@@ -166,7 +166,7 @@ def _named(
     claimant: Tensor,  # ids of touched nodes' personas with a surviving half-edge
     smallest: Tensor,  # that half-edge
 ) -> tuple[PersonaGraph, Tensor]:
-    """The split in which the components of touched nodes have names, and the ids that are new. Rule: `update_split`."""
+    """Assign ids to the components of touched nodes by the rule of `update_split`; return the split and the new ids."""
     n, unnamed = graph.n, split.next_id
     alone = graph.rowptr.diff() == 0
     bare = touched.clone()  # without a surviving neighbour
@@ -196,7 +196,7 @@ def _named(
 
 
 def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:
-    """Keys of these edges in both directions, ascending, once each."""
+    """Return keys of these edges in both directions, ascending, without duplicates."""
     if edges is None:
         return graph.keys[:0]
     if edges.ndim != 2 or len(edges) != 2 or edges.dtype not in (torch.int32, torch.int64):
@@ -209,7 +209,7 @@ def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:
 
 
 def _edited(old: HalfEdges, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[HalfEdges, Tensor]:
-    """The graph with these keys more and those half-edges fewer, and each one's old persona, -1 where it is new."""
+    """Return the graph after adding these keys and removing those half-edges, and each one's old persona, -1 if new."""
     kept = torch.ones_like(old.keys, dtype=torch.bool)
     kept[gone] = False
     kept = kept.nonzero().view(-1)
@@ -225,7 +225,7 @@ def _edited(old: HalfEdges, persona: Tensor, born: Tensor, gone: Tensor) -> tupl
 
 
 def _join(graph: HalfEdges, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
-    """The unions of triangles with half-edges a = x -> y, b = x -> w and c = y -> w, in all three egos."""
+    """Unite the triangles with half-edges a = x -> y, b = x -> w and c = y -> w, in all three egos."""
     a_back, b_back, c_back = graph.reverse(a), graph.reverse(b), graph.reverse(c)
     pairs = [(a, b), (a_back, c), (b_back, c_back)]
     # one triangle of each half-edge settles most of the others
@@ -235,7 +235,7 @@ def _join(graph: HalfEdges, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> 
 
 
 def _recompute(graph: HalfEdges, nodes: Tensor, parent: Tensor, dense: bool) -> None:
-    """The components of these nodes' egos alone, where `parent` has each half-edge by itself."""
+    """Recompute the components of only these nodes' egos; `parent` has each half-edge by itself."""
     if dense:
         from nscma_kernels.triton.ego_split import LARGEST_DEGREE, components
 
@@ -248,7 +248,7 @@ def _recompute(graph: HalfEdges, nodes: Tensor, parent: Tensor, dense: bool) -> 
 
 
 def _unite(parent: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
-    """Join these pairs in the forest `parent`, in place: roots hook under smaller roots until no pair is apart.
+    """Join these pairs in the forest `parent`, in place: roots are linked to smaller roots until every pair is joined.
 
     The root of a component is its smallest half-edge, whatever the order of the pairs.
     """

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class CSR(NamedTuple):
-    """Half-edges ordered by (row, col): the half-edges of node u are `rowptr[u]:rowptr[u + 1]`."""
+    """Half-edges ordered by (row, col): those of node u are `rowptr[u]:rowptr[u + 1]`."""
 
     rowptr: Tensor  # [n + 1] int64
     row: Tensor  # [E] int64
@@ -22,20 +22,21 @@ class CSR(NamedTuple):
 
     @property
     def num_nodes(self) -> int:
-        """n."""
+        """Return n."""
         return len(self.rowptr) - 1
 
     @property
     def degree(self) -> Tensor:
-        """[n] int64."""
+        """Return [n] int64."""
         return self.rowptr.diff()
 
 
 def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes: int | None = None) -> CSR:
-    """The graph of these edges, given in one direction or in both.
+    """Build the graph of these edges, given in one direction or in both.
 
-    Self-loops go; of an edge given more than once, in whatever direction, the largest weight counts. The default weight
-    is 1. Raises ValueError where shapes do not fit, a node lies outside the graph, or a weight is not finite.
+    Self-loops are dropped; of an edge given more than once, in whatever direction, the largest weight counts. The
+    default weight is 1. Raises ValueError if shapes don't match, a node lies outside the graph, or a weight is not
+    finite.
     """
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"edge_index must be [2, E] of integers, got {[*edge_index.shape]} {edge_index.dtype}")
@@ -67,7 +68,7 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
 
 
 def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Half-edges by (row, col), each once, at its largest weight."""
+    """Return half-edges by (row, col), each once, with its largest weight."""
     keys = torch.add(col, row, alpha=n)
     if bool((keys[1:] > keys[:-1]).all()):
         return row, col, weight
@@ -82,7 +83,7 @@ def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
 
 
 def ordered(keys: Tensor, bound: int) -> Tensor:
-    """The stable order of keys in 0..bound - 1."""
+    """Return the stable order of keys in 0..bound - 1."""
     places = len(keys).bit_length()
     if keys.device.type != "cpu" or bound.bit_length() + places > 63:
         return keys.argsort(stable=True)
@@ -96,9 +97,9 @@ def ordered(keys: Tensor, bound: int) -> Tensor:
 def unpack(
     graph: Any, edge_weight: Tensor | None, num_nodes: int | None, batch: Tensor | None
 ) -> tuple[Tensor, Tensor | None, int | None, Tensor | None]:
-    """Edges, weights, nodes and graph numbers of a tensor `edge_index`, or of a PyG `Data` or `Batch`.
+    """Return edges, weights, nodes and graph numbers of a tensor `edge_index`, or of a PyG `Data` or `Batch`.
 
-    What is passed beside the object wins over what it holds. Raises TypeError for anything else.
+    Explicit arguments take precedence over the object's contents. Raises TypeError for anything else.
     """
     if isinstance(graph, Tensor):
         return graph, edge_weight, num_nodes, batch

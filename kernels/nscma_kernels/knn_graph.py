@@ -1,10 +1,10 @@
-"""The nearest-neighbour graph of a memory's base level, by meaning and by place.
+"""The nearest-neighbour graph of a memory's base level, by meaning and by position.
 
-CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)). Ours: the second term
-counts only inside one stream, and is exactly 0 where it is below `EPSILON`.
+CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 (2 sigma^2)). Ours: the second term
+applies only within one stream, and is exactly 0 below `EPSILON`.
 
-How: a matrix product in the fastest dtype, its error bounded, finds candidates; they alone are scored exactly. Rows
-with too many candidates go on to a product in float32, and from there (many duplicates, say) to exact scores of all.
+Method: a matrix product in the fastest dtype, with bounded error, finds candidates; only these are scored exactly. Rows
+with too many candidates use a product in float32, and beyond that (many duplicates, say) exact scores of all.
 
 Legend: n rows, d dimension, m choosing rows, E half-edges. Rows are laid out graph by graph. A stripe is the scores of
 some choosing rows against the columns `begin:end` of their graphs.
@@ -45,17 +45,18 @@ def knn_graph(
     start: int = 0,
     impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Every row from `start` on chooses its k best other rows with s > gamma; an edge stands where either end chose.
+    """Connect every row from `start` on with its k best other rows with s > gamma; an edge exists if either end chose
+    it.
 
-    Scores are computed in float64 and rounded to float32; of equal ones the smaller index is chosen. So a score depends
-    on its two rows alone, and the choice is the same however rows are tiled, batched or added later. x counts in
-    float32 and is normalised inside; the cosine of a row of zeros is 0. `sigma` is in positions. `position` is a row's
-    place in its `stream`: both are needed where alpha < 1. No edge crosses the graphs of `batch`. With `start`, only
-    rows from there on choose, among all rows: new rows against a standing graph. On a CPU that multiplies bfloat16
-    natively, and on CUDA, products are taken in it; the result is the same.
+    Scores are computed in float64 and rounded to float32; ties go to the smaller index. So a score depends only on its
+    two rows, and the choice is the same however rows are tiled, batched or added later. x counts in float32 and is
+    normalised inside; the cosine of a row of zeros is 0. `sigma` is in positions. `position` is a row's position in its
+    `stream`: both are required if alpha < 1. No edge crosses the graphs of `batch`. With `start`, only rows from there
+    on choose, among all rows: new rows against an existing graph. On a CPU that multiplies bfloat16 natively, and on
+    CUDA, products use it; the result is the same.
 
     Returns edge_index [2, E] int64, both directions of each edge, ordered by (row, col), and edge_weight [E] float32,
-    the scores. Holds O(n (d + k)) and one stripe. Raises ValueError where shapes, values or `impl` do not fit.
+    the scores. Holds O(n (d + k)) and one stripe. Raises ValueError if shapes, values or `impl` are invalid.
     """
     _check(x, k, gamma, alpha, sigma, start)
     places = {"position": position, "stream": stream, "batch": batch}
@@ -90,7 +91,7 @@ class GraphStripe(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Places on one line, on which rows of different streams or graphs are farther apart than `width`."""
+    """Positions on one line, on which rows of different streams or graphs are farther apart than `width`."""
 
     width: int
     place: Tensor  # [n] int64
@@ -99,7 +100,9 @@ class Band(NamedTuple):
 
     @staticmethod
     def of(position: Tensor, stream: Tensor, batch: Tensor | None, width: int) -> Band:
-        """Differences up to `width` inside a stream are kept; larger ones may shrink, but not below it."""
+        """Place rows on a line: differences up to `width` inside a stream are kept; larger ones may shrink, but not
+        below it.
+        """
         keys = [position, stream] if batch is None else [position, stream, batch]
         order = _lexical(keys)
         other = torch.zeros_like(order[1:], dtype=torch.bool)
@@ -110,7 +113,7 @@ class Band(NamedTuple):
         return Band(width, torch.empty_like(line).scatter_(0, order, line), order, line)
 
     def pairs(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pairs (place in `rows`, column) no farther apart than the width, each once, some at a time."""
+        """Yield pairs (position in `rows`, column) no farther apart than the width, each once, in blocks."""
         lowest = torch.searchsorted(self.line, self.place[rows] - self.width)
         count = torch.searchsorted(self.line, self.place[rows] + self.width, right=True) - lowest
         until = count.cumsum(0)
@@ -124,7 +127,7 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """s of any two rows, exactly; and operands of a matrix product that comes near it."""
+    """Exact s of any two rows, and operands of a matrix product that approximates it."""
 
     x: Tensor  # [n, d] float32
     norm: Tensor  # [n] float64, 1 for a row of zeros
@@ -164,11 +167,11 @@ class Scores:
 
     @cached_property
     def rounding(self) -> float:
-        """Largest distance of a normalised row from its bfloat16."""
+        """Return the largest distance of a normalised row from its bfloat16 rounding."""
         return max(float(_rounding(part).max()) for part in torch.split(self.unit, _cached(self.unit)))
 
     def exact(self, row: Tensor, col: Tensor) -> Tensor:
-        """s [P] float32 of these pairs."""
+        """Return s [P] float32 of these pairs."""
         parts = _cached(self.x)
         pairs = zip(torch.split(row, parts), torch.split(col, parts), strict=True)
         dots = [self.x[i].double().mul_(self.x[j]).sum(1) for i, j in pairs]
@@ -176,7 +179,7 @@ class Scores:
         return (s if self.band is None else s + self.positional(row, col)).float()
 
     def positional(self, row: Tensor, col: Tensor) -> Tensor:
-        """The second term [P] float64 of these pairs, where there is a band."""
+        """Return the second term [P] float64 of these pairs, if there is a band."""
         assert self.band is not None
         apart = self.band.place[row] - self.band.place[col]
         term = (1 - self.alpha) * torch.exp(-(apart.double() ** 2) / (2 * self.sigma**2))
@@ -184,10 +187,11 @@ class Scores:
         return torch.where(inside, term, 0)
 
     def left(self, rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """alpha times normalised rows [T, d], and how far their products with `unit` may be from alpha cos [T] float64.
+        """Return alpha times normalised rows [T, d], and error bounds [T] float64 of their products with `unit` against
+        alpha cos.
 
-        The sum is one of float32. Where the user's settings let float32 products round their operands, the bound takes
-        them as bfloat16, which rounds more than TF32.
+        Sums are in float32. If the user's settings let float32 products round their operands, the bound assumes
+        bfloat16, which rounds more than TF32.
         """
         left = self.alpha * self.unit[rows]
         error = torch.full_like(self.norm[rows], self.alpha * (self.x.shape[1] + 8) * 2.0**-22)
@@ -210,9 +214,9 @@ class Scores:
         return torch.maximum(best, least(error.new_tensor(gamma)).float())
 
     def stripes(self, choosers: Tensor, fewest: int) -> Iterator[GraphStripe]:
-        """Choosers in blocks of `STRIPE` elements, or of the fewest rows worth a product; of 1,024 rows at most.
+        """Yield choosers in blocks of `STRIPE` elements, or of the fewest rows worth a product; at most 1,024 rows.
 
-        Rows of far apart graphs, between which most columns would be wasted, do not share a block.
+        Rows of distant graphs, whose columns hardly overlap, don't share a block.
         """
         at, first, last = 0, self.first[choosers].tolist(), self.last[choosers].tolist()
         while at < len(first):
@@ -227,10 +231,10 @@ class Scores:
 
 
 def near_candidates(scores: Scores, choosers: Tensor, k: int, gamma: float, dtype: torch.dtype) -> tuple[Pairs, Tensor]:
-    """Pairs that hold the k best of every chooser, and the choosers for which they would be too many.
+    """Return pairs that include the k best of every chooser, and the choosers with too many.
 
-    Columns are taken in groups: the k-th largest maximum of a group bounds the k-th best score from below, and only
-    groups whose maximum reaches the bound are looked into.
+    Columns are grouped: the k-th largest group maximum bounds the k-th best score from below, and only groups whose
+    maximum reaches the bound are examined.
     """
     unit = scores.unit.to(dtype)
     buffer = unit.new_empty(0)
@@ -265,12 +269,12 @@ def near_candidates(scores: Scores, choosers: Tensor, k: int, gamma: float, dtyp
 
 
 def crowd(k: int) -> int:
-    """So many candidates are scored one by one at most; more, and the row is scored against all."""
+    """Return the maximum candidates scored one by one; with more, the row is scored against all."""
     return 4 * k + 64
 
 
 def _exhaustive(scores: Scores, choosers: Tensor, k: int, gamma: float) -> Pairs:
-    """The k best of each chooser, from exact scores of all columns."""
+    """Return the k best of each chooser, from exact scores of all columns."""
     found = [(choosers[:0], choosers[:0])]
     for rows, begin, end in scores.stripes(choosers, 16):
         left, norm = scores.x[rows].double(), scores.norm[rows, None]
@@ -291,7 +295,7 @@ def _exhaustive(scores: Scores, choosers: Tensor, k: int, gamma: float) -> Pairs
 
 
 def _mask(scores: Scores, stripe: Tensor, rows: Tensor, begin: int, end: int) -> None:
-    """Minus infinity where a row meets itself, another graph, or padding."""
+    """Set minus infinity where a row meets itself, another graph, or padding."""
     stripe[:, end - begin :] = -torch.inf
     stripe[torch.arange(len(rows), device=rows.device), rows - begin] = -torch.inf
     if scores.batch is not None:
@@ -301,7 +305,7 @@ def _mask(scores: Scores, stripe: Tensor, rows: Tensor, begin: int, end: int) ->
 
 
 def _edges(scores: Scores, pairs: Pairs, k: int, gamma: float, order: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row's k best pairs above gamma, in both directions, in the numbers that rows came with."""
+    """Return each row's k best pairs above gamma, in both directions, in the original row numbers."""
     row, col = pairs
     n = max(1, len(order))
     both, slot = torch.unique(torch.minimum(row, col) * n + torch.maximum(row, col), return_inverse=True)
@@ -321,18 +325,18 @@ def _joined(found: list[Pairs]) -> Pairs:
 
 
 def _cached(x: Tensor) -> int:
-    """Rows to take at a time that stay in a CPU's cache in float64, or fill a GPU."""
+    """Return the number of rows that fit a CPU's cache in float64, or fill a GPU."""
     return max(1, (2**17 if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))
 
 
 def _rounding(unit: Tensor) -> Tensor:
-    """[T] float64, the distance of each row from its bfloat16."""
+    """Return [T] float64, the distance of each row from its bfloat16 rounding."""
     distance: Tensor = (unit - unit.bfloat16().float()).double().norm(dim=1)
     return distance
 
 
 def _lexical(keys: list[Tensor]) -> Tensor:
-    """The stable order by the last key, then the one before, and so on."""
+    """Return the stable order by the last key, then the one before, and so on."""
     order = torch.arange(len(keys[0]), device=keys[0].device)
     for key in keys:
         order = order[key[order].argsort(stable=True)]

@@ -1,15 +1,15 @@
-"""Communities by label propagation that is synchronous, deterministic and convergent: chase-gated label propagation.
+"""Community detection by chase-gated label propagation: synchronous, deterministic and convergent.
 
 Every node wants the label that weighs most among its neighbours. Nodes that move at the same time may chase each
-other's labels for ever; here a mover waits while an adjacent mover of higher priority takes the label it leaves, or
-leaves the label it takes. H, the weight of the edges between equal labels, then never falls: an edge with one mover
-changes H as that mover foresaw; one with two adds [b_u = b_v] + [a_u = a_v] - [b_u = a_v] - [b_v = a_u] times its
+other's labels forever; here a mover waits while an adjacent mover of higher priority takes the label it leaves, or
+leaves the label it takes. H, the weight of the edges between equal labels, then never decreases: an edge with one mover
+changes H as that mover predicted; one with two adds [b_u = b_v] + [a_u = a_v] - [b_u = a_v] - [b_v = a_u] times its
 weight (a old labels, b new ones), and the gate has made the negative terms zero. The mover of highest priority always
 moves, so H grows until no node sees a heavier label than its own, the guarantee of Traag & Subelj (Sci. Rep. 2023),
-whose queue rule says who must look again.
+whose queue rule determines which nodes are visited again.
 
-Of equally heavy labels a node keeps its own, else takes the one that comes first in an order of its own, a hash of its
-id and the label: were the order the same for all, one label would flood the graph.
+Among equally heavy labels a node keeps its own, else takes the first in its individual order, a hash of its id and the
+label: with a common order, one label would flood the graph.
 
 Legend: n nodes, E half-edges (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
 degree, so that a tile is a run of them, and a label is a code 1..n: the rank of its hash within its graph.
@@ -56,18 +56,18 @@ def label_propagation(
     max_rounds: int | None = None,
     impl: Impl = "auto",
 ) -> Tensor:
-    """The label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
+    """Return the label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
 
-    `labels` are kept where nothing weighs more (default: every node its own, named by `ids`). Nodes of `frontier` look
-    first (default: all). `ids` are distinct within each graph and decide ties and priorities: with ids that stay with
-    their nodes the result does not depend on the order of nodes. By default they are 0, 1, ... in each graph, so that
-    another order of nodes may give other communities; the order of edges never matters. Each graph of a batch gets the
-    labels that it gets alone; those by default are then shifted to the numbers of its own nodes in the batch, while
-    given labels and ids stay as they are. Weights count as fixed point with 16 binary places, a positive one at least
-    one unit; a graph whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 does not count.
-    `max_rounds` ends early. `impl` "triton" needs CUDA tensors, where it is the default.
+    `labels` are kept unless another weighs more (default: every node its own, named by `ids`). Nodes of `frontier` are
+    visited first (default: all). `ids` are distinct within each graph and decide ties and priorities: with ids that
+    stay with their nodes the result doesn't depend on the order of nodes. By default they are 0, 1, ... in each graph,
+    so another order of nodes may give other communities; the order of edges never matters. Each graph of a batch gets
+    the labels it would get alone; default labels are then shifted to the numbers of its own nodes in the batch, while
+    given labels and ids are unchanged. Weights count as fixed point with 16 binary places, a positive one at least one
+    unit; a graph whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 doesn't count. `max_rounds`
+    ends early. `impl` "triton" needs CUDA tensors, where it is the default.
 
-    Raises ValueError for shapes that do not fit, negative or non-finite weights, equal ids, or edges between graphs.
+    Raises ValueError for mismatched shapes, negative or non-finite weights, equal ids, or edges between graphs.
     """
     if max_rounds is not None and max_rounds < 0:
         raise ValueError(f"max_rounds must be at least 0, got {max_rounds}")
@@ -117,13 +117,13 @@ def priority(hashes: Tensor, turn: int) -> Tensor:
 def salt(turn: int) -> Tensor:
     """Return the value that makes the priorities of one round independent of another's, an int64 on the CPU.
 
-    It is computed as a tensor, modulo 2**64: `torch.compile` can make a symbol of `turn`, and knows no larger numbers.
+    It is computed as a tensor, modulo 2**64: `torch.compile` may make `turn` symbolic, and supports no larger numbers.
     """
     return (torch.tensor(turn + 1) * _GOLDEN) & (2**63 - 1)
 
 
 def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
-    """The nodes [n] ordered by degree, and the tiles of those that have neighbours, in that numbering."""
+    """Return the nodes [n] ordered by degree, and the tiles of those with neighbours, in that numbering."""
     n, degree, device = csr.num_nodes, csr.degree, csr.row.device
     largest = int(degree.max()) if n else 0
     widths = [0, *_WIDTHS]
@@ -151,7 +151,9 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
 
 
 def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
-    """Width and nodes of each tile, where a few nodes join the next wider ones: a tile costs calls in every round."""
+    """Return width and nodes of each tile, moving small groups to the next wider tile: a tile costs calls in every
+    round.
+    """
     merged: list[tuple[int, int]] = []
     squares = 0  # of the widths that the nodes of the last tile need
     for wide, size in zip(widths, sizes, strict=True):
@@ -168,7 +170,7 @@ def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
 
 
 def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:
-    """Weights [E] as integers below 2**30, or None where all are the same."""
+    """Return weights [E] as integers below 2**30, or None if all are equal."""
     if not len(csr.weight) or bool((csr.weight == csr.weight[0]).all()):
         return None
     mantissa, exponent = torch.frexp(csr.weight.double())
@@ -180,7 +182,7 @@ def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:
 
 
 def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, max_rounds: int | None) -> Tensor:
-    """The labels [n] after the rounds; `codes` are int32 of 1..n, `look` [n] bool is the frontier."""
+    """Return the labels [n] after the rounds; `codes` are int32 of 1..n, `look` [n] bool is the frontier."""
     n, device = len(codes), codes.device
     pads = max((len(tile.neighbours) for tile in tiles), default=0)
     state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])
@@ -212,13 +214,13 @@ def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, ma
 
 
 def _nonzero(values: Tensor) -> Tensor:
-    """The places where `values` [n] is not 0."""
+    """Return the positions where `values` [n] is not 0."""
     begins = range(0, max(1, len(values)), _CACHED)
     return torch.cat([values[i : i + _CACHED].nonzero().squeeze(1) + i for i in begins])
 
 
 def _visits(tiles: list[Tile], nodes: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """Runs of these ascending nodes, with their neighbours [D, b] and weights [D, b]."""
+    """Yield runs of these ascending nodes, with their neighbours [D, b] and weights [D, b]."""
     starts = torch.tensor([tile.first for tile in tiles], device=nodes.device)
     cuts = [*torch.searchsorted(nodes, starts).tolist(), len(nodes)]
     for tile, begin, end in zip(tiles, cuts, cuts[1:], strict=False):
@@ -243,7 +245,7 @@ def desire(
     hashes: Tensor,  # [B] int64
     n: int,
 ) -> Tensor:
-    """The label [B] that weighs most: one's own where it does, else the first of those that do."""
+    """Return the label [B] that weighs most: the node's own if it does, else the first of those that do."""
     odd = hashes.bitwise_and(0x7FFFFFFF).int() | 1
     key = (label - own).mul_(odd).bitwise_and_(CODE)  # each node numbers the labels anew, its own 0
     units = torch.le(label, n, out=torch.empty_like(label)) if weight is None else weight
@@ -256,7 +258,7 @@ def desire(
 
 
 def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
-    """Labels, and what each weighs up to its place: all it weighs at its last place, and less before."""
+    """Return labels, and each one's weight up to its position: its total at its last position, less before."""
     upto, same = units.clone(), torch.empty_like(key)
     for shift in range(1, len(key)):
         later = same[shift:]
@@ -266,7 +268,7 @@ def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(key: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
-    """The same with the places in the order of their labels."""
+    """Return the same with positions sorted by label."""
     key, order = key.T.sort(dim=1)
     units = units.T.gather(1, order).long()
     total = units.cumsum(1)
@@ -277,7 +279,7 @@ def _sorted(key: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _within(graph: Tensor, values: Tensor) -> Tensor:
-    """The rank [n] of (graph, value) among the distinct pairs."""
+    """Return the rank [n] of (graph, value) among the distinct pairs."""
     return _ranks(graph * len(graph) + _ranks(values))
 
 
@@ -287,7 +289,7 @@ def _ranks(values: Tensor) -> Tensor:
 
 
 def _positive(edges: Tensor, weight: Tensor | None, num_nodes: int | None) -> tuple[Tensor, Tensor | None, int | None]:
-    """The edges that count, and the number of nodes of all."""
+    """Return the edges that count, and the number of all nodes."""
     if weight is not None and not isinstance(weight, Tensor):
         raise TypeError(f"edge_weight must be a tensor [E], got {weight!r}; a number of nodes goes in as num_nodes=")
     if weight is None or weight.shape != edges.shape[1:]:
@@ -307,7 +309,7 @@ def _of_nodes(name: str, values: Tensor, csr: CSR) -> Tensor:
 
 
 def _graphs(batch: Tensor | None, csr: CSR) -> Tensor:
-    """The graph [n] of each node."""
+    """Return the graph [n] of each node."""
     if batch is None:
         return torch.zeros(csr.num_nodes, dtype=torch.int64, device=csr.row.device)
     graph = _ranks(_of_nodes("batch", batch, csr))

@@ -1,9 +1,9 @@
-"""The recurrence of `memory_scan` as an operator of torch, so that `torch.compile` takes it as a whole.
+"""The recurrence of `memory_scan` as a torch operator, which `torch.compile` treats as a whole.
 
-Dynamo of torch 2.13 does not trace an `autograd.Function` whose backward pass calls `torch.autograd.grad`, as that of
+Dynamo of torch 2.13 doesn't trace an `autograd.Function` whose backward pass calls `torch.autograd.grad`, as that of
 the recurrence does for each chunk. Without a compiler the same code runs as such a function.
 
-Legend as in `memory_recurrence`; a plan is its six fields, and memory is W, S and base side by side.
+Legend as in `memory_recurrence`; a plan is its six fields, and memory is W, S and base concatenated.
 """
 
 from __future__ import annotations

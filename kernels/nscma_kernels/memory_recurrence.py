@@ -1,9 +1,9 @@
 """The recurrence of `memory_scan` over whole chunks, and its gradient.
 
-For chunk n with gradient G_n (a sum over its tokens, taken at the weights of its segment's start):
-S_n = eta_n S_{n-1} - G_n and W_n = keep_n W_{n-1} + S_n, in place. The forward pass holds one W and one S. The backward
-pass runs the same recurrence from the end. It needs every W_n and S_n once, so it computes them again, block by block
-from checkpoints: about 2 sqrt(N) pairs of them are held at a time, whatever N.
+For chunk n with gradient G_n (a sum over its tokens, taken at the weights of its segment's start): S_n = eta_n S_{n-1}
+- G_n and W_n = keep_n W_{n-1} + S_n, in place. The forward pass holds one W and one S. The backward pass runs the same
+recurrence in reverse. It needs every W_n and S_n once, so it recomputes them block by block from checkpoints: about 2
+sqrt(N) pairs of them are held at a time, whatever N.
 
 Legend: B memories, T queries, N chunks of C tokens, L layers.
 """
@@ -38,17 +38,17 @@ class Plan(NamedTuple):
         return self.segment is not None and (self.done + chunk + 1) % self.segment == 0
 
     def reads(self, chunk: int, queries: int) -> slice:
-        """The queries that read the weights after the chunk of this number."""
+        """Return the queries that read the weights after the chunk of this number."""
         begin = 0 if chunk < 0 else min(queries, self.first + chunk * self.chunk)
         return slice(begin, min(queries, self.first + (chunk + 1) * self.chunk))
 
     def keeps_base(self, number: int) -> bool:
-        """Return True if a segment begins within these chunks and does not end with them."""
+        """Return True if a segment begins within these chunks and doesn't end with them."""
         began = any(self.ends(begin - 1) for begin, _ in self.pieces(0, number))
         return began and not self.ends(number - 1)
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Runs of chunks, each within one segment and of about TOKENS tokens at most."""
+        """Yield runs of chunks, each within one segment and of at most about TOKENS tokens."""
         most = max(1, TOKENS // self.chunk)
         while begin < end:
             stop = min(end, begin + most)
@@ -73,7 +73,7 @@ class Tokens(NamedTuple):
         return gradients(self.k[:, part], self.v[:, part], self.theta[:, part], base, plan.norm)
 
     def gates(self, chunk: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """eta, keep and written of a chunk, each [B, 1, 1]."""
+        """Return eta, keep and written of a chunk, each [B, 1, 1]."""
         eta, keep, written = (None if gate is None else gate[:, chunk, None, None] for gate in self[3:])
         assert eta is not None and keep is not None
         return eta, keep, written
@@ -82,7 +82,9 @@ class Tokens(NamedTuple):
 def chunk_recurrence(
     plan: Plan, q: Tensor, tokens: Tokens, weights: Sequence[Tensor], momentum: Sequence[Tensor], base: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor]]:
-    """Outputs [B, T, E], losses [B, N * C], and weights, momentum and base after the last chunk; differentiable."""
+    """Return outputs [B, T, E], losses [B, N * C], and weights, momentum and base after the last
+    chunk; differentiable.
+    """
     depth, number = len(weights), tokens.eta.shape[1]
     if torch.compiler.is_compiling():
         from nscma_kernels.memory_operator import memory_forward
@@ -113,7 +115,7 @@ class _Recurrence(torch.autograd.Function):
 
 
 def run_forward(plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Output, loss, W, S, and, if a segment began and did not end, its base, from the W, S and base that came in."""
+    """Return output, loss, W, S, and, if a segment began and didn't end, its base, from the given W, S and base."""
     depth, number = len(memory) // 3, tokens.eta.shape[1]
     weights = _copies(memory[:depth])
     momentum = _copies(memory[depth : 2 * depth])
@@ -135,7 +137,7 @@ def run_forward(plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor])
 def run_backward(
     plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor], grads: Sequence[Tensor | None]
 ) -> list[Tensor | None]:
-    """The gradients of q, the tokens and memory, in this order, from those of what `run_forward` returned."""
+    """Return the gradients of q, the tokens and memory, in this order, from those of `run_forward`'s results."""
     with torch.autocast(q.device.type, enabled=False):
         reverse = _Reverse(plan, q, tokens, len(memory) // 3, grads)
         reverse.run(memory)
@@ -147,7 +149,7 @@ def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _inner(one: Tensor, other: Tensor) -> Tensor:
-    """Inner products of B matrices, without a copy of their size."""
+    """Return inner products of B matrices, without a copy of their size."""
     return (one.view(len(one), 1, -1) @ other.reshape(len(one), -1, 1))[:, 0, 0]
 
 
@@ -166,7 +168,7 @@ def _advance(
     weights: Sequence[Tensor],
     momentum: Sequence[Tensor],
 ) -> None:
-    """S = eta S - x^T delta and W = keep W + written S of every layer, in place."""
+    """Set S = eta S - x^T delta and W = keep W + written S for every layer, in place."""
     part = slice((chunk - begin) * plan.chunk, (chunk - begin + 1) * plan.chunk)
     eta, keep, written = tokens.gates(chunk)
     for weight, moment, x, delta in zip(weights, momentum, found.inputs, found.delta, strict=True):
@@ -180,7 +182,7 @@ def _advance(
 
 
 class _Reverse:
-    """The recurrence from its end: gradients of what came in from those of what went out."""
+    """The recurrence in reverse: gradients of its inputs from those of its outputs."""
 
     def __init__(self, plan: Plan, q: Tensor, tokens: Tokens, depth: int, grads: Sequence[Tensor | None]) -> None:
         self.plan, self.q, self.tokens, self.depth = plan, q, tokens, depth
@@ -191,12 +193,12 @@ class _Reverse:
         self.held: list[tuple[list[Tensor], ...]] = []
 
     def results(self) -> list[Tensor | None]:
-        """In the order of the inputs."""
+        """Return the gradients in the order of the inputs."""
         tokens = [self.into_k, self.into_v, self.into_theta, self.into_eta, self.into_keep, None]
         return [self.into_q, *tokens, *self.into_weights, *self.into_momentum, *self.into_base]
 
     def run(self, memory: Sequence[Tensor]) -> None:
-        """memory: the W, S and base that came in."""
+        """Run the reverse pass; `memory` is the initial W, S and base."""
         depth, number = self.depth, self.tokens.eta.shape[1]
 
         def start(grads: Sequence[Tensor | None]) -> list[Tensor]:
@@ -217,7 +219,7 @@ class _Reverse:
         self._unread(-1, memory[:depth])
 
     def _checkpoints(self, memory: Sequence[Tensor], stride: int) -> list[Sequence[Tensor]]:
-        """W, S and base before every chunk that is a multiple of `stride`."""
+        """Return W, S and base before every chunk that is a multiple of `stride`."""
         depth, number, kept = self.depth, self.tokens.eta.shape[1], [memory]
         weights = _copies(memory[:depth])
         momentum = _copies(memory[depth : 2 * depth])
@@ -233,7 +235,7 @@ class _Reverse:
         return kept
 
     def _block(self, first: int, last: int, memory: Sequence[Tensor]) -> None:
-        """Chunks first to last: all their states forward, then their gradients backward."""
+        """Process chunks first to last: compute all their states forward, then their gradients backward."""
         depth = self.depth
         weights, momentum, base = [memory[:depth]], [memory[depth : 2 * depth]], memory[2 * depth :]
         pieces = []
@@ -258,7 +260,7 @@ class _Reverse:
             self._piece(begin, end, leaves, found, weights, momentum)
 
     def _space(self, place: int, *states: Sequence[Tensor]) -> tuple[list[Tensor], ...]:
-        """Copies of the states, in memory that is used again for each block: fresh pages cost as much as the step."""
+        """Copy the states into memory reused for each block: fresh pages cost as much as the step."""
         if place == len(self.held):
             self.held.append(tuple([torch.empty(w.shape, dtype=w.dtype, device=w.device) for w in s] for s in states))
         for copies, state in zip(self.held[place], states, strict=True):
@@ -275,7 +277,7 @@ class _Reverse:
         weights: list[Sequence[Tensor]],
         momentum: list[Sequence[Tensor]],
     ) -> None:
-        """States after the last chunk of the piece are the last of the lists; they are taken off."""
+        """Process a piece; the states after its last chunk are popped from the lists."""
         into_inputs = [torch.zeros_like(x) for x in found.inputs]
         into_delta = [torch.zeros_like(delta) for delta in found.delta]
         for chunk in range(end - 1, begin - 1, -1):
@@ -310,7 +312,7 @@ class _Reverse:
                 total.zero_()
 
     def _unread(self, chunk: int, weights: Sequence[Tensor]) -> None:
-        """Gradients of what the queries after this chunk read."""
+        """Add the gradients of the values read by the queries after this chunk."""
         part = self.plan.reads(chunk, self.q.shape[1])
         if self.out is None or part.start == part.stop:
             return

@@ -6,9 +6,9 @@ W are written by gradient descent on l(W; k, v) = ||M(k) - v||^2, with momentum 
     S_t = eta_t S_{t-1} - theta_t grad l(W; k_t, v_t)      W_t = (1 - alpha_t) W_{t-1} + S_t      y_t = M_t(q_t).
 
 The gradient is taken at the weights of the start of a segment (their section 3.2), so all tokens of a segment are one
-batch; `segment=1` is the recurrence token by token. A chunk is the number of tokens that are written as one step: their
-gradients, each with its own theta, are added up, and one eta and one alpha hold for all ("parameters as functions of
-chunks", section 3.2). A query reads the weights after the last full chunk, its own token's if that fills one.
+batch; `segment=1` is the recurrence token by token. A chunk is the number of tokens written as one step: their
+gradients, each with its own theta, are summed, with one eta and one alpha for all ("parameters as functions of chunks",
+section 3.2). A query reads the weights after the last full chunk, including its own token's if that completes one.
 
 The peer, titans-pytorch, takes the same steps: its `chunk_size` is `chunk`, its `batch_size` is `segment` (None: the
 gradient is always taken at the initial weights), its theta is ours times D, as its loss is a mean.
@@ -46,29 +46,30 @@ def memory_scan(
     store_mask: Tensor | None = None,  # [B, T] bool
     impl: Impl = "auto",
 ) -> tuple[Tensor, State, Tensor]:
-    """Read q and write (k, v), token after token, from a state to a state.
+    """Read q and write (k, v), token by token, from a state to a state.
 
-    A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; -inf is zero. Where `store_mask` is false
-    a token is only read: it has no part in gradients and means, and a chunk of such tokens leaves weights and momentum
-    exactly as they were; its q, k or v counts as zeros where it is not finite. Tokens of a chunk that is not full wait
-    in the state, so a sequence in two calls gives what it gives in one, up to rounding; `flush_memory` writes them at
-    once.
+    A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; -inf is zero. If `store_mask` is false, a
+    token is only read: it is excluded from gradients and means, and a chunk of such tokens leaves weights and momentum
+    exactly unchanged; its q, k or v counts as zeros if not finite. Tokens of an incomplete chunk wait in the state, so
+    a sequence in two calls gives the same as in one, up to rounding; `flush_memory` writes them at once.
 
-    Everything is computed in the dtype of the state. Differentiable, once, with respect to all tensors, the state's
-    too. Memory beside inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens, however
-    long the sequence; in the backward pass about 2 sqrt(T / chunk) copies of W and S.
+    Everything is computed in the state's dtype. Differentiable, once, with respect to all tensors, including the
+    state's. Memory beyond inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens,
+    whatever the sequence length; in the backward pass about 2 sqrt(T chunk) copies of W and S.
 
     Args:
-        segment: tokens after which the gradient is taken at newer weights, a multiple of the chunk; None: never.
-        chunk: tokens written as one step, by default the segment. It may change only where nothing is pending.
-        impl: of the step S, W -> S, W; everything else is matrix products. float64 is always in plain torch.
+        segment: number of tokens after which the gradient is taken at newer weights, a multiple of the chunk; None:
+            never.
+        chunk: number of tokens written as one step, by default the segment. It may change only if nothing is pending.
+        impl: implementation of the step S, W -> S, W; everything else is matrix products. float64 always uses plain
+            torch.
 
     Returns:
         Outputs [B, T, E], the state after the last token, and the surprise [B, T]: each token's loss at the weights of
         its segment's start.
 
     Raises:
-        ValueError: shapes, dtypes, segment, chunk or `impl` do not fit, or the state was left by other ones.
+        ValueError: shapes, dtypes, segment, chunk or `impl` are invalid, or don't match the state.
     """
     plan = _plan(state, segment, chunk, q.shape[1] if q.ndim == 3 else 0, on_triton(impl, q))
     _check(q, k, v, theta, eta, alpha, state, store_mask)
@@ -93,9 +94,9 @@ def memory_scan(
 
 
 def flush_memory(state: State, *, segment: int | None, chunk: int | None = None, impl: Impl = "auto") -> State:
-    """Write the pending tokens now, as one short chunk; the segment counts it as a whole one.
+    """Write the pending tokens now, as one short chunk, which counts as a whole one of the segment.
 
-    Raises ValueError as `memory_scan` does.
+    Raises ValueError like `memory_scan`.
     """
     plan = _plan(state, segment, chunk, 0, on_triton(impl, state.weights[0]))
     waiting = state.pending.k.shape[1]
@@ -131,7 +132,7 @@ def _plan(state: MemoryState, segment: int | None, chunk: int | None, length: in
 
 
 def _write(plan: Plan, q: Tensor, tokens: Pending, state: State) -> tuple[Tensor, Tensor, State]:
-    """Outputs, losses of the tokens, and the state after them, its pending tokens as before."""
+    """Return outputs, losses of the tokens, and the state after them, with the same pending tokens."""
     batch, number = len(q), tokens.k.shape[1] // plan.chunk
     if tokens.stored is None:
         theta, written = tokens.theta, None

@@ -1,4 +1,4 @@
-"""The state of `memory_scan`: everything that the tokens read so far have left behind."""
+"""The state of `memory_scan`, the result of all tokens read so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nscma_kernels.pytree import as_pytree, named_tuple_as_pytree
 
 @named_tuple_as_pytree
 class Pending(NamedTuple):
-    """Tokens of a chunk that is not yet full, P < chunk of them; they have changed nothing so far."""
+    """Tokens of an incomplete chunk, P < chunk of them; they have no effect so far."""
 
     k: Tensor  # [B, P, D]
     v: Tensor  # [B, P, E]
@@ -28,7 +28,7 @@ class Pending(NamedTuple):
 @as_pytree("position", "norm")
 @dataclass(frozen=True)
 class MemoryState:
-    """Weights and momentum of B memories of L layers, and where in its chunk and segment each stream is.
+    """Weights and momentum of B memories of L layers, and each stream's position in its chunk and segment.
 
     Tensors are float32 or float64, never changed in place. All streams of a batch are at the same position.
     """
@@ -42,9 +42,9 @@ class MemoryState:
 
     @classmethod
     def fresh(cls, weights: tuple[Tensor, ...], *, norm: bool = False) -> Self:
-        """A memory that has read nothing: the given weights [B, in, out], no momentum.
+        """Create a memory that has read nothing: the given weights [B, in, out], no momentum.
 
-        Raises ValueError where the layers do not fit each other, or are not float32 or float64.
+        Raises ValueError if the layers don't match each other, or are not float32 or float64.
         """
         _check(weights, norm)
         batch, first, last = len(weights[0]), weights[0].shape[1], weights[-1].shape[2]
@@ -53,7 +53,7 @@ class MemoryState:
         return cls(weights, tuple(map(torch.zeros_like, weights)), weights, pending, norm=norm)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The state with every tensor changed; tensors that are one stay one."""
+        """Return the state with `change` applied to every tensor; shared tensors stay shared."""
         changed: dict[int, Tensor] = {}
 
         def once(tensor: Tensor) -> Tensor:
@@ -73,11 +73,11 @@ class MemoryState:
         )
 
     def detach(self) -> Self:
-        """The same state, cut from the graph that made it."""
+        """Return the same state, detached from its graph."""
         return self.map(torch.Tensor.detach)
 
     def to(self, device: str | torch.device) -> Self:
-        """The same state on another device."""
+        """Return the same state on another device."""
         return self.map(lambda tensor: tensor.to(device))
 
 

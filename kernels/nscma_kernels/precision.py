@@ -6,6 +6,6 @@ import torch
 
 
 def native_dtype(device: str | torch.device) -> torch.dtype:
-    """bfloat16 where matrix units multiply it natively (CUDA, CPUs with AMX), else float32."""
+    """Return bfloat16 if matrix units multiply it natively (CUDA, CPUs with AMX), else float32."""
     native = torch.device(device).type == "cuda" or torch.cpu.get_capabilities().get("amx_bf16", False)
     return torch.bfloat16 if native else torch.float32

@@ -1,4 +1,4 @@
-"""States as pytrees, so that `torch.export`, `torch.func` and `tree_map` reach their tensors."""
+"""Register states as pytrees, so `torch.export`, `torch.func` and `tree_map` reach their tensors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def as_pytree(*values: str) -> Callable[[type[T]], type[T]]:
 
 
 def named_tuple_as_pytree(cls: type[T]) -> type[T]:
-    """Register a named tuple, so that an exported program that takes or gives one can be saved."""
+    """Register a named tuple, so that exported programs with it as input or output can be saved."""
     _pytree._register_namedtuple(cls, serialized_type_name=_name(cls))
     return cls
 

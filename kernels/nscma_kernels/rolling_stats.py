@@ -1,10 +1,10 @@
 """Mean and standard deviation of the last N values, at every position of many streams.
 
 Streams are cut into blocks of N. A window is a suffix of one block and a prefix of the next (van Herk 1992; Gil and
-Werman 1993), so one scan forth and one back give all windows, with no value in a sum that is not in the window.
-Sums are float64, of differences to the first value of the later block, which is in all windows that end there. As
-that difference is one of the n, S2 <= (n + 1) M2 whatever the values are, and M2 = S2 - S1^2 / n loses at most
-log2(n + 1) of 53 bits to cancellation.
+Werman 1993), so one forward and one backward scan give all windows, and each sum contains only values of its window.
+Sums are float64, of differences to the first value of the later block, which is in all windows that end there. As that
+difference is one of the n, S2 <= (n + 1) M2 for any values, and M2 = S2 - S1^2 n loses at most log2(n + 1) of 53 bits
+to cancellation.
 
 Legend: S streams, T new values, M earlier ones, N values of a window, K blocks.
 """
@@ -37,18 +37,18 @@ def rolling_stats(
     current: bool = True,
     correction: int = 0,
 ) -> RollingStats:
-    """Mean and standard deviation over the last `window` values at each position, fewer where there are not as many.
+    """Return mean and standard deviation of the last `window` values at each position, or of fewer at the start.
 
     With `current` the value at a position is the last one of its window; without, the one before it is, as for a
-    threshold that a value is compared with. The sum of squares is divided by count - `correction`: 0 as for a whole
-    population, 1 as in pandas. Results are float32 (float64 for float64), NaN where nothing can be said: no value yet,
-    or no more than `correction` for the deviation. A window that holds NaN or infinity is NaN, later ones are not;
-    so is the deviation of float64 values beyond 1e154, whose squares are infinite.
+    threshold against which a value is compared. The sum of squares is divided by count - `correction`: 0 for a whole
+    population, 1 as in pandas. Results are float32 (float64 for float64), NaN if undefined: no value yet, or no more
+    than `correction` for the deviation. A window that contains NaN or infinity is NaN, later ones are not; so is the
+    deviation of float64 values beyond 1e154, whose squares are infinite.
 
-    The state is a plain tensor: the values since the block before the current one began. Any split of a stream into
-    calls equals one call, on a CPU bit for bit; streams advance together. A call costs O(M + T) for each stream.
+    The state is a plain tensor: the values since the start of the previous block. Any split of a stream into calls
+    equals one call, on a CPU bit for bit; streams advance together. A call costs O(M + T) per stream.
 
-    Raises ValueError where shapes, dtypes, window or correction do not fit.
+    Raises ValueError if shapes, dtypes, window or correction are invalid.
     """
     state = _checked(values, window, state, correction)
     dtype = torch.float64 if values.dtype == torch.float64 else torch.float32
@@ -76,7 +76,9 @@ def rolling_stats(
 
 
 def _windows(flat: Tensor, block: int, blocks: int, window: int, correction: int) -> tuple[Tensor, Tensor]:
-    """Mean and deviation [S, ...] at each position from the beginning of a block, of `blocks` blocks or to the end."""
+    """Return mean and deviation [S, ...] at each position from the beginning of a block, of `blocks` blocks or to the
+    end.
+    """
     before = min(block, 1)
     x = flat[:, (block - before) * window : (block + blocks) * window].double()
     if not bool(x.sum().isfinite()):
@@ -104,12 +106,12 @@ def _windows(flat: Tensor, block: int, blocks: int, window: int, correction: int
 
 
 def _running(apart: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums of the first 1, 2, … values of the last dimension, and of their squares."""
+    """Return sums of the first 1, 2, … values of the last dimension, and of their squares."""
     return apart.cumsum(-1), apart.square_().cumsum(-1)
 
 
 def _checked(values: Tensor, window: int, state: Tensor | None, correction: int) -> Tensor:
-    """The state, of no values if it is None."""
+    """Return the validated state, without values if it is None."""
     if values.ndim < 1 or not values.is_floating_point():
         raise ValueError(f"values must be [..., T] of floats, got {[*values.shape]} {values.dtype}")
     if window < 1:

@@ -1,4 +1,4 @@
-"""Filter of the rows that a search can return."""
+"""Filter of the rows that a search may return."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of int64: bounds that every key keeps, 
 class Filter:
     """Filter of searchable rows: those that pass every given part.
 
-    Keys are times, agents, runs, expiry: any bounds of whole numbers. Keys that are contiguous in N
-    (`torch.stack([...]).T`) are compared fastest.
+    Keys are times, agents, runs, expiry: any integers with bounds. Keys contiguous in N (`torch.stack([...]).T`) are
+    compared fastest.
     """
 
     mask: Tensor | None = None  # [N] bool
@@ -27,7 +27,7 @@ class Filter:
     high: Sequence[int] | None = None  # [R], key <= high
 
     def passing(self, begin: int, end: int) -> Tensor | None:
-        """[end - begin] bool, or None where nothing is filtered."""
+        """Return [end - begin] bool, or None without filters."""
         parts = [] if self.mask is None else [self.mask[begin:end]]
         if self.flags is not None and self.any_of is not None:
             parts.append((self.flags[begin:end] & self.any_of) != 0)
@@ -43,7 +43,7 @@ class Filter:
         return passing
 
     def check(self, n: int) -> None:
-        """Raise ValueError where a part does not fit n rows."""
+        """Raise ValueError if a part doesn't match n rows."""
         for name, part, dtype in (("mask", self.mask, torch.bool), ("flags", self.flags, torch.int64)):
             if part is not None and (part.shape != (n,) or part.dtype != dtype):
                 raise ValueError(f"rows.{name} must be [{n}] of {dtype}, got {[*part.shape]} {part.dtype}")

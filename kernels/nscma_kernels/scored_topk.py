@@ -4,9 +4,9 @@ NSCMA section 3.4.1 scores a memory by alpha sim + beta exp(-lambda (now - t)) +
 factorises into exp(-lambda (now - t0)) exp(lambda (t - t0)), that is an inner product with stored vectors and columns
 that do not depend on `now`.
 
-How: a matrix product in the fastest dtype, its error bounded, gives each query near scores; rows come in groups.
-Proof: the k-th largest (maximum of a group - error) is no more than the k-th best score, as k groups hold k rows;
-a row whose near score plus error is less is not among the k best, and all others are scored exactly.
+Method: a matrix product in the fastest dtype, with bounded error, gives each query approximate scores; rows come in
+groups. Proof: the k-th largest (maximum of a group - error) is at most the k-th best score, as k groups contain k rows;
+a row whose approximate score plus error is less is not among the k best, and all others are scored exactly.
 
 Legend: Q queries, N rows, D dimension, C columns, R keys, P pairs of a query and a row. A stripe is T rows in groups.
 """
@@ -38,23 +38,23 @@ def scored_topk(
     longest: float | None = None,
     impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """The k rows of largest <q_i, x_j> + sum_c weights_ic columns_jc, best first, of equal ones the smaller index.
+    """Return the k rows of largest <q_i, x_j> + sum_c weights_ic columns_jc, best first, ties by the smaller index.
 
-    Scores are computed in float64 and rounded to float32 (kept, for float64 vectors). So a score depends on its query
-    and row alone, and the result is that of a stable sort of all scores, however rows are tiled, stored twice or added
-    later, on any number of threads. Columns keep their own precision where vectors are stored in bfloat16; those that
-    are contiguous in N (`torch.stack([...]).T`) are multiplied fastest.
+    Scores are computed in float64 and rounded to float32 (not rounded for float64 vectors). So a score depends only on
+    its query and row, and the result is that of a stable sort of all scores, however rows are tiled, stored twice or
+    added later, on any number of threads. Columns keep their own precision if vectors are stored in bfloat16; those
+    contiguous in N (`torch.stack([...]).T`) are multiplied fastest.
 
     The first search of a tensor also measures the lengths of its rows, which at Q = 1 takes as long as the search
-    itself; later ones of the same tensor object do so again only after torch has changed it in place. What changes it
-    otherwise, through NumPy or `.data`, is not seen: pass a new view then, `vectors[:]`. A caller who makes a new view
-    for each search and knows a bound on the Euclidean length of every row (1.001, say, for normalised vectors) passes
-    it as `longest`. Rows must be finite, filtered ones too: that is checked where lengths are measured. What is held
-    beside the result does not grow with N or Q: a copy of a stripe and its near scores, and some pairs. float64
+    itself; later searches of the same tensor object repeat this only after torch has changed it in place. Other
+    changes, through NumPy or `.data`, are not detected: pass a new view then, `vectors[:]`. A caller who creates a new
+    view for each search and knows a bound on the Euclidean length of every row (1.001, say, for normalised vectors)
+    passes it as `longest`. Rows must be finite, even filtered ones: this is checked when lengths are measured. Memory
+    beyond the result doesn't grow with N or Q: a copy of a stripe and its approximate scores, and some pairs. float64
     vectors are always searched in plain torch.
 
-    Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places that filters leave empty are -inf and -1.
-    Raises ValueError where shapes, dtypes, values or `impl` do not fit.
+    Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places left empty by filters are -inf and -1. Raises
+    ValueError if shapes, dtypes, values or `impl` are invalid.
     """
     _check(queries, vectors, k, columns, weights, rows, longest)
     operands = Operands.of(queries, vectors, columns, weights, rows, longest)

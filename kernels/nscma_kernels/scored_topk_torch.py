@@ -1,4 +1,4 @@
-"""The search of `scored_topk` in plain torch: near scores of all rows, stripe by stripe, and exact ones of a few.
+"""The search of `scored_topk` in plain torch: approximate scores of all rows by stripe, and exact ones of a few.
 
 Legend: Q queries, N rows, D dimension, C columns, m places. A stripe is T rows; row r of it is in group r modulo G.
 """
@@ -32,24 +32,24 @@ class Stripe(NamedTuple):
     passing: Tensor | None  # [T] bool
 
     def of(self, tensor: Tensor) -> Tensor:
-        """The stripe's part of a tensor [N, ...]."""
+        """Return the stripe's part of a tensor [N, ...]."""
         return tensor[self.begin : self.end] if self.rows is None else tensor[self.rows]
 
     @property
     def height(self) -> int:
-        """T."""
+        """Return T."""
         return self.end - self.begin if self.rows is None else len(self.rows)
 
 
 class Workspace:
-    """Memory that is kept from stripe to stripe: fresh pages cost as much as a product that fills them."""
+    """Memory reused from stripe to stripe: fresh pages cost as much as a product that fills them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._held: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def take(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
-        """A tensor of anything; the one of this name and dtype that was taken before is lost."""
+        """Return an uninitialised tensor, replacing the one of this name and dtype taken before."""
         held = self._held.get((name, dtype))
         if held is None or held.numel() < rows * columns:
             held = self._held[name, dtype] = torch.empty(rows * columns, dtype=dtype, device=self._device)
@@ -80,7 +80,7 @@ def search_in_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor)
 
 
 def _ladder(operands: Operands) -> list[torch.dtype]:
-    """The dtypes in which a stripe is multiplied: the next one for queries with too many rows within the error."""
+    """Return the dtypes for multiplying a stripe; each next one is for queries with too many rows within the error."""
     if operands.dtype == torch.float64:
         return [torch.float64]
     if operands.vectors.dtype == torch.bfloat16 or len(operands.queries) >= MANY:
@@ -90,7 +90,7 @@ def _ladder(operands: Operands) -> list[torch.dtype]:
 
 
 def _stripes(operands: Operands) -> Iterator[Stripe]:
-    """All rows, except where none passes."""
+    """Yield all rows, except stripes where none passes."""
     n = len(operands.vectors)
     step = min(max(STRIPE // len(operands.queries), FEWEST), MOST)
     for begin in range(0, n, step):
@@ -116,7 +116,9 @@ def _look(
     limit: int | None,
     space: Workspace,
 ) -> tuple[Pairs, Tensor | None]:
-    """Pairs of the stripe that may be among the m best, and the queries for which they would be more than the limit."""
+    """Return pairs of the stripe that may be among the m best, and the queries for which they would
+    exceed the limit.
+    """
     columns = stripe.of(operands.columns)
     largest = largest_of(columns)
     if operands.largest(largest) > LARGE:
@@ -166,7 +168,7 @@ def _product(
     height: int,  # rows of the result, at least T
     space: Workspace,
 ) -> Tensor:
-    """Near scores [height, Q] of operands in `dtype`; -inf where a row does not pass, or is none."""
+    """Return approximate scores [height, Q] of operands in `dtype`; -inf for rows that don't pass or don't exist."""
     (q, d), t = operands.queries.shape, stripe.height
     held = torch.float64 if dtype == torch.float64 else torch.float32
     columns, weights = columns.to(held), operands.weights.to(held)
@@ -205,7 +207,7 @@ def _product(
 
 
 def _tiles(vectors: Tensor, stripe: Stripe, dtype: torch.dtype, space: Workspace) -> Iterator[tuple[slice, Tensor]]:
-    """The stripe's vectors in `dtype`: at once, or in parts that stay in the cache where they must be made."""
+    """Yield the stripe's vectors in `dtype`: at once, or in parts that stay in the cache if they must be converted."""
     t, d = stripe.height, vectors.shape[1]
     size = t if stripe.rows is None and vectors.dtype == dtype else cached_rows(vectors)
     for begin in range(0, t, size):
@@ -219,7 +221,7 @@ def _tiles(vectors: Tensor, stripe: Stripe, dtype: torch.dtype, space: Workspace
 
 
 def _side_by_side(parts: list[Tensor], out: Tensor) -> Tensor:
-    """The parts' columns, then zeros."""
+    """Concatenate the parts' columns, then zeros."""
     begin = 0
     for part in parts:
         out[:, begin : begin + part.shape[1]] = part

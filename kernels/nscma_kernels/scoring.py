@@ -41,7 +41,7 @@ class Operands:
         rows: Filter | None,
         longest: float | None,
     ) -> Operands:
-        """Fill in what is left out."""
+        """Fill in omitted arguments."""
         dtype = torch.float64 if vectors.dtype == torch.float64 else torch.float32
         queries = queries.to(dtype)
         if columns is None or weights is None:
@@ -54,31 +54,31 @@ class Operands:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of scores."""
+        """Return the dtype of scores."""
         return self.queries.dtype
 
     @cached_property
     def norm(self) -> float:
-        """Length of the longest query."""
+        """Return the length of the longest query."""
         return float(torch.linalg.vector_norm(self.queries, dim=1, dtype=torch.float64).max())
 
     @cached_property
     def rounded(self) -> float:
-        """Largest distance of a query from its bfloat16."""
+        """Return the largest distance of a query from its bfloat16 rounding."""
         return float(torch.linalg.vector_norm(self.queries - self.queries.bfloat16(), dim=1, dtype=torch.float64).max())
 
     @cached_property
     def weight(self) -> float:
-        """Largest sum of absolute weights."""
+        """Return the largest sum of absolute weights."""
         return float(self.weights.abs().sum(1, dtype=torch.float64).max()) if self.weights.numel() else 0.0
 
     def some(self, which: slice | Tensor) -> Operands:
-        """The same for some queries."""
+        """Return the operands of some queries."""
         weights = self.weights if len(self.weights) == 1 else self.weights[which]
         return replace(self, queries=self.queries[which], weights=weights)
 
     def exact(self, i: Tensor, j: Tensor) -> Tensor:
-        """Scores [P] of query i with row j."""
+        """Return scores [P] of query i with row j."""
         size = cached_rows(self.vectors)
         parts = zip(torch.split(i, size), torch.split(j, size), strict=True) if len(i) > size else [(i, j)]
         found = [_dots(self.vectors, j, self.queries, i) for i, j in parts]
@@ -88,20 +88,20 @@ class Operands:
         return score.to(self.dtype)
 
     def magnitude(self, largest: float) -> float:
-        """Bound on the absolute score of rows with columns no larger."""
+        """Return a bound on the absolute score of rows with columns no larger."""
         return self.norm * self.longest + self.weight * largest
 
     def largest(self, largest: float) -> float:
-        """The largest of all that a near score is computed from; raises ValueError where scores may be infinite."""
+        """Return the largest input of an approximate score; raise ValueError if scores may be infinite."""
         size = self.magnitude(largest)
         if not size < torch.finfo(self.dtype).max / 2:
             raise ValueError(f"scores may exceed {self.dtype}: scale queries, weights, vectors or columns down")
         return max(size, self.norm, self.weight, self.longest, largest)
 
     def error(self, largest: float, dtype: torch.dtype) -> float:
-        """Bound on the error of a near score from operands in `dtype`, before it is rounded itself.
+        """Return a bound on the error of an approximate score from operands in `dtype`, before its own rounding.
 
-        Where the user's settings let float32 products round their operands, they are taken as bfloat16.
+        If the user's settings let float32 products round their operands, the bound assumes bfloat16.
         """
         longest, size = self.longest, self.magnitude(largest)
         terms = self.vectors.shape[1] + self.columns.shape[1] + 16
@@ -117,12 +117,12 @@ class Operands:
 
 
 def _dots(one: Tensor, j: Tensor, other: Tensor, i: Tensor) -> Tensor:
-    """Inner products [P] float64 of rows j with rows i, or with the only one."""
+    """Return inner products [P] float64 of rows j with rows i, or with the only one."""
     return one[j].double().mul_(other if len(other) == 1 else other[i]).sum(1)
 
 
 class Pairs(NamedTuple):
-    """Queries and rows that may belong together, in any order, each pair once."""
+    """Candidate pairs of queries and rows, in any order, each pair once."""
 
     query: Tensor  # [P] int64
     row: Tensor  # [P] int64
@@ -130,7 +130,7 @@ class Pairs(NamedTuple):
 
 
 def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tensor) -> Tensor:
-    """Write the m best pairs of each query into scores and index [Q, m]; returns their places in pairs."""
+    """Write the m best pairs of each query into scores and index [Q, m]; return their positions in pairs."""
     score = operands.exact(pairs.query, pairs.row)
     order = pairs.row.argsort()
     order = order[score[order].argsort(descending=True, stable=True)]
@@ -148,7 +148,7 @@ def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tens
 
 
 def _measured_length(vectors: Tensor) -> float:
-    """Length of the longest row; measured once for each tensor, and again after torch has changed it in place."""
+    """Return the length of the longest row; measured once per tensor, and again after torch has changed it in place."""
     if len(vectors) == 0:
         return 0.0
     version = None if vectors.is_inference() else vectors._version
@@ -167,7 +167,7 @@ def _measured_length(vectors: Tensor) -> float:
 
 
 def largest_of(columns: Tensor) -> float:
-    """The largest absolute value."""
+    """Return the largest absolute value."""
     if columns.numel() == 0:
         return 0.0
     low, high = (columns if columns.is_contiguous() else columns.T).aminmax()
@@ -178,5 +178,5 @@ def largest_of(columns: Tensor) -> float:
 
 
 def cached_rows(x: Tensor) -> int:
-    """Rows to take at a time that stay in a CPU's cache in float64, or fill a GPU."""
+    """Return the number of rows that fit a CPU's cache in float64, or fill a GPU."""
     return max(1, (CACHE if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))

@@ -1,13 +1,14 @@
-"""Negative log-likelihood of each token, and entropy, from hidden states and the vocabulary, without its logits.
+"""Negative log-likelihood of each token, and entropy, from hidden states and the vocabulary, without materialising
+logits.
 
-With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z / c) where there is a cap, and y the target:
+With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z c) if there is a cap, and y the target:
 
     nll = log sum_v exp(z_v) - z_y        entropy = - sum_v p_v log p_v,  p = softmax(z)
 
-How: a tile of logits at a time, a maximum and a sum beside it (`vocabulary_tiles`), as in cut cross-entropy (Wijmans
-et al. 2024, arXiv:2411.09009). The target is left out of the sum and its logit computed alone, so
-nll = log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps its precision near zero, and is no
-difference of two rounded numbers.
+Method: one tile of logits at a time, with a running maximum and sum (`vocabulary_tiles`), as in cut cross-entropy
+(Wijmans et al. 2024, arXiv:2411.09009). The target is excluded from the sum and its logit computed separately, so nll =
+log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps its precision near zero, and is not a difference
+of two rounded numbers.
 
 Legend: T tokens, V words of the vocabulary, d dimension.
 """
@@ -65,25 +66,25 @@ def token_nll(
     return_entropy: bool = False,
     impl: Impl = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """-log p(target) of each token in nats, and the entropy of its distribution in nats if asked for.
+    """Return -log p(target) of each token in nats, and the entropy of its distribution in nats if requested.
 
-    Hidden states and weights are of one dtype: float32, bfloat16, float16 or float64. Results are [...], float32
-    (float64 for float64); ignored tokens cost nothing and are 0 in both. Targets belong to the hidden state in the same
-    place: shift them for next-token prediction. The bias is added before the cap.
+    Hidden states and weights have one dtype: float32, bfloat16, float16 or float64. Results are [...], float32 (float64
+    for float64); ignored tokens cost nothing and are 0 in both. Targets belong to the hidden state at the same
+    position: shift them for next-token prediction. The bias is added before the cap.
 
-    Memory beside inputs and results is a tile, and in the backward pass, which computes each tile again, gradients.
-    Differentiable once in hidden, weight and bias, through both results, in plain torch on any device: beside the
-    three matrix products of a tile the rest is small.
+    Memory beyond inputs and results is a tile, and in the backward pass, which recomputes each tile, gradients.
+    Differentiable once in hidden, weight and bias, through both results, in plain torch on any device; a tile's three
+    matrix products dominate the cost.
 
     Error: sums are float32 (float64 for float64), a target's logit is a float32 sum of products. On a CPU the other
     products of bfloat16 or float16 operands are rounded to that dtype, relatively by 2^-9 or 2^-12 at most, so nll is
     off by no more than that times the largest of them, and by much less where many words share the probability; on a
     GPU none is rounded. Same input, same bits on the same device and number of threads.
 
-    As log_softmax has it: a bias of -inf without a cap is a probability of zero, nll = inf where it is the target's;
-    NaN or infinity in a hidden state, or no finite logit, makes that token NaN and no other.
+    As in log_softmax, a bias of -inf without a cap is a probability of zero, so nll = inf if it is the target's; NaN or
+    infinity in a hidden state, or no finite logit, makes only that token NaN.
 
-    Raises ValueError where shapes, dtypes, devices, targets, softcap or `impl` do not fit.
+    Raises ValueError if shapes, dtypes, devices, targets, softcap or `impl` are invalid.
     """
     _check(hidden, weight, targets, bias, softcap, ignore_index)
     triton = on_triton(impl, hidden) and hidden.dtype != torch.float64

@@ -1,8 +1,8 @@
-"""Logits of a whole vocabulary a tile at a time, and sums of their exponentials: what `token_nll` is made of.
+"""Logits of a whole vocabulary by tile, and sums of their exponentials: the basis of `token_nll`.
 
-The sums run beside a running maximum (online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, algorithm 3). On a
-CPU a guess at the maximum, from the first words, mostly does: the product subtracts it on its way, before it rounds,
-which saves two passes over the tile.
+The sums use a running maximum (online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, algorithm 3). On a CPU a
+guess at the maximum, from the first words, usually suffices: the product then subtracts it before rounding, which saves
+two passes over the tile.
 
 Legend: T tokens, V words of the vocabulary, d dimension; a tile is K words by N tokens.
 """
@@ -21,7 +21,7 @@ SOUND = (1e-16, 1e30)  # a sum relative to a guessed maximum outside of these is
 
 
 class Sums(NamedTuple):
-    """Of all words but the target, relative to the largest of their logits; each [T]."""
+    """Sums over all words except the target, relative to the largest of their logits; each [T]."""
 
     top: Tensor  # the largest logit
     total: Tensor  # sum of exp(z - top)
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     shift: Tensor | None = None  # what the products had subtracted when they were rounded
 
     def finish(self, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
+        """Return nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
         rest = self.top + self.total.log()
         against = rest - target
         nll = against.clamp(min=0) + torch.log1p(torch.exp(-against.abs()))
@@ -41,7 +41,7 @@ class Sums(NamedTuple):
 
 
 class Tiles:
-    """Logits a tile at a time, words first (the faster product on a CPU), in memory that each tile uses again."""
+    """Logits by tile, words first (the faster product on a CPU), in memory reused for each tile."""
 
     def __init__(
         self, hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, softcap: float | None
@@ -57,23 +57,23 @@ class Tiles:
         self._held = hidden.new_empty(cells, dtype=self.dtype)
 
     def __iter__(self) -> Iterator[tuple[slice, slice]]:
-        """Words and tokens of each tile: all tokens of the first words, of the next, …"""
+        """Yield words and tokens of each tile: all tokens of the first words, of the next, …"""
         for begin in range(0, len(self.weight), self.words):
             for t in self.blocks():
                 yield slice(begin, min(len(self.weight), begin + self.words)), t
 
     def blocks(self) -> Iterator[slice]:
-        """The tokens of each tile."""
+        """Yield the tokens of each tile."""
         for first in range(0, len(self.hidden), self.tokens):
             yield slice(first, min(len(self.hidden), first + self.tokens))
 
     @property
     def shifts(self) -> bool:
-        """True if a product can fold in the subtraction: nothing comes between the two."""
+        """Return True if a product can include the subtraction: no operation lies between the two."""
         return self.hidden.device.type == "cpu" and self.bias is None and self.softcap is None
 
     def shifted(self, v: slice, t: slice, by: Tensor) -> tuple[Tensor, Tensor]:
-        """Like `logits`, less `by` [T] in the dtype of the operands; requires `shifts`."""
+        """Return `logits` minus `by` [T] in the dtype of the operands; requires `shifts`."""
         k, n = v.stop - v.start, t.stop - t.start
         held = self._held[: (k + 1) * n].view(k + 1, n)
         out = held[:k] if self.hidden.dtype == self.dtype else self._near[: k * n].view(k, n)
@@ -83,7 +83,9 @@ class Tiles:
         return self._without_targets(held, v, t)
 
     def logits(self, v: slice, t: slice) -> tuple[Tensor, Tensor]:
-        """Logits [K + 1, N], -inf for targets, the last row of no meaning; row [1, N] of each target, K if outside."""
+        """Return logits [K + 1, N], -inf for targets, with a meaningless last row; and the row [1, N] of each target, K
+        if outside.
+        """
         k, n = v.stop - v.start, t.stop - t.start
         held = self._held[: (k + 1) * n].view(k + 1, n)
         z = held[:k]
@@ -105,13 +107,13 @@ class Tiles:
         return held.scatter_(0, place, -torch.inf), place
 
     def rounded(self, held: Tensor) -> Tensor:
-        """The tile in the dtype of the operands."""
+        """Return the tile in the dtype of the operands."""
         if self.hidden.dtype == self.dtype:
             return held
         return self._near[: held.numel()].view(held.shape).copy_(held)
 
     def target_logits(self) -> Tensor:
-        """[T]"""
+        """Return [T]."""
         target = self.hidden.new_empty(len(self.hidden), dtype=self.dtype)
         for t in self.blocks():
             words = self.weight[self.targets[t]].to(self.dtype)
@@ -121,7 +123,7 @@ class Tiles:
         return target if self.softcap is None else target.div_(self.softcap).tanh_().mul_(self.softcap)
 
     def sums(self, moments: bool) -> Sums:
-        """Over all tiles, in their order; without moments, those are zero."""
+        """Return sums over all tiles, in order; without `moments`, those are zero."""
         if not self.shifts:
             return self._running(moments)
         near = self.hidden.new_empty(len(self.hidden))
@@ -137,7 +139,7 @@ class Tiles:
         return sums
 
     def _guessed(self, near: Tensor, moments: bool) -> Sums:
-        """Relative to `near` [T], a guess at the largest logit."""
+        """Return sums relative to `near` [T], a guess at the largest logit."""
         total = torch.zeros(len(self.hidden), dtype=self.dtype)
         moment = torch.zeros_like(total)
         for v, t in self:
@@ -151,7 +153,7 @@ class Tiles:
         return Sums(near.to(self.dtype, copy=True), total, moment, near)
 
     def _running(self, moments: bool) -> Sums:
-        """Relative to the largest logit so far."""
+        """Return sums relative to the largest logit so far."""
         top = self.hidden.new_full((len(self.hidden),), torch.finfo(self.dtype).min, dtype=self.dtype)
         total, moment = torch.zeros_like(top), torch.zeros_like(top)
         for v, t in self:

@@ -1,1 +1,1 @@
-"""Interfaces and file formats of other memories, over this one."""
+"""Interfaces and file formats of other memory systems, on top of this one."""

@@ -1,1 +1,1 @@
-"""Layer 2: working memory, and the loop that decides when to look into the long-term memory (NSCMA section 3.3)."""
+"""Layer 2: working memory, and the loop that decides when to query the long-term memory (NSCMA section 3.3)."""

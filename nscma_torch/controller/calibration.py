@@ -1,4 +1,4 @@
-"""Choose the threshold of uncertainty from labelled traces: as few retrievals as a bound on wrong answers allows."""
+"""Choose the uncertainty threshold from labelled traces: minimise retrievals within a bound on wrong answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nscma_torch.core.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class LabelledTrace:
-    """One turn: how unsure the draft was, and whether it and the answer after retrieval were right."""
+    """One turn: the draft's uncertainty, and the correctness of it and of the answer after retrieval."""
 
     uncertainty: float
     draft_right: bool
@@ -24,9 +24,9 @@ class Calibration:
     """Effect of a threshold on labelled traces.
 
     Attributes:
-        saved: share of the turns that retrieve nothing.
-        wrong: share of the turns that retrieval would have answered right and the draft answers wrong.
-        right: share of right answers.
+        saved: share of turns without retrieval.
+        wrong: share of turns whose draft is wrong although retrieval would have answered correctly.
+        right: share of correct answers.
     """
 
     threshold: float
@@ -36,9 +36,9 @@ class Calibration:
 
 
 def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], bool]]]) -> list[LabelledTrace]:
-    """Both answers to each turn, judged by the function beside it; nothing is stored.
+    """Produce both answers to each turn, judged by the function given with it; stores nothing.
 
-    The threshold that is configured makes no difference.
+    The configured threshold has no effect.
     """
     traces = []
     for said, right in turns:
@@ -62,10 +62,10 @@ def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibrati
 
 
 def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.01) -> Calibration:
-    """The threshold that saves most retrievals while at most this share of all turns is answered wrong by it.
+    """Return the threshold with the fewest retrievals that makes at most this share of turns wrong.
 
-    It has four decimals, so that it can be written into a configuration as it was judged. 0, which always retrieves,
-    where none keeps the bound. InvalidInputError for a bound outside [0, 1].
+    It has four decimals, so the configured value is exactly the evaluated one. Returns 0, which always retrieves, if
+    none meets the bound. InvalidInputError for a bound outside [0, 1].
     """
     if not 0 <= most_wrong <= 1:
         raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")

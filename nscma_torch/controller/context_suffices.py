@@ -1,4 +1,4 @@
-"""Check whether one turn in view fully answers a question, so that the facts need not be asked."""
+"""Check whether one turn in view fully answers a question, so the facts need not be queried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ReadStatements = Callable[[Sequence[Unit]], Sequence[Sequence[Statement]]]  # of
 def value_in(
     query: FactQuery, turn: Unit, said: Sequence[Statement], asker: str, schema: Schema, now: datetime
 ) -> str | None:
-    """The object that the statements of a turn give to the asker's question for one, as the facts would word it."""
+    """Return the object that a turn's statements give in answer to the question, worded like the
+    facts; None if none.
+    """
     for statement in said:
         if _states(statement, query, schema, now):
             language: Language = "zh" if script(turn.text) == "cjk" else "en"
@@ -38,12 +40,12 @@ def context_suffices(
 ) -> bool:
     """Return True if the turn at `best` holds the whole answer, as far as its statements can be read.
 
-    A question for a fact is answered only by a statement of it: same relation, topic and person, holding now, and with
-    one value at a time. Somebody with several values may have named the others elsewhere, and a past value says nothing
-    about the present. A later turn on the same matter, or one with a later time, is left to the facts.
+    A question about a fact is answered only by a statement of it: same relation, topic and person, holding now, and
+    with one value at a time. A person with several values may have named the others elsewhere, and a past value says
+    nothing about the present. If a later turn, or one with a later time, is on the same matter, the facts decide.
 
     Args:
-        turns: all that was said, in the order it came, up to now.
+        turns: all turns up to now, in order of arrival.
         read: the statements of each.
     """
     own = turns[best]
@@ -66,7 +68,7 @@ def _renewed_unread(
     after: Sequence[tuple[Unit, Sequence[Statement]]],
     schema: Schema,
 ) -> bool:
-    """Whether the same speaker may have said something of it since from which no such statement was read."""
+    """Return True if the same speaker may have updated it since without a statement being read."""
     spoken = [(turn, read) for turn, read in after if (turn.role, turn.name) == (own.role, own.name)]
     return any(
         on_the_matter(turn.text, naming(one, question), follows=i == 0)
@@ -89,7 +91,7 @@ def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetim
 
 
 def _same_matter(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Whether both may say of the same person where they live, what they like: "my sister" may be anybody."""
+    """Return True if both may state the same attribute of the same person: "my sister" may be anybody."""
     people = name_key(one.subject), name_key(other.subject)
     if people[0] != people[1] and not any("'s " in person for person in people):
         return False

@@ -1,4 +1,4 @@
-"""`Controller`: the loop of layer 2 (NSCMA section 3.3), which looks into the memory only where it is unsure."""
+"""`Controller`: the loop of layer 2 (NSCMA section 3.3), which queries the memory only if unsure."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ class _Course:
 
 
 class Controller:
-    """Converses over a `Memory`.
+    """Conducts a conversation over a `Memory`.
 
     Args:
-        engine: what decides and writes; None for the rules of the embedded policy. By default the one of the memory's
-            configuration, and the rules where that names none.
+        engine: decides and writes; None for the rules of the embedded policy. By default the engine of the memory's
+            configuration, or the rules if there is none.
         run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
-        llm: temperature and longest reply of the engine; None for those of the memory's configuration.
-        show: called with the reply so far while an engine that can stream writes it, drafts too.
-        flush: whether the background work of a turn is done before `turn` returns, so that the next one knows its
-            facts. Otherwise call `memory.flush()`.
+        llm: temperature and maximum reply length of the engine; None for the memory's configuration.
+        show: called with the reply so far while a streaming engine writes it, including drafts.
+        flush: run a turn's background work before `turn` returns, so the next one knows its facts. Otherwise call
+            `memory.flush()`.
 
-    Raises `ConfigError` where the budgets of the section [controller] do not hold three calls.
+    Raises `ConfigError` if the budgets of the section [controller] are too small for three calls.
     """
 
     def __init__(
@@ -120,53 +120,52 @@ class Controller:
         self._before: FactQuery | None = None  # what was asked last, that "and before that?" asks on
 
     def _read(self, question: str, hits: Sequence[Hit], answerability: float, now: datetime) -> Answer:
-        """The answer from hits by the tasks of the memory, and its reader."""
+        """Return the answer from hits by the memory's language tasks and reader."""
         parts, user_id = self.memory.components, self.scope.user_id
         return answer_from(parts, parts.tasks, question, hits, answerability, top_k=len(hits), user_id=user_id, now=now)
 
     def turn(self, said: str, *, now: datetime | None = None) -> ControllerAnswer:
-        """Reply to what the user says, and remember both.
+        """Reply to the user, and store both messages.
 
         Raises:
             EngineError: the engine failed; nothing of this turn was stored.
-            InvalidInputError: an empty turn, one above `limits.max_question_characters`, or one that does not fit into
-                a prompt.
-            StoreBusyError: what the reply rests on was hidden or erased before it was stored. The reply is not stored
-                then, and neither is the turn, unless it already was.
+            InvalidInputError: an empty turn, one above `limits.max_question_characters`, or one too long for a prompt.
+            StoreBusyError: a source of the reply was hidden or erased before storing. The reply is then not stored, and
+                neither is the turn, unless it already was.
         """
         at = clock(now)
         course, answered = self._considered(said, at, self.policy.threshold)
         return self._remember(said, at, course, answered)
 
     def consider(self, said: str, *, threshold: float | None = None, now: datetime | None = None) -> ControllerAnswer:
-        """The reply that `turn` would give, without storing it; `threshold` 0 always retrieves, 1 never.
+        """Return the reply that `turn` would give, without storing it; `threshold` 0 always retrieves, 1 never.
 
-        What was said before may be read for facts on the way, as by `Memory.ask`.
+        Earlier messages may be processed for facts on the way, as by `Memory.ask`.
         """
         wanted = self.policy.threshold if threshold is None else threshold
         course, answered = self._considered(said, clock(now), wanted)
         return self._answer(course, answered, wanted)
 
     def feedback(self, answer: ControllerAnswer, *, helpful: bool, now: datetime | None = None) -> Learnt:
-        """Say whether the reply of a `turn` helped; see `learning.learn` for what comes of it, and what it raises.
+        """Record whether the reply of a `turn` helped; see `learning.learn` for the effects and errors.
 
-        What it cites counts as having helped too. It counts once for each reply; the newest replaces an earlier one.
-        After a helpful one, how it was done may be written as a skill (`controller.write_skills`).
+        The cited messages count as helpful too. Feedback counts once per reply; the newest replaces an earlier one.
+        After positive feedback, the steps taken may be written as a skill (`controller.write_skills`).
         """
         checked_instance(answer, ControllerAnswer, "answer")
         useful = checked_flag(helpful, "helpful")
         return learn(self.memory, self.scope, self.policy, answer, self._settings, helpful=useful, now=clock(now))
 
     def instruct(self, text: str, *, now: datetime | None = None) -> str:
-        """Give a standing instruction, to be followed in every reply from now on; returns the id of its message.
+        """Store a standing instruction for every later reply; return the id of its message.
 
-        `memory.delete(id)` takes it back. What the user says in a turn ("from now on …") is recognised by itself.
+        `memory.delete(id)` withdraws it. Instructions in a turn ("from now on …") are recognised automatically.
         """
         message = Message("system", checked_text(text, "the instruction"), metadata={STANDING: True, ECHO: True})
         return self._add(message, clock(now), infer=False).id
 
     def working_memory(self, *, now: datetime | None = None) -> WorkingMemory:
-        """The standing instructions, the summary and the active context as they are now."""
+        """Return the current standing instructions, summary and active context."""
         return self._working.read(self.policy, clock(now))[0]
 
     def _considered(self, said: str, now: datetime, threshold: float) -> tuple[_Course, Answered]:
@@ -217,7 +216,7 @@ class Controller:
         return answered
 
     def _take(self, course: _Course, tool: Tool) -> None:
-        """Do what was decided, unless it was done already or must not be done, and note it on the scratchpad."""
+        """Execute a decided action, unless it was done already or isn't allowed, and note it on the scratchpad."""
         argument = argument_of(tool)
         key = (tool.action, " ".join(argument.casefold().split()))
         finding: Finding | None = None
@@ -243,9 +242,10 @@ class Controller:
         )
 
     def _memorize(self, course: _Course, content: str) -> tuple[bool, str]:
-        """Keep what the user says now, or a decision of the controller; whether it was refused, and what came of it.
+        """Store the user's current message, or a decision of the controller; return whether it was refused, and the
+        outcome.
 
-        What the memory holds already is refused: a stored text cannot have itself stored again as a decision.
+        Content already in the memory is refused: a stored text can't have itself stored again as a decision.
         """
         situation = course.situation
         if grounded(content, situation.said) and not only_asks(situation.said):
@@ -259,9 +259,9 @@ class Controller:
         return False, "will be kept, as a decision of yours"
 
     def _remember(self, said: str, now: datetime, course: _Course, answered: Answered) -> ControllerAnswer:
-        """Store the turn through the gate, what the controller decided, and the reply.
+        """Store the turn through the gate, the controller's decisions, and the reply.
 
-        Decisions and replies are never read for facts: they may repeat anything.
+        Decisions and replies are never processed for facts: they may repeat anything.
         """
         scope, memory, situation = self.scope, self.memory, course.situation
         self._tools.queue_recalls()

@@ -1,4 +1,4 @@
-"""The controller without a language model: it quotes, and its uncertainty is a margin of scores."""
+"""The controller without a language model: it quotes, and its uncertainty is a score margin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ReadHits = Callable[[str, Sequence[Hit], float, datetime], Answer]  # a question
 
 
 class EmbeddedPolicy:
-    """Facts first, then what was said; a turn that asks nothing is taken note of."""
+    """Uses facts first, then messages; acknowledges a turn that asks nothing."""
 
     name = "embedded"
     most_tokens = 0
@@ -99,7 +99,7 @@ class EmbeddedPolicy:
         return replace(_answered(answer, uncertainty), query=query), answer.usage
 
     def act(self, situation: Situation) -> Step:
-        """The facts, then the messages, then the answer."""
+        """Query the facts, then the messages, then answer."""
         query = questions(situation.said)[-_MOST_CHARACTERS:]
         tried = {finding.tool.action: finding for finding in situation.findings}
         facts = tried.get("retrieve_semantic")
@@ -110,7 +110,7 @@ class EmbeddedPolicy:
         return Step(*self.conclude(situation))
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Answer from facts, else from the best passages, else that it does not know."""
+        """Answer from facts, else from the best passages, else say that it doesn't know."""
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         if told is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
@@ -119,19 +119,19 @@ class EmbeddedPolicy:
         return _answered(told, 1.0 - told.confidence), told.usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """The sentences that cover most of both, within the budget in words."""
+        """Return the sentences that cover most of both, within the word budget."""
         turns = _statements(exchange.turn for exchange in leaving)
         own = [clipped(turn.text, self._settings.turn_words) for turn in turns]
         members = [*summary.split("\n"), *own] if summary else own
         return Summarized(extract_summary(members, self._settings.summary_tokens), len(leaving))
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:  # noqa: ARG002 - it goes one way
-        """None: rules go the same way in every turn, so there is none to be learnt, and none is followed."""
+        """Return None: rules act the same in every turn, so there is no skill to learn or follow."""
         return None, Usage()
 
 
 def _statements(turns: Iterable[Episode]) -> list[Episode]:
-    """The turns that say something; replies quote, and questions would stand above what they ask for."""
+    """Return the turns with statements; replies quote, and questions would outrank what they ask for."""
     return [turn for turn in turns if not turn.metadata.get(ECHO)]
 
 

@@ -13,14 +13,14 @@ from nscma_torch.features.skills.rows import Skill
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Skills, the most alike first; `sources` are ids of the messages that were in view of them."""
+    """Skills, best match first; `sources` are ids of the messages in view when they were written."""
 
     skills: tuple[Skill, ...] = ()
     sources: tuple[str, ...] = ()
 
 
 def recalled(memory: Memory, scope: Scope, said: str, settings: ControllerConfig) -> Experience:
-    """At most `controller.skills` skills, without those that failed more often than they worked."""
+    """Return at most `controller.skills` skills, without those that failed more often than they worked."""
     if not settings.skills:
         return Experience()
     found = memory.components.skills.find(scope, said, top_k=2 * settings.skills)

@@ -1,7 +1,7 @@
 """Apply feedback on a reply: count it, and after a success write the steps as a skill.
 
-In the spirit of Voyager (Wang et al. 2023), whose agent adds the program of a task that it has solved to a library of
-skills, and looks there by what a new task is like. Ours are steps in words, out of the actions that were taken.
+This follows Voyager (Wang et al. 2023), whose agent adds the program of a solved task to a library of skills, and
+searches it by similarity to a new task. Ours are steps in words, from the actions taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nscma_torch.text.files.json_messages import metadata_json
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Result of feedback: the skill that was written (None for none), and `reason` in words."""
+    """Result of feedback: the skill written (None for none), and `reason` in words."""
 
     skill: Skill | None
     reason: str
@@ -45,11 +45,11 @@ def learn(
     helpful: bool,
     now: datetime,
 ) -> Learnt:
-    """Count the feedback on a reply, on what it cites, and on the skills that were shown for it; write a skill.
+    """Count the feedback on a reply, its citations, and the skills shown for it; write a skill.
 
-    It counts once for each reply, however often it is given, and the newest replaces an earlier one: recalls,
-    importance and outcomes that this had counted are taken back, and a skill that was written after it is deleted.
-    Helpful feedback that is given again writes a skill only where none was written before.
+    It counts once per reply, however often it is given, and the newest replaces an earlier one: the recalls, importance
+    and outcomes it had counted are undone, and a skill written after it is deleted. Repeated positive feedback writes a
+    skill only if none was written before.
 
     Raises:
         NotFoundError: the turn was not stored, or its reply is hidden or gone; nothing was counted.
@@ -95,9 +95,9 @@ def _count(
     helpful: bool,
     now: datetime,
 ) -> tuple[bool, bool]:
-    """Count feedback in place of an earlier one on the reply, in one transaction.
+    """Replace an earlier feedback on the reply, in one transaction.
 
-    Returns whether it is not the same as that, and whether a skill is there that was written after it.
+    Returns whether it differs from the earlier one, and whether a skill written after it exists.
     """
     settings = memory.config.curator
     with memory.components.database.write(user) as connection:

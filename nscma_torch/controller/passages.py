@@ -1,4 +1,4 @@
-"""Passages of messages, bounded in words and characters, as prompts and answers show them."""
+"""Passages of messages, limited in words and characters, for prompts and answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHARACTERS = 12  # of a word, at most: base64 is one word of any length
 
 
 def clipped(text: str, words: int) -> str:
-    """The beginning of a text, marked where it was cut."""
+    """Return the beginning of a text, marked if cut."""
     end = _end(text[: words * _CHARACTERS], words)
     return text if end == len(text) else f"{text[:end].rstrip()} […]"
 
@@ -43,20 +43,20 @@ def passage(query: str, hit: Hit, words: int) -> str:
 
 
 def shown_turn(episode: Episode, words: int) -> dict[str, str]:
-    """A turn in the active context."""
+    """Format a turn of the active context."""
     who = episode.name or episode.role
     return {"who": who, "day": format_day(episode.occurred_at.date()), "text": clipped(episode.text, words)}
 
 
 def shown_hit(query: str, hit: Hit, words: int) -> dict[str, str]:
-    """A memory that was found, labelled with its source."""
+    """Format a retrieved memory, with its source."""
     unit = hit.unit
     who = unit.source or unit.name or unit.role
     return {"who": who, "day": format_time(unit.occurred_at), "text": passage(query, hit, words)}
 
 
 def shown_fact(fact: Fact) -> dict[str, str]:
-    """A fact in words, with the day from which it holds."""
+    """Format a fact in words, with its start date."""
     begun = fact.valid_from or fact.recorded_at
     topic = f" ({fact.topic})" if fact.topic else ""
     doubt = "" if fact.status == "active" else f" [{fact.status}]"
@@ -78,5 +78,5 @@ def shown_skill(skill: Skill) -> dict[str, str | list[str]]:
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:
-    """Ids of the messages behind hits, each once."""
+    """Return ids of the messages behind hits, each once."""
     return tuple(dict.fromkeys(source for hit in hits for source in hit.unit.episode_ids))

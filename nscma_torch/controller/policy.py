@@ -21,9 +21,9 @@ class Finding:
     """Result of a retrieval.
 
     Attributes:
-        told: where the facts answer the query as a question, held against newer messages as by `Memory.ask`.
-        answerability: how far the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
-        notes: what the facts lack; see `Answer.notes`.
+        told: the facts' answer to the query as a question, checked against newer messages as by `Memory.ask`; or None.
+        answerability: how well the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
+        notes: what the facts are missing; see `Answer.notes`.
     """
 
     tool: RetrieveEpisodic | RetrieveSemantic
@@ -36,13 +36,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that a decision may rest on.
+    """All inputs of a decision.
 
     Attributes:
-        findings: of this turn, newest first.
-        done: the scratchpad, a line for each action and what came of it.
-        notes: the scratchpad, too: what a model noted for itself between the actions, oldest first.
-        experience: skills that fit what is said.
+        findings: results of this turn, newest first.
+        done: the scratchpad, a line per action with its outcome.
+        notes: the scratchpad, too: the model's own notes between the actions, oldest first.
+        experience: skills that match the turn.
     """
 
     said: str
@@ -55,12 +55,12 @@ class Situation:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of the messages behind all that is shown."""
+        """Return ids of the messages behind everything shown."""
         return tuple(dict.fromkeys((*self.told(()), *self.memory.insight_sources)))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of the memory that are shown, each by itself."""
+        """Return all texts of the memory that are shown, separately."""
         memory = self.memory
         turns = (turn.text for exchange in memory.context for turn in (exchange.turn, *exchange.replies))
         hits = (hit.text for finding in self.findings for hit in finding.hits)
@@ -73,9 +73,9 @@ class Situation:
         return (memory.summary, *memory.rules, *turns, *hits, *facts, *derived)
 
     def told(self, derived: Sequence[DerivedText]) -> tuple[str, ...]:
-        """Ids of the messages that a reply may repeat which took these from conclusions and lines on days.
+        """Return ids of the messages that a reply using these conclusions and daily lines may repeat.
 
-        Instructions, context, what is behind findings and skills, and what the derived texts cite.
+        They are those of instructions, context, findings and skills, and those that the derived texts cite.
         """
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
@@ -92,8 +92,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat; `query` is the fact that
-    was asked for, where it is one. The last `quotes` lines of `text` quote evidence."""
+    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat; `query` is the fact
+    asked for, if any. The last `quotes` lines of `text` quote evidence.
+    """
 
     text: str
     uncertainty: float
@@ -106,7 +107,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision and its cost, with what was noted before it."""
+    """One decision and its cost, with the note before it."""
 
     move: Tool | Answered
     usage: Usage = field(default_factory=Usage)
@@ -115,7 +116,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A turn that went well: what the user said, a line for each action that was taken, their names, and the reply."""
+    """A successful turn: the user's message, a line per action taken, the actions' names, and the reply."""
 
     said: str
     done: tuple[str, ...]
@@ -125,7 +126,7 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """Steps of a kind of task, as written by a policy; see `Skill`."""
+    """Steps for a kind of task, as written by a policy; see `Skill`."""
 
     name: str
     trigger: str
@@ -133,7 +134,7 @@ class SkillDraft:
 
 
 class Policy(Protocol):
-    """Decides. What it raises (`EngineError`) ends the turn, and nothing is written."""
+    """Makes decisions. An `EngineError` ends the turn, and nothing is written."""
 
     @property
     def name(self) -> str:
@@ -141,23 +142,23 @@ class Policy(Protocol):
 
     @property
     def threshold(self) -> float:
-        """Uncertainty of a draft above which the memory is asked."""
+        """Return the uncertainty of a draft above which the memory is queried."""
 
     @property
     def most_tokens(self) -> int:
         """Upper bound on a decision's tokens, retry included; 0 without a language model."""
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """A reply from working memory alone."""
+        """Return a reply from working memory alone."""
 
     def act(self, situation: Situation) -> Step:
-        """The next action."""
+        """Return the next action."""
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """The reply from what was found by now."""
+        """Return the reply from the results so far."""
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """The old summary and the first of the leaving exchanges as one new summary."""
+        """Summarize the old summary and the first of the leaving exchanges as one new summary."""
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
         """Write a skill from a solved task; None if there is nothing to learn, or the policy writes none."""

@@ -1,4 +1,4 @@
-"""Prompts that keep their budget: what matters least is left out until the engine counts few enough tokens."""
+"""Keep prompts within their budget: drop the least important parts until the engine counts few enough tokens."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nscma_torch.llm.prompts.acting import Desk
 def fit_desk(
     count: Callable[[Turns], int], build: Callable[[Desk], Turns], desk: Desk, limit: int
 ) -> tuple[Turns, Desk]:
-    """The prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
+    """Return the prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
 
-    Left out first are the least alike skills, then the oldest turns of the context but the last, the
-    memories found last, the insights, the lines on earlier days, the summary, the last turn, the scratchpad from its
-    beginning (notes, then what was done), and the oldest standing instructions.
+    Parts are dropped in this order: the least relevant skills, the oldest turns of the context except the last, the
+    lowest-ranked memories found, the insights, the lines on earlier days, the summary, the last turn, the scratchpad
+    from its beginning (notes, then actions), and the oldest standing instructions.
 
-    Raises InvalidInputError where what the user says does not fit alone.
+    Raises InvalidInputError if the user's message alone is too long.
     """
     smaller = _smaller(desk)
     most = len(smaller) - 1
@@ -33,7 +33,7 @@ def fit_desk(
 
 
 def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:
-    """The smallest i in [0, most] with tokens(i) <= limit, where tokens falls with i; None where there is none."""
+    """Return the smallest i in [0, most] with tokens(i) <= limit, for decreasing tokens; None if there is none."""
     if tokens(0) <= limit:
         return 0
     if most == 0 or tokens(most) > limit:
@@ -46,13 +46,13 @@ def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:
 
 
 def count_text(engine: LanguageEngine, text: str) -> int:
-    """Tokens that a text adds to a prompt."""
+    """Count the tokens that a text adds to a prompt."""
     empty, full = engine.count_tokens([(Turn("user", ""),), (Turn("user", text),)])
     return full - empty
 
 
 def _smaller(desk: Desk) -> Sequence[Desk]:
-    """The desk, and the same with ever less on it."""
+    """Return the desk, and ever smaller versions of it."""
     found = [desk]
     for end in range(len(desk.skills) - 1, -1, -1):
         found.append(replace(found[-1], skills=desk.skills[:end]))

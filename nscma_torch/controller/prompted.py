@@ -1,4 +1,4 @@
-"""The controller with a language model: every decision is one form, its uncertainty read off the value's tokens."""
+"""The controller with a language model: every decision is one form, with uncertainty from the value's tokens."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _LEAST_PROMPT = 512  # tokens below which not even the rules fit
 
 
 class PromptedPolicy:
-    """Decides by an engine's forms. No prompt has more tokens than `settings.prompt_tokens`, or than the engine reads.
+    """Decides by an engine's forms. No prompt exceeds `settings.prompt_tokens` or the engine's context.
 
     Args:
-        llm: temperature and longest reply; `settings.reply_tokens` may be less.
-        tally: counts requests, tokens, and requests that failed, as that of the language tasks does.
+        llm: temperature and maximum reply length; `settings.reply_tokens` may be less.
+        tally: counts requests, tokens, and failed requests, like that of the language tasks.
 
-    Raises `ConfigError` where the engine's context is too short for that.
+    Raises `ConfigError` if the engine's context is too short for that.
     """
 
     def __init__(self, engine: LanguageEngine, settings: ControllerConfig, llm: LlmConfig, tally: Counter[str]) -> None:
@@ -79,11 +79,11 @@ class PromptedPolicy:
 
     @property
     def most_tokens(self) -> int:
-        """Two prompts and two replies."""
+        """Return two prompts' and two replies' tokens."""
         return 2 * (self._limit + self._reply)
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """A reply from working memory; 1 is the uncertainty of one that the model itself calls a guess."""
+        """Return a reply from working memory; its uncertainty is 1 if the model itself calls it a guess."""
         filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
             filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
@@ -95,7 +95,7 @@ class PromptedPolicy:
         return answered(filled.form.text, named, shown, unsure, situation), usage
 
     def act(self, situation: Situation) -> Step:
-        """One action."""
+        """Return one action."""
         filled: Filled[NotedAct] | Filled[Act]
         if self._settings.note_tokens:
             filled, shown, usage = self._ask(NotedAct, noted_act_turns, situation)
@@ -110,7 +110,7 @@ class PromptedPolicy:
         return Step(act, usage, note)
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """The reply, without a further action."""
+        """Return the reply, without a further action."""
         filled, shown, usage = self._ask(Conclusion, conclusion_turns, situation)
         unsure = uncertainty(filled.reply, "text")
         return answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
@@ -149,7 +149,7 @@ class PromptedPolicy:
         return SkillDraft(form.name, form.trigger, tuple(f"{step.action}: {step.how}" for step in form.steps)), usage
 
     def _shortened(self, summary: str) -> str:
-        """The longest beginning of whole sentences within the budget; of the first one what fits."""
+        """Return the longest beginning of whole sentences within the budget, or else part of the first one."""
         ends = [span.end for span in split_sentences(summary)] or [len(summary)]
         cuts = sorted({len(summary), *ends, *(ends[0] * share // 16 for share in range(16))}, reverse=True)
         budget = self._settings.summary_tokens
@@ -164,9 +164,9 @@ class PromptedPolicy:
         *,
         logprobs: bool | None = None,
     ) -> tuple[Filled[FormT], list[Shown], Usage]:
-        """The filled form, and what stood in the prompt in the order of its numbers.
+        """Return the filled form, and the prompt's contents in the order of their numbers.
 
-        Log-probabilities are asked for where a threshold has a use for them, if nothing else is said.
+        By default, log-probabilities are requested if a threshold uses them.
         """
         desk, found = self._desk(situation)
         turns, desk = fit_desk(self._asker.tokens, build, desk, self._limit)
@@ -201,7 +201,7 @@ class PromptedPolicy:
         return desk, found
 
     def _recent(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The last notes, as many as the budget in tokens holds."""
+        """Return the last notes within the token budget."""
         budget = self._settings.note_tokens
         least = fitting(lambda i: sum(count_text(self._engine, note) for note in notes[i:]), len(notes), budget)
         return () if least is None else tuple(notes[least:])

@@ -1,8 +1,8 @@
-"""A reply of a language model with its evidence, and with the messages that it may repeat.
+"""A language model's reply with its evidence, and the messages that it may repeat.
 
-What was found for the reply, and the context, count as repeated always. Of the conclusions and lines on days that every
-prompt shows, those count that the reply names by their numbers; where it names nothing at all, those with which it
-shares a word that neither the user nor the context says.
+The search results and the context always count as repeated. Of the conclusions and daily lines in every prompt, those
+count that the reply cites by number; if it cites nothing, those sharing a word with it that neither the user nor the
+context uses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Shown = tuple[Hit, str] | DerivedText | None
 def answered(
     text: str, numbers: Sequence[int], shown: Sequence[Shown], unsure: float, situation: Situation
 ) -> Answered:
-    """The reply with what it cites, by numbers from 1; those that stand for nothing cite nothing."""
+    """Return the reply with its citations, numbered from 1; unknown numbers are ignored."""
     cited = [one for number in numbers if number <= len(shown) and (one := shown[number - 1]) is not None]
     derived = [one for one in cited if isinstance(one, DerivedText)]
     if not cited:
@@ -44,7 +44,7 @@ def _evidence(cited: tuple[Hit, str] | DerivedText) -> Evidence:
 
 
 def _repeated(reply: str, derived: Sequence[DerivedText], situation: Situation) -> list[DerivedText]:
-    """The texts with which a reply shares a word that it has from nowhere else."""
+    """Return the texts that share a word with a reply that no other source has."""
     context = [turn for exchange in situation.memory.context for turn in (exchange.turn, *exchange.replies)]
     known = {term for text in (situation.said, *(turn.text for turn in context)) for term in terms(text)}
     own = set(terms(reply)) - known

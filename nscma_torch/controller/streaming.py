@@ -1,4 +1,4 @@
-"""Shows a reply while it is written: the value that a person reads, picked out of the JSON around it."""
+"""Show a reply while it is written, extracted from the JSON around it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
 class ShowingEngine(WrappedEngine):
-    """A `LanguageEngine` that streams from another, and shows the string under "text" as far as it is written.
+    """A `LanguageEngine` that streams from another, and shows the string under "text" as it is written.
 
     Args:
-        show: called with the whole value so far, again for each new piece; a draft or a reply that could not be used is
-            followed by another one, which begins anew.
+        show: called with the whole value so far, for each new piece; an unusable draft or reply is followed by another,
+            which restarts.
     """
 
     def __init__(self, engine: StreamingEngine, show: Callable[[str], None]) -> None:
@@ -27,7 +27,7 @@ class ShowingEngine(WrappedEngine):
         self._show = show
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """One result for each request, one after another."""
+        """Return one result per request, one after another."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> Reply | EngineError:
@@ -51,7 +51,7 @@ class ShowingEngine(WrappedEngine):
 
 
 def written(text: str, key: str) -> str:
-    """The string under `key` in the beginning of a JSON text, as far as it is there; "" before it begins."""
+    """Return the string under `key` in the beginning of a JSON text, as far as written; "" before it begins."""
     start = value_start(text, key)
     if start is None:
         return ""

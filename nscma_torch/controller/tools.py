@@ -1,6 +1,6 @@
-"""The two ways into the long-term memory: what was said, and what is known.
+"""The two retrieval tools of long-term memory: messages and facts.
 
-Both only read, but for what `ask` does too: before the facts are asked, what the user said last is read.
+Both only read, except that, as in `ask`, the user's latest messages are processed before the facts are queried.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}
 
 
 class MemoryTools:
-    """Retrieval for one user and agent, over all of their runs.
+    """Retrieval for one user and agent, over all their runs.
 
-    Turns of a conversation that only ask, and replies that only tell what was found, are not found again: they would
-    stand above what they ask for.
+    Turns that only ask, and replies that only report findings, are excluded: they would outrank what they ask for.
     """
 
     def __init__(self, memory: Memory, scope: Scope, *, top_k: int) -> None:
@@ -38,7 +37,7 @@ class MemoryTools:
         self._recalls = Recalls.of(memory.components.database, memory.config)
 
     def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
-        """Search what was said."""
+        """Search the messages."""
         parts = self._memory.components
         config = parts.config
         skew = timedelta(seconds=config.limits.max_clock_skew)
@@ -58,11 +57,11 @@ class MemoryTools:
         return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence, notes)
 
     def queue_recalls(self) -> None:
-        """Hand on what was found, to be counted by the next background work."""
+        """Queue the recalls, to be counted by the next background work."""
         self._recalls.queue()
 
     def _about(self, entity: str, now: datetime) -> list[Fact]:
-        """The newest facts whose subject or object has this name."""
+        """Return the newest facts whose subject or object has this name."""
         parts = self._memory.components
         with parts.database.read(self._scope.user_id) as connection:
             asker = speakers.asker_of(connection, self._scope.user_id)
@@ -79,7 +78,7 @@ class MemoryTools:
         return sorted(named, key=lambda fact: fact.recorded_at, reverse=True)[: 2 * self._top_k]
 
     def _sources(self, facts: tuple[Fact, ...], now: datetime) -> tuple[Hit, ...]:
-        """The newest message behind each fact."""
+        """Return the newest message behind each fact."""
         hits: dict[str, Hit] = {}
         for fact in facts:
             for source in fact.episode_ids[-1:]:

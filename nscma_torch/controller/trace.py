@@ -10,7 +10,7 @@ from nscma_torch.core.records import Answer, Evidence, Usage, unquoted
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A step that was taken. `outcome` says what came of it; a refused one had no effect."""
+    """A step taken. `outcome` describes its result; a refused one had no effect."""
 
     action: str
     argument: str
@@ -26,16 +26,16 @@ class ControllerAnswer:
     """The reply to one turn.
 
     Attributes:
-        draft_uncertainty: of the draft that was written before anything was looked up, in [0, 1]; None where none was
-            asked for, because the threshold is 0.
-        threshold: above it the memory was asked.
-        uncertainty: of the reply itself.
-        steps: the actions in order, the draft and the answer left out.
-        memorized: whether the turn was encoded at the controller's wish though the gate had deferred it.
-        decision_ids: the messages in which the controller stored decisions of its own.
-        skills: ids of the skills that were shown for it.
-        turn_id, reply_id: the messages that the turn was stored as; "" where it was only considered.
-        quotes: how many of the last lines of `text` quote evidence; `short` is what stands above them.
+        draft_uncertainty: of the draft written before any retrieval, in [0, 1]; None if the threshold is 0, which skips
+            the draft.
+        threshold: the draft's uncertainty above which the memory is queried.
+        uncertainty: that of the reply itself.
+        steps: the actions in order, without draft and answer.
+        memorized: True if the controller had the turn encoded although the gate deferred it.
+        decision_ids: the messages that store the controller's own decisions.
+        skills: ids of the skills shown for it.
+        turn_id, reply_id: the messages storing the turn; "" if it was only considered.
+        quotes: number of the last lines of `text` that quote evidence; `short` is the text above them.
     """
 
     text: str
@@ -56,22 +56,22 @@ class ControllerAnswer:
 
     @property
     def short(self) -> str:
-        """The text without its quotations."""
+        """Return the text without its quotations."""
         return unquoted(self.text, self.quotes)
 
     @property
     def confidence(self) -> float:
-        """1 - uncertainty."""
+        """Return 1 - uncertainty."""
         return 1.0 - self.uncertainty
 
     @property
     def retrievals(self) -> int:
-        """Number of retrievals."""
+        """Return the number of retrievals."""
         return sum(step.action.startswith("retrieve") and not step.refused for step in self.steps)
 
 
 def argument_of(tool: Tool) -> str:
-    """The one argument of an action."""
+    """Return the single argument of an action."""
     match tool.action:
         case "retrieve_episodic":
             return tool.query
@@ -91,11 +91,11 @@ def outcome_of(finding: Finding) -> str:
 
 
 def _course(told: Answer) -> str:
-    """Describe how the facts were asked, and which newer message replaced or questions them."""
+    """Describe how the facts answered, and which newer message replaced or questions them."""
     return told.trace[0] if told.facts else f"{told.trace[0]}; {told.trace[-1]}"
 
 
 def drafted(answered: Answered, threshold: float) -> str:
-    """The line of the trace that says whether the draft was good enough."""
+    """Format the trace line that says whether the draft was good enough."""
     verdict = "above" if answered.uncertainty > threshold else "not above"
     return f"draft: uncertainty {answered.uncertainty:.2f}, {verdict} the threshold {threshold:.2f}"

@@ -13,7 +13,7 @@ _OPENED = re.compile(r'\s*"')
 
 
 def value_span(text: str, key: str) -> tuple[int, int] | None:
-    """Characters of the string under `key` in a JSON text, quotation marks left out; None where there is none."""
+    """Return the characters of the string under `key` in a JSON text, without quotation marks; None if absent."""
     strings = list(_STRING.finditer(text))
     for name, value in pairwise(strings):
         if name[2] and name[1] == key and not value[2] and not text[name.end() : value.start()].strip():
@@ -31,9 +31,9 @@ def value_start(text: str, key: str) -> int | None:
 
 
 def uncertainty(reply: Reply, key: str) -> float:
-    """1 - exp(mean log-probability) of the tokens that hold a character of the value under `key`, in [0, 1].
+    """Return 1 - exp(mean log-probability) of the tokens that hold a character of the value under `key`, in [0, 1].
 
-    1 where the value is missing or empty, or where the reply came without log-probabilities.
+    It is 1 if the value is missing or empty, or the reply has no log-probabilities.
     """
     span = value_span(reply.text, key)
     if span is None or span[0] == span[1]:

@@ -1,7 +1,7 @@
-"""Working memory: standing instructions, the active context, and the rolling summary of what left it.
+"""Working memory: standing instructions, the active context, and the rolling summary of earlier turns.
 
-It is read from the store, so that it survives a restart. The summary is made of the old one and the turns that leave
-the context, never of the whole history; should a turn that it covers be hidden or erased, it is made again.
+It is read from the store, so it survives a restart. The summary is made from the old one and the turns that leave the
+context, never from the whole history; if a covered turn is hidden or erased, it is rewritten.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PUT_OFF = 64  # turns that the gate put off, still in view
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A message and the replies to it."""
+    """A message with its replies."""
 
     turn: Episode
     replies: tuple[Episode, ...] = ()
@@ -43,16 +43,16 @@ class WorkingMemory:
     """State that the controller keeps for a turn.
 
     Attributes:
-        instructions: messages that hold standing instructions, oldest first.
+        instructions: messages with standing instructions, oldest first.
         context: the active context, in the order it was said.
         covered: id of the last message in the summary; "" without one.
-        spoken: what was said since the first turn in context, with the turns that the gate put off.
-        overtaken: ids of the turns in context that messages out of view may renew: later ones, or of a later time.
-        insights: what sleep has concluded about the user, the surest first.
-        days: the summary of all days, as sleep wrote it, its latest lines.
-        insight_sources: ids of the messages that were in view when insights and days were written.
-        epoch: of the user when it was read; another one says that messages were changed.
-        asker: whom "I" means in a question, see `Asker.name`.
+        spoken: all messages since the first turn in context, including deferred ones.
+        overtaken: ids of the turns in context that later messages (in order or time) out of view may renew.
+        insights: sleep's conclusions about the user, surest first.
+        days: the latest lines of sleep's summary of all days.
+        insight_sources: ids of the messages in view when insights and days were written.
+        epoch: the user's epoch when read; a different one means that messages changed.
+        asker: the person that "I" means in a question, see `Asker.name`.
     """
 
     instructions: tuple[Episode, ...] = ()
@@ -69,7 +69,7 @@ class WorkingMemory:
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
-        """The standing instructions word for word, each with the id of the newest message that gives it."""
+        """Return the standing instructions verbatim, each with the id of the newest message that gives it."""
         found: dict[str, str] = {}
         for episode in reversed(self.instructions):
             own = (episode.text,) if episode.role == "system" else standing_instructions(episode.text)
@@ -79,13 +79,13 @@ class WorkingMemory:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The standing instructions, oldest first, each once; the newest ones where there are many."""
+        """Return the standing instructions, oldest first, without repetitions; if there are many, the newest ones."""
         return tuple(rule for rule, _ in self.given)
 
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """A new summary that covers the first `taken` of the exchanges that were handed in."""
+    """A new summary that covers the first `taken` of the given exchanges."""
 
     text: str
     taken: int
@@ -96,14 +96,14 @@ class Summarizer(Protocol):
     """Writes rolling summaries."""
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """The old summary and the first of the leaving exchanges, at least one, as one new summary."""
+        """Summarize the old summary and the first of the leaving exchanges, at least one, as one new summary."""
 
 
 @dataclass(slots=True)
 class _Read:
-    """The stream as it was read last: its turns, each with its replies, and keys of those that left.
+    """The stream as last read: its turns, each with its replies, and keys of those that left.
 
-    `elsewhere`: the last row number and the latest time of the user's messages outside of it, of those up to `heard`.
+    `elsewhere`: the last row number and the latest time of the user's messages outside the stream, up to `heard`.
     """
 
     epoch: int = -1
@@ -115,13 +115,13 @@ class _Read:
 
 
 class WorkingMemoryReader:
-    """Reads the working memory of one stream, and has turns that leave it summarized.
+    """Reads the working memory of one stream, and has turns summarized as they leave it.
 
     Args:
         scope: user, agent and run: their conversation is the stream.
         active: K, the newest written turns that stay in context.
-        recent: newest turns that stay whatever the gate decided.
-        batch: turns that leave at once: there are at most `active + batch - 1` written ones in context.
+        recent: newest turns that stay whatever the gate's decision.
+        batch: turns that leave together: there are at most `active + batch - 1` written ones in context.
     """
 
     def __init__(self, database: Database, scope: Scope, *, active: int, recent: int, batch: int) -> None:
@@ -134,10 +134,10 @@ class WorkingMemoryReader:
         self.stream_id = streams.stream_id_of(scope)
 
     def read(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory, Usage]:
-        """The working memory as the store is now. Raises what the summarizer raises; the store is then as it was.
+        """Return the current working memory. Raises the summarizer's errors; the store is then unchanged.
 
-        Where a message was hidden or erased while its summary was written, that summary is dropped, and all is read
-        again; `StoreBusyError` where that goes on.
+        If a message is hidden or erased while its summary is written, that summary is dropped, and everything is read
+        again; `StoreBusyError` if this repeats.
         """
         usage = Usage()
         for _ in range(_ATTEMPTS):
@@ -148,7 +148,7 @@ class WorkingMemoryReader:
         raise StoreBusyError("messages were changed all the while that the conversation was summarized; try again")
 
     def _read_once(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory | None, Usage]:
-        """The working memory, or None where the messages moved meanwhile."""
+        """Return the working memory, or None if messages changed meanwhile."""
         user, at = self._scope.user_id, to_micros(now)
         with self._database.read(user) as connection:
             _, epoch = user_versions.version(connection, user)
@@ -214,7 +214,7 @@ class WorkingMemoryReader:
         return frozenset(row.id for row in shown if row.seq < seq or row.at < at)
 
     def _append(self, row: TurnRow) -> None:
-        """A reply joins the turn before it; what the program said is no part of the conversation."""
+        """Append a reply to the turn before it; the program's messages are skipped."""
         self._read.last = row.seq
         if row.role == "assistant" and self._read.groups:
             self._read.groups[-1].append(row)
@@ -222,7 +222,7 @@ class WorkingMemoryReader:
             self._read.groups.append([row])
 
     def _keys(self, left: Sequence[Sequence[TurnRow]]) -> list[str]:
-        """Keys of no turn, of the first that left, of the first two, …: the same only for the same texts."""
+        """Return the keys of no turn, of the first that left, of the first two, …; equal only for equal texts."""
         keys = self._read.keys
         for group in left[len(keys) - 1 :]:
             keys.append(streams.derive_id(keys[-1], *(part for row in group for part in (row.id, row.text_hash))))
@@ -236,5 +236,5 @@ class WorkingMemoryReader:
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """Both costs together."""
+    """Sum two costs."""
     return Usage(one.llm_calls + other.llm_calls, one.tokens + other.tokens, one.seconds + other.seconds)

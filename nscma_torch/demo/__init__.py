@@ -1,1 +1,1 @@
-"""A conversation of eight months and questions about it, written by hand, and the program that runs them."""
+"""A handwritten conversation of eight months with questions about it, and the program that runs them."""

@@ -1,7 +1,7 @@
-"""Score an answer in a few words by the accepted wordings of a gold answer: right, stale, silent or invented.
+"""Score a short answer against the accepted wordings of a gold answer: right, stale, silent or invented.
 
-Only `Answer.short` is scored as the answer; the evidence quoted below it is counted apart. A wording must stand as
-whole words, ignoring case and the kind of apostrophe; a number is not found inside a longer number, date or time ("6"
+Only `Answer.short` is scored as the answer; the evidence quoted below it is counted separately. A wording must occur as
+whole words, ignoring case and the kind of apostrophe; a number doesn't match inside a longer number, date or time ("6"
 in "6.50", "14" in "2026-01-14"). In scripts without spaces each character counts as a word.
 """
 
@@ -25,10 +25,10 @@ class Gold:
     """Accepted answers to a question.
 
     Attributes:
-        answers: any of them is right; each is its members, all of which are needed, and each member is its accepted
-            wordings. Empty if the conversation does not answer the question.
+        answers: any of them is right; each is a list of required members, and each member a list of accepted wordings.
+            Empty if the conversation doesn't answer the question.
         stale: outdated or confusable values.
-        yes_no: whether "yes" and "no" are looked for as the first word alone.
+        yes_no: match "yes" and "no" only as the first word.
     """
 
     answers: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -42,7 +42,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Outcome of one question; all but `invented` are False for an unanswerable question.
+    """Outcome of one question; all except `invented` are False for an unanswerable question.
 
     Attributes:
         short: a right answer in at most `LONGEST` words.
@@ -62,7 +62,7 @@ class AnswerVerdict:
 
     @property
     def right(self) -> bool:
-        """Answered rightly in short, or abstained from an unanswerable question."""
+        """Return True for a right short answer, or an abstention from an unanswerable question."""
         return self.short if self.answerable else not self.invented
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Ask the configured server which model it serves, and if it is the kind of server that the configuration says."""
+"""Query the configured server for its model, and check that it is the configured kind of server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 
 
 def endpoint(section: LlmConfig) -> str:
-    """Say what the server of an [llm] section with engine "http" serves; nothing is generated.
+    """Describe what the server of an [llm] section with engine "http" serves; nothing is generated.
 
-    Raises EngineError if it did not respond like an OpenAI-compatible server within five seconds, ConfigError if it has
-    no such model, is not a server of the kind `llm.server`, or the key is not set.
+    Raises EngineError if it didn't respond like an OpenAI-compatible server within five seconds, ConfigError if it
+    lacks the model, isn't a server of the kind `llm.server`, or the key is not set.
     """
     key = api_key(section.api_key_env)
     try:

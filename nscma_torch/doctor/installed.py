@@ -32,7 +32,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that torch sees; bytes are None on a CPU, whose memory others use too."""
+    """A device seen by torch; bytes are None on a CPU, whose memory is shared."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Versions of what is there, None for what is not."""
+    """Versions of installed packages, None for missing ones."""
 
     python: str
     packages: Mapping[str, str | None]
@@ -51,7 +51,7 @@ class Installed:
 
 
 def installed() -> Installed:
-    """Look, and load nothing."""
+    """Return the installed packages and devices, loading nothing."""
     packages = {names[0]: _first(names) for names in _PACKAGES}
     return Installed(platform.python_version(), packages, tuple(_devices()))
 

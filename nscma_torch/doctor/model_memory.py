@@ -1,7 +1,7 @@
-"""Bytes that a language or embedding model takes, from its configuration alone: nothing is loaded.
+"""Memory of a language or embedding model, from its configuration alone: nothing is loaded.
 
-The model is built on torch's `meta` device, where tensors have shapes and no memory, so every architecture that
-transformers knows is counted as it is. 4-bit weights are counted as the engine holds them.
+The model is built on torch's `meta` device, where tensors have shapes but no memory, so every architecture known to
+transformers is counted correctly. 4-bit weights are counted as the engine stores them.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class ModelShape:
         parameters: their number, tied ones once.
         cache_per_token: bytes of keys and values of one token; 0 for a model that caches none.
         working_per_token: bytes of the widest activations of one token of a batch.
-        dimension: of its hidden states, which for an embedder is that of its vectors.
-        context: most tokens; None where the configuration does not say.
-        vocabulary: logits of one token; 0 where there are none.
+        dimension: dimension of its hidden states, which for an embedder is that of its vectors.
+        context: maximum tokens; None if the configuration doesn't say.
+        vocabulary: number of logits per token; 0 if none.
     """
 
     weights: int
@@ -80,9 +80,9 @@ class ModelShape:
 
 
 def config_of(model: str) -> Mapping[str, Any]:
-    """The configuration of a model: the published one, else that of its folder or of the local Hugging Face cache.
+    """Return the configuration of a model: the published one, or from its folder or the local Hugging Face cache.
 
-    Raises ModelNotFoundError where it is nowhere, and ModelError for a config.json that is none.
+    Raises ModelNotFoundError if it is missing, and ModelError for an invalid config.json.
     """
     if model in PUBLISHED:
         return PUBLISHED[model]
@@ -103,13 +103,13 @@ def model_shape(
     dtype: torch.dtype = torch.bfloat16,
     quantization: Quantization = "none",
 ) -> ModelShape:
-    """The shape of the model that a configuration describes, its weights in `dtype` where they are not quantized.
+    """Return the shape of the model that a configuration describes, with unquantized weights in `dtype`.
 
     "nf4" is 4-bit NormalFloat with double-quantized scales, in transformers. "bitsandbytes" is the same in vLLM, which
     undoes the double quantization and holds float32 scales. "awq", "gptq" and "compressed-tensors" have groups of 128.
     All leave embeddings and head as they are.
 
-    Raises ModelError for a configuration that transformers cannot build.
+    Raises ModelError for a configuration that transformers can't build.
     """
     transformers = require("transformers", extra="hf", purpose="the memory plan of a model")
     fields = {name: value for name, value in config.items() if name not in ("model_type", "quantization_config")}
@@ -143,14 +143,14 @@ def model_shape(
 
 
 def _packed(model: Any) -> frozenset[int]:
-    """Ids of the weights that 4-bit quantization packs: those of all linear layers but the head."""
+    """Return ids of the weights packed by 4-bit quantization: those of all linear layers except the head."""
     head = model.get_output_embeddings()
     linear = (module for module in model.modules() if isinstance(module, nn.Linear) and module is not head)
     return frozenset(id(module.weight) for module in linear)
 
 
 def _four_bits(size: int, quantization: Quantization) -> int:
-    """Bytes of a matrix of `size` weights in 4 bits, with its scales."""
+    """Return the bytes of a matrix of `size` weights in 4 bits, with its scales."""
     if quantization in ("awq", "gptq", "compressed-tensors"):
         return size // 2 + -(-size // _STORED_GROUP) * 5 // 2
     scales = -(-size // _BLOCK)

@@ -1,7 +1,7 @@
-"""Plan the GPU memory of a configuration, part by part, and check the fit: arithmetic, nothing is loaded.
+"""Plan the GPU memory of a configuration by part, and check the fit: arithmetic, nothing is loaded.
 
-Two processes' worth of memory stand side by side: the language engine, which takes a share of the card and fills what
-its weights leave with keys and values, and the memory system (embedder, surprise model, index) in what is left.
+The card is shared by two processes: the language engine, which takes a share and fills what its weights leave with keys
+and values, and the memory system (embedder, surprise model, index), which uses the rest.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _BLOCK = 4096  # units that an index reads at once
 
 
 def card_bytes(size: int) -> int:
-    """Bytes that programs see of a card sold with `size` GB."""
+    """Return the usable bytes of a card sold with `size` GB."""
     return int(size * GIB * _SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """One thing that takes memory; `side` says out of whose share."""
+    """One component's memory; `side` says which process's share it uses."""
 
     name: str
     size: int  # bytes
@@ -54,9 +54,9 @@ class Fit:
 
     Attributes:
         card: bytes of the card.
-        engine: bytes that the engine may take.
+        engine: maximum bytes of the engine.
         cached: tokens of keys and values that fit beside its weights; 0 without an engine on the card.
-        problems: why it does not fit; empty where it does.
+        problems: why it doesn't fit; empty if it does.
     """
 
     card: int
@@ -70,10 +70,10 @@ class MemoryPlan:
     """Components of a configuration on one card.
 
     Attributes:
-        share: of the card that the engine takes; None where it takes what its parts need.
+        share: the engine's share of the card; None if it takes what its parts need.
         cache_per_token: bytes of keys and values; 0 without an engine on the card.
-        context: tokens that a prompt and its reply take together at most.
-        notes: what the plan leaves out, and why.
+        context: maximum tokens of a prompt with its reply.
+        notes: what the plan omits, and why.
     """
 
     parts: Sequence[PlanPart]
@@ -83,7 +83,7 @@ class MemoryPlan:
     notes: Sequence[str]
 
     def of(self, side: str) -> int:
-        """Bytes of one side."""
+        """Return the bytes of one side."""
         return sum(part.size for part in self.parts if part.side == side)
 
     def fit(self, card: int) -> Fit:
@@ -108,9 +108,9 @@ class MemoryPlan:
 
 
 def plan(config: Config, *, units: int) -> MemoryPlan:
-    """The plan of a configuration with `units` searchable units in the index.
+    """Return the plan of a configuration with `units` searchable units in the index.
 
-    Raises ModelNotFoundError where the configuration names a model of which no config.json is at hand.
+    Raises ModelNotFoundError if the config.json of a configured model is missing.
     """
     parts, notes = [], []
     engine = config.llm.engine
@@ -142,9 +142,9 @@ def plan(config: Config, *, units: int) -> MemoryPlan:
 
 
 def index_bytes(units: int, dimension: int, dtype: str) -> int:
-    """Bytes of the columns of a user's index once it is loaded, with the room that is left to grow.
+    """Return the bytes of the columns of a loaded user index, including spare capacity.
 
-    `episodic.index.index_rows` doubles the room where a block does not fit.
+    `episodic.index.index_rows` doubles the capacity when a block doesn't fit.
     """
     blocks = -(-units // _BLOCK)
     rows = units if blocks <= 1 else _BLOCK << (blocks - 1).bit_length()
@@ -165,7 +165,7 @@ def _engine(shape: ModelShape, engine: str, config: Config) -> list[PlanPart]:
 
 
 def embedder_shape(config: Config) -> ModelShape:
-    """The embedder of a configuration. Raises ModelNotFoundError where its config.json is not at hand."""
+    """Return the embedder's shape. Raises ModelNotFoundError if its config.json is missing."""
     name, dtype = config.embedder.model, torch.float32 if config.embedder.dtype == "float32" else torch.bfloat16
     if name == "hash":
         return ModelShape(0, 0, 0, 0, HashEmbedder().dimension, None)
@@ -176,7 +176,7 @@ def embedder_shape(config: Config) -> ModelShape:
 
 
 def _reading_networks(config: Config) -> list[PlanPart]:
-    """The bundled networks that read facts and questions, in float32; their files hold bfloat16."""
+    """Return the bundled networks that read facts and questions, in float32; their files hold bfloat16."""
     if config.reading.model == "none":
         return []
     folder = resources.files("nscma_torch.reading") / "weights"
@@ -186,7 +186,7 @@ def _reading_networks(config: Config) -> list[PlanPart]:
 
 
 def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
-    """faiss's own copy of the vectors, with two dimensions more, and its scratch space; HNSW is on the CPU."""
+    """Return faiss's own copy of the vectors, with two dimensions more, and its scratch space; HNSW is on the CPU."""
     if config.index.backend != "faiss" or config.index.faiss_factory.startswith("HNSW"):
         return []
     copy = PlanPart("faiss's copy", units * (dimension + 2) * 4, "memory", f"{units:,} vectors in float32")
@@ -194,10 +194,10 @@ def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
 
 
 def _surprise_model(config: Config, engine: ModelShape | None) -> PlanPart:
-    """The surprise model; where the engine's model is it, no weights but what its log-probabilities take.
+    """Return the surprise model; if it is the engine's model, only the memory of its log-probabilities.
 
-    vLLM makes those of a whole request at once, beside what it counts into its share of the card: logits in bfloat16
-    and their logarithms in float32.
+    vLLM computes those of a whole request at once, outside its share of the card: logits in bfloat16 and their
+    logarithms in float32.
     """
     name = config.surprise.model
     if config.surprise.engine == "llm":

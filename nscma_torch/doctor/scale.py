@@ -1,6 +1,6 @@
-"""Estimate disk, memory and processor time for a number of messages from measured costs of one message.
+"""Estimate disk, memory and processor time for a number of messages from measured costs per message.
 
-`docs/scale.md` says how they were measured, and their limits.
+`docs/scale.md` describes the measurements, and their limits.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python -m nscma_torch.examples.chat_memory
 
 Needs no GPU, no language model and no network: answers come from the memory itself. `chat_memory.ipynb`, beside this
-file, is the same as a notebook. Prints:
+file, is the notebook version. Prints:
 
     Where do I live? Lisbon
     And now? Porto | evidence: Last week I moved to Porto.
@@ -25,7 +25,7 @@ from nscma_torch import Controller, Memory
 
 
 def main() -> None:
-    """Chat, change a fact, look at evidence and history, erase."""
+    """Chat, change a fact, show evidence and history, erase."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
         # Every turn is stored, and what it says about the user becomes facts.
         chat = Controller(memory, user_id="ana")

@@ -1,8 +1,8 @@
-"""A memory system and a task of your own in the evaluation harness, beside a system that ships with it.
+"""Run your own memory system and task in the evaluation harness, beside a shipped system.
 
     python -m nscma_torch.examples.evaluate_your_system
 
-The harness is not installed with the package: run this in the root of a checkout. `run` takes any function that makes
+The harness is not installed with the package: run this in the root of a checkout. `run` takes any function that creates
 a task or a system from its section of the configuration, so nothing has to be registered. Prints:
 
     BM25 garden [{'recall': 0.0}]
@@ -36,7 +36,7 @@ NOW = datetime(2026, 5, 14, tzinfo=UTC)
 
 
 class Parcels:
-    """A task: samples of messages, with a question and the place of its evidence, and how a reply is scored."""
+    """A task: samples of messages, with a question and the position of its evidence, and the scoring of a reply."""
 
     name = "parcels"
     metrics: tuple[str, ...] = ("recall",)

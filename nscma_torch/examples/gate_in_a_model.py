@@ -1,9 +1,9 @@
-"""The surprise gate S > mu + lambda * sigma on the logits of a model of your own, while it trains on a stream.
+"""The surprise gate S > mu + lambda * sigma on the logits of your own model, while it trains on a stream.
 
     python -m nscma_torch.examples.gate_in_a_model
 
-The stream is a sentence that comes again and again, with news in between. The gate writes the news, and the state that
-it carries from input to input is saved and loaded half-way. Prints:
+The stream repeats a sentence, with news in between. The gate writes the news, and its state between inputs is saved and
+loaded half-way. Prints:
 
     step 14: a storm has closed the line until May.
     step 25: Ana now lives above the old bakery.
@@ -25,7 +25,7 @@ NEWS = {14: "a storm has closed the line until May.", 25: "Ana now lives above t
 
 
 class NextByte(nn.Module):
-    """Any language model will do: this one guesses the next byte from the last four."""
+    """Any language model works: this one predicts the next byte from the last four."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class NextByte(nn.Module):
 
 
 def main() -> None:
-    """Train on the stream, and print what the gate writes once the model knows the usual sentence."""
+    """Train on the stream, and print what the gate writes once the model knows the repeated sentence."""
     torch.manual_seed(0)
     model, gate = NextByte(), SurpriseGate(lam=1.0, window=8, warmup=8)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -1,8 +1,8 @@
-"""A LangGraph agent that keeps something in one conversation and knows it in another; another user's agent does not.
+"""A LangGraph agent that stores something in one conversation and knows it in another; another user's agent doesn't.
 
     python -m nscma_torch.examples.langgraph_agent
 
-Needs the extra `langgraph`. The model is a script, so that it runs everywhere; put yours in its place. Prints:
+Needs the extra `langgraph`. The model is scripted, so it runs everywhere; replace it with yours. Prints:
 
     Ana, thread 1: Noted.
     Ana, thread 2: I am allergic to nuts.
@@ -33,7 +33,7 @@ Store = Annotated[BaseStore, InjectedStore()]
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Has what it is told kept, has every question looked up, and says what the tool says."""
+    """Stores statements, looks up questions, and repeats the tool's result."""
 
     _llm_type = "scripted"
 
@@ -61,7 +61,7 @@ def recall(text: str, store: Store, config: RunnableConfig) -> str:
 
 
 def main() -> None:
-    """Two conversations of one user, and one of another."""
+    """Hold two conversations of one user, and one of another."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agents.db") as memory:
         graph = StateGraph(MessagesState)
         graph.add_node("model", lambda state: {"messages": [ScriptedChatModel().invoke(state["messages"])]})

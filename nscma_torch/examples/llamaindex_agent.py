@@ -1,8 +1,8 @@
-"""A LlamaIndex chat with a memory block: what was said in another session comes back.
+"""A LlamaIndex chat with a memory block, which recalls another session.
 
     python -m nscma_torch.examples.llamaindex_agent
 
-Needs the extra `llamaindex`. The model is a script, so that it runs everywhere; put yours in its place. Prints:
+Needs the extra `llamaindex`. The model is scripted, so it runs everywhere; replace it with yours. Prints:
 
     session 1: Noted.
     session 1: Noted.
@@ -29,7 +29,7 @@ from nscma_torch.integrations.llamaindex import NscmaMemoryBlock, NscmaRetriever
 
 
 class ScriptedModel(CustomLLM):
-    """Answers a question with the first passage that is recalled in the prompt."""
+    """Answers a question with the first recalled passage in the prompt."""
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -46,7 +46,7 @@ class ScriptedModel(CustomLLM):
 
 
 async def converse(memory: Memory, session: str, *said: str) -> None:
-    """One session; in the end what is still in its history goes to the block too."""
+    """Run one session; at the end the remaining history also goes to the block."""
     history = create_async_engine("sqlite+aiosqlite:///:memory:")
     block = NscmaMemoryBlock(memory=memory, user_id="ana", top_k=2)
     chat_memory = ChatMemory.from_defaults(session_id=session, memory_blocks=[block], async_engine=history)
@@ -58,7 +58,7 @@ async def converse(memory: Memory, session: str, *said: str) -> None:
 
 
 def main() -> None:
-    """Two sessions, and a retriever over both."""
+    """Run two sessions, and a retriever over both."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
         asyncio.run(converse(memory, "session 1", "My sister Marta works at Bosch.", "We had pizza today."))
         asyncio.run(converse(memory, "session 2", "Where does my sister work?"))

@@ -1,4 +1,4 @@
-"""A neural memory (Titans) inside a decoder of transformers whose own weights stay frozen.
+"""A neural memory (Titans) inside a transformers decoder with frozen weights.
 
     python -m nscma_torch.examples.neural_memory_in_a_decoder
 
@@ -25,7 +25,7 @@ from nscma_torch import AttachedMemory, attach_memory
 
 
 def main() -> None:
-    """Attach, train a step, read a stream in two calls, save, detach, and attach what was saved."""
+    """Attach, train a step, read a stream in two calls, save, detach, and attach the saved memory."""
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"vocab_size": 100, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4}
     config = LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2)

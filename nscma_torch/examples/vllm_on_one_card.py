@@ -36,7 +36,7 @@ CARD = 24  # GB
 
 
 def main() -> None:
-    """Print the plan; chat where there is a GPU."""
+    """Print the plan; chat if there is a GPU."""
     with resources.as_file(resources.files("nscma_torch.configs") / "consumer-gpu.toml") as path:
         config = load_config(path)
     print_plan(config)
@@ -57,7 +57,7 @@ def print_plan(config: Config) -> None:
 
 
 def chat(config: Config) -> None:
-    """One fact, one question, in a store that goes away."""
+    """State one fact and ask one question, in a temporary store."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db", config=config) as memory:
         controller = Controller(memory, user_id="ana")
         controller.turn("I moved from Lisbon to Porto last week.")

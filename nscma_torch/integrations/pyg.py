@@ -1,7 +1,7 @@
-"""Ego-splitting and label propagation as transforms of PyTorch Geometric, for `T.Compose`, data sets and loaders.
+"""Ego-splitting and label propagation as PyTorch Geometric transforms, for `T.Compose`, data sets and loaders.
 
-A `Batch` of graphs goes through one call; the result is the batch of what each graph becomes alone. Both take graphs
-as undirected, leave what they are given as it was, and work on its device.
+A `Batch` of graphs is processed in one call; the result is the batch of the graphs' individual results. Both treat
+graphs as undirected, don't modify their input, and work on its device.
 
     T.Compose([EgoSplit(), LabelPropagation()])(data).community  # of each persona: communities that overlap in nodes
 """
@@ -25,7 +25,7 @@ from torch_geometric.transforms import BaseTransform  # noqa: E402
 
 
 class _PlacesMeta(type(Data)):  # type: ignore[misc] # PyG has no types
-    """The type of the classes that `_with_places` makes: they are pickled by what they were made of."""
+    """Metaclass of the classes made by `_with_places`: they are pickled by their arguments."""
 
     base: type[Data]
     places: tuple[tuple[str, str], ...]
@@ -39,11 +39,11 @@ copyreg.pickle(_PlacesMeta, _PlacesMeta.__reduce__)
 
 @cache
 def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[Data]:
-    """The class of graphs some attributes of which are places of nodes, so that `Batch` shifts them.
+    """Return a graph class with attributes that hold node indices, so that `Batch` shifts them.
 
     Args:
-        places: names of the attributes, sorted; each with "" if it has places in the graph itself, else with the name
-            of the attribute that has the places in another graph, each of whose nodes is among them.
+        places: names of the attributes, sorted; each with "" if it indexes the graph itself, else with the name of the
+            attribute that maps the nodes to another graph, and covers all of that graph's nodes.
     """
     of = dict(places)
     of_base: Any = base.__repr__
@@ -66,7 +66,7 @@ def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[
 
 
 def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
-    """The class of a graph that gets further places."""
+    """Return the class of a graph with further index attributes."""
     base: Any = given
     known: tuple[tuple[str, str], ...] = ()
     if isinstance(given, _PlacesMeta):
@@ -75,16 +75,16 @@ def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
 
 
 class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
-    """The persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): a node for each component of each neighbourhood.
+    """Build the persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): one node per component of each neighbourhood.
 
     Personas are ordered by node, then by their smallest neighbour; edges by (row, column), both directions, each once,
-    without self-loops. Node attributes go to all personas of a node; an edge has the attributes of the first edge given
-    in its direction, else of the first in the other. What else a graph holds stays: `edge_label_index` of a link split
-    and its `edge_label` are pairs of nodes of the graph as it was.
+    without self-loops. Node attributes are copied to all personas of a node; an edge has the attributes of the first
+    given edge in its direction, else of the first in the other. Other attributes are unchanged: `edge_label_index` of a
+    link split and its `edge_label` are pairs of nodes of the original graph.
 
     Args:
-        owner: attribute [P] int64 that gets the node of each persona, a place in the graph as it was. `Batch` shifts
-            it, and what else has places in that graph, by its number of nodes.
+        owner: name of the attribute [P] int64 for each persona's node, an index into the original graph. `Batch` shifts
+            it, and other indices into that graph, by its number of nodes.
     """
 
     def __init__(self, owner: str = "owner") -> None:
@@ -94,7 +94,9 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
         return f"{type(self).__name__}(owner={self.owner!r})"
 
     def forward(self, data: Data) -> Data:
-        """Raises TypeError for what is no `Data` or `Batch`, ValueError for edges outside the graph."""
+        """Split a graph. Raises TypeError for anything but `Data` or `Batch`, ValueError for edges
+        outside the graph.
+        """
         _check(data)
         split = ego_split(data)
         if not isinstance(data, Batch):
@@ -119,7 +121,7 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
         )
 
     def _split(self, data: Data, split: PersonaGraph) -> Data:
-        """A single graph after its split."""
+        """Build a single graph after its split."""
         given = _given_edges(data.edge_index, split)
         kept, before = {}, {self.owner: self.owner}
         for name, value in data.items():
@@ -144,19 +146,19 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
 
 
 class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
-    """Communities by chase-gated label propagation: deterministic, convergent, the same in any order of the edges.
+    """Find communities by chase-gated label propagation: deterministic, convergent, independent of edge order.
 
-    Nodes are told apart by their numbers: another order of nodes may give other communities.
+    Nodes are identified by their numbers: another order of nodes may give other communities.
 
-    (PyG's `LabelPropagation` spreads given classes to nodes without one; this finds communities, and is given none.)
-    In the end no node sees a label that weighs more among its neighbours than its own. Isolated nodes stay alone.
+    (PyG's `LabelPropagation` spreads given classes to unlabelled nodes; this finds communities without labels.) At the
+    end no node has a label that weighs more among its neighbours than its own. Isolated nodes stay alone.
 
     Args:
-        weight: attribute [E] of the edges that holds their weights, None for weight 1; where a graph has no such
-            attribute every edge weighs 1.
-        community: attribute [n] int64 that gets a node of its community for each node, the same for all members.
-            `Batch` shifts it as it shifts nodes, so that communities of two graphs stay apart.
-        max_rounds: ends early; None: at convergence.
+        weight: name of the edge attribute [E] with weights, None for weight 1; in a graph without that attribute every
+            edge weighs 1.
+        community: name of the attribute [n] int64 for each node's community, given by one of its members. `Batch`
+            shifts it like nodes, which keeps communities of two graphs apart.
+        max_rounds: maximum number of rounds; None: until convergence.
     """
 
     def __init__(
@@ -169,7 +171,9 @@ class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
         return f"{type(self).__name__}({given})"
 
     def forward(self, data: Data) -> Data:
-        """Raises TypeError for what is no `Data` or `Batch`, ValueError for weights that are negative or no numbers."""
+        """Label a graph. Raises TypeError for anything but `Data` or `Batch`, ValueError for negative or non-numeric
+        weights.
+        """
         _check(data)
         weight = data.get(self.weight) if self.weight else None
         batch = data.batch if isinstance(data, Batch) else None
@@ -194,7 +198,7 @@ def _check(data: Data) -> None:
 
 
 def _is_shifted(data: Data, name: str, value: Any) -> bool:
-    """Return True if `Batch` shifts an attribute: it has places of nodes."""
+    """Return True if `Batch` shifts an attribute, as it holds node indices."""
     if not isinstance(value, Tensor) or not value.numel():
         return "index" in name
     shift = data.__inc__(name, value, data)
@@ -202,19 +206,21 @@ def _is_shifted(data: Data, name: str, value: Any) -> bool:
 
 
 def _rows(value: Any, places: Tensor, axis: int) -> Any:
-    """The entries of a node's or edge's attribute at these places, along the axis by which PyG stacks it."""
+    """Return the entries of a node's or edge's attribute at these indices, along PyG's stacking axis."""
     if isinstance(value, Tensor):
         return value.index_select(axis, places)
     return value[places]
 
 
 def _cut(values: Tensor, sizes: Tensor) -> Sequence[Tensor]:
-    """The parts of these sizes, along the last axis."""
+    """Split into parts of these sizes, along the last axis."""
     return torch.split(values, sizes.tolist(), dim=-1)
 
 
 def _given_edges(edge_index: Tensor, split: PersonaGraph) -> Tensor:
-    """[E] the place among the edges given of each edge of the split: the first in its direction, else in the other."""
+    """Return [E], the index among the given edges of each edge of the split: the first in its direction, else in the
+    other.
+    """
     n = max(split.num_nodes, 1)
     given, order = (edge_index[0] * n + edge_index[1]).sort(stable=True)
     row, column = split.edge_index

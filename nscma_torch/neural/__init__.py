@@ -1,4 +1,4 @@
-"""A memory inside a network: modules whose weights learn while they read. Stands alone: no store, no language model."""
+"""Memory inside a network: modules whose weights learn while they read. Independent of stores and language models."""
 
 from nscma_torch.neural.attach import AttachedMemory, attach_memory
 from nscma_torch.neural.nearest import Recalled

@@ -1,4 +1,4 @@
-"""An attached memory on disk: `memory.safetensors`, and `memory_config.json` with what it is and for which base."""
+"""An attached memory on disk: `memory.safetensors`, and `memory_config.json` with its settings and base model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_adapter(folder: Path, model: nn.Module, settings: dict[str, Any], tens
 
 
 def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Settings and tensors for this model, onto the CPU.
+    """Read settings and tensors for this model, onto the CPU.
 
     Raises:
         ModelNotFoundError: a file is missing.

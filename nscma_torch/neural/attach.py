@@ -26,25 +26,26 @@ NAME = "nscma_memory"  # the submodule of the model while attached
 
 
 class AttachedMemory(nn.Module):
-    """The memories inside a model, made by `attach_memory` or `from_pretrained`; its submodule until `detach`.
+    """The memories inside a model, created by `attach_memory` or `from_pretrained`; a submodule of it until `detach`.
 
-    The model is called and generates as before; its weights are frozen, and `parameters()` here are what trains.
+    The model is called and generates as before; its weights are frozen, and `parameters()` here are the trainable ones.
 
-    *State.* What is read is kept where the keys and values are kept. A call without a cache starts with empty memories
-    and forgets them; a call that returns or takes `past_key_values` keeps them with that cache, in `generate` too, so
-    one prompt in one call or token by token gives the same, beam search reorders both, and a copy of the cache is a way
-    back. Inside `with memory.session() as streams:` every call, with a cache or without, continues the same streams:
-    pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored, but on the left
-    it takes places in segments and chunks: a row padded by other than a multiple of the segment is cut elsewhere, and
-    may differ from the same prompt alone.
+    *State.* The memories' state is kept with the key-value cache. A call without a cache starts with empty memories and
+    forgets them; a call that returns or takes `past_key_values` keeps them with that cache, also in `generate`, so one
+    prompt gives the same in one call or token by token, beam search reorders both, and a copy of the cache restores an
+    earlier state. Inside `with memory.session() as streams:` every call, with a cache or without, continues the same
+    streams: pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored, but on
+    the left it occupies positions in segments and chunks: a row padded by other than a multiple of the segment is cut
+    elsewhere, and may differ from the same prompt alone.
 
-    *PEFT and accelerate.* Adapters of PEFT that are there before train beside the memory. PEFT freezes whatever is not
-    its own, the memory too when it comes second: the memory is trainable again at the first `parameters()` here or call
-    of the model, so give an optimizer both `model.parameters()` and these. Attach after `cpu_offload`, not before it.
+    *PEFT and accelerate.* Existing PEFT adapters train beside the memory. PEFT freezes all parameters but its own,
+    including the memory if PEFT is applied later: the memory becomes trainable again at the first `parameters()` here
+    or call of the model, so give an optimizer both `model.parameters()` and these. Attach after `cpu_offload`, not
+    before it.
 
     *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
-    the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes tokens back, and a
-    static cache, which hides the padding, are refused. The model's own `save_pretrained` would write the memory too:
+    the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes back tokens, and a
+    static cache, which hides the padding, are refused. The model's own `save_pretrained` would also write the memory:
     call it detached.
     """
 
@@ -94,9 +95,9 @@ class AttachedMemory(nn.Module):
             self._session = None
 
     def detach(self) -> nn.Module:
-        """Take every hook and this module off the model, which then is as it was before, and return the model.
+        """Remove every hook and this module, restoring the model, and return it.
 
-        Raises InvalidInputError where that was done before.
+        Raises InvalidInputError if it is detached already.
         """
         self._check_attached()
         model = self._model.pop()
@@ -114,7 +115,7 @@ class AttachedMemory(nn.Module):
         return super().parameters(recurse)
 
     def _train_beside_adapters(self) -> None:
-        """Unfreeze the memory once after PEFT, which came later, has frozen it."""
+        """Unfreeze the memory once after a later PEFT has frozen it."""
         if self._has_adapters or not self._model or any(own.requires_grad for own in super().parameters()):
             return
         if has_adapters(self._model[0]):
@@ -122,17 +123,17 @@ class AttachedMemory(nn.Module):
             self.requires_grad_(True)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write `memory.safetensors` and `memory_config.json`: the memories alone, not the model."""
+        """Write `memory.safetensors` and `memory_config.json`: only the memories, not the model."""
         self._check_attached()
         write_adapter(Path(folder), self._model[0], self.settings, self.state_dict())
 
     @classmethod
     def from_pretrained(cls, model: nn.Module, folder: str | Path) -> Self:
-        """Attach what `save_pretrained` wrote.
+        """Attach a memory written by `save_pretrained`.
 
         Raises:
-            ModelNotFoundError: there is no such folder, or it lacks a file.
-            ModelError: it holds something else, or is for another base model.
+            ModelNotFoundError: the folder or a file in it is missing.
+            ModelError: it contains something else, or is for another base model.
         """
         settings, tensors = read_adapter(Path(folder), model)
         try:
@@ -147,7 +148,9 @@ class AttachedMemory(nn.Module):
         return memory
 
     def _hook(self, decoder: Decoder) -> list[RemovableHandle]:
-        """The call travels with the arguments of the layers, so that a checkpointed layer is run again as it was."""
+        """Add hooks. The call's state travels with the layers' arguments, so that a checkpointed layer is rerun
+        identically.
+        """
         handles = [
             decoder.stack.register_forward_pre_hook(self._begin, with_kwargs=True),
             decoder.stack.register_forward_hook(self._end, with_kwargs=True),
@@ -224,25 +227,24 @@ def attach_memory(
     capacity: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> AttachedMemory:
-    """Give layers of a decoder of transformers a memory each: a `NeuralMemory`, or keys and values to search.
+    """Attach a memory to layers of a transformers decoder: a `NeuralMemory`, or searchable keys and values.
 
-    It goes into Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders built like them: one list of
-    layers, each with an attention, that get the keyword arguments of the decoder (not Falcon, BLOOM, MPT, GPT-J).
+    It supports Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders built like them: one list of layers,
+    each with an attention, that receive the decoder's keyword arguments (not Falcon, BLOOM, MPT, GPT-J).
 
-    The model changes in place and at first computes what it computed before, exactly. Its weights are frozen, and may
-    be quantised (4-bit NF4 of bitsandbytes, say); `.parameters()` of what is returned are what trains.
+    The model is changed in place, and at first computes exactly the same as before. Its weights are frozen, and may be
+    quantised (4-bit NF4 of bitsandbytes, say); the result's `.parameters()` are the trainable ones.
 
     Args:
         layers: indexes, or all of them.
-        kind: "gate" (MAG): attention + sigmoid(a rms(attention) + b) m, with a and b of D numbers.
-            "layer" (MAL): the memory before the attention; the layer reads h + m.
-            "context" (MAC): the layer attends once more, to [persistent tokens, m of the segment, segment], and the
-            difference is added through a gate of D numbers. It needs attention "sdpa" or "eager".
-            "retrieval" (Memorizing Transformers): as "gate", but m is attention to the k nearest keys of all earlier
-            segments, found exactly; `MemoryStreams.delete` makes it forget tokens by their numbers.
-            The projection of m, or for "context" the gate, is 0 at first.
+        kind: "gate" (MAG): attention + sigmoid(a rms(attention) + b) m, with a and b of D numbers. "layer" (MAL): the
+            memory before the attention; the layer reads h + m. "context" (MAC): the layer attends once more, to
+            [persistent tokens, m of the segment, segment], and the difference is added through a gate of D numbers. It
+            needs attention "sdpa" or "eager". "retrieval" (Memorizing Transformers): as "gate", but m is attention to
+            the k nearest keys of all earlier segments, found exactly; `MemoryStreams.delete` deletes tokens by their
+            numbers. The projection of m, or for "context" the gate, is 0 at first.
         dim: width of the memory, by default D but at most 256.
-        reach: a token is stored and looked up with this many tokens, itself and those before it.
+        reach: number of tokens, itself and those before it, by which a token is stored and looked up.
         persistent: learned tokens before every segment, for "context" only.
         heads: of `NeuralMemory`, as are the next six; "retrieval" uses heads and segment alone.
         expansion: of `NeuralMemory`.
@@ -251,14 +253,14 @@ def attach_memory(
         chunk: of `NeuralMemory`.
         norm: of `NeuralMemory`.
         max_step: of `NeuralMemory`.
-        k: keys that a token attends to, for "retrieval" only.
-        capacity: newest tokens of a stream that are kept, for "retrieval" only: a multiple of the segment, or None
+        k: number of keys that a token attends to, for "retrieval" only.
+        capacity: maximum tokens kept per stream, the newest, for "retrieval" only: a multiple of the segment, or None
             for all.
-        dtype: of the memory's parameters: float32, or bfloat16; their state is float32 always.
+        dtype: of the memory's parameters: float32, or bfloat16; their state is always float32.
 
     Raises:
-        ModelError: the model is no decoder that this can be attached to.
-        InvalidInputError: an argument does not fit, or the model has a memory.
+        ModelError: the model is not a supported decoder.
+        InvalidInputError: an invalid argument, or the model already has a memory.
     """
     if not isinstance(model, nn.Module):
         raise InvalidInputError(f"model must be a torch.nn.Module, got {described(model)}")

@@ -1,4 +1,4 @@
-"""Locate the layers of a Hugging Face decoder that a memory attaches to, by the attention that each layer has."""
+"""Locate the layers of a Hugging Face decoder for attaching a memory, by their attention."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Decoder:
 
     @classmethod
     def of(cls, model: nn.Module) -> Decoder:
-        """The one decoder of a model: a list of layers, each with an attention, in a module that keeps a cache.
+        """Return the only decoder of a model: a list of layers, each with an attention, in a module that keeps a cache.
 
-        Raises ModelError where there is none, or more than one, or its layers cannot be given a memory.
+        Raises ModelError if there is none, or more than one, or its layers are unsupported.
         """
         found = [
             (stack, layers, attentions)
@@ -73,9 +73,9 @@ class Decoder:
         return torch.device(device)
 
     def choose(self, layers: Sequence[int] | Literal["all"]) -> list[int]:
-        """Indexes of layers, counted from the end where negative, in ascending order.
+        """Return indexes of layers, counted from the end if negative, in ascending order.
 
-        Raises InvalidInputError for none, for one named twice, and for one that the decoder does not have.
+        Raises InvalidInputError for none, for duplicates, and for indexes out of range.
         """
         number = len(self.layers)
         if isinstance(layers, str):
@@ -91,7 +91,7 @@ class Decoder:
         return chosen
 
     def check_context(self, model: nn.Module) -> None:
-        """Raise ModelError where the attention cannot be called once more on a segment with a mask of its own."""
+        """Raise ModelError if the attention can't be called again on a segment with its own mask."""
         attention = self.attentions[0]
         given = _parameters(attention)
         implementation = getattr(getattr(model, "config", None), "_attn_implementation", None)
@@ -110,12 +110,12 @@ class Decoder:
 
 
 def has_adapters(model: nn.Module) -> bool:
-    """Return True for a model with adapters of PEFT in its layers."""
+    """Return True for a model with PEFT adapters in its layers."""
     return any(type(module).__module__.startswith("peft.") for module in model.modules())
 
 
 def _attentions(layers: nn.ModuleList) -> list[nn.Module]:
-    """The self-attention of each layer, or nothing where one has none."""
+    """Return the self-attention of each layer, or an empty list if one lacks it."""
     found = [[getattr(layer, name, None) for name in ATTENTIONS] for layer in layers]
     chosen = [next((part for part in parts if isinstance(part, nn.Module)), None) for parts in found]
     return [] if None in chosen else [part for part in chosen if part is not None]

@@ -1,4 +1,4 @@
-"""One attached memory, of its own width inside one decoder layer, and what it keeps between calls.
+"""One attached memory, with its own width inside one decoder layer, and its state between calls.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder, M = `dim` of the memory, R = `reach`.
 """
@@ -23,24 +23,24 @@ from nscma_torch.neural.state import NeuralMemoryState
 @as_pytree()
 @dataclass(frozen=True)
 class BlockState:
-    """Stored state of one block for B streams; a value, never changed in place."""
+    """State of one block for B streams; immutable."""
 
     memory: NeuralMemoryState | KeyValueState
     recent: Tensor  # [B, R - 1, D] the last inputs, zero before the first
     segment: SegmentState | None = None  # memory as context: the tokens of the segment that is not full
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The state with every tensor changed."""
+        """Return the state with `change` applied to every tensor."""
         segment = None if self.segment is None else self.segment.map(change)
         return replace(self, memory=self.memory.map(change), recent=change(self.recent), segment=segment)
 
     def with_segment(self, tokens: SegmentState, size: int) -> Self:
-        """The state with the tokens that are left when full segments of `size` are taken off the front."""
+        """Return the state with the tokens left after removing full segments of `size` from the front."""
         full = tokens.real.shape[1] // size * size
         return replace(self, segment=tokens.map(lambda tensor: tensor[:, full:]))
 
     def select(self, rows: Tensor) -> Self:  # rows: [B'] int64, streams of the new batch
-        """The state of some of the streams, in any order, repeated or left out."""
+        """Return the state of some of the streams, in any order, possibly repeated."""
         segment = None if self.segment is None else self.segment.map(lambda tensor: tensor[rows])
         memory = self.memory.select(rows, len(self.recent))
         return replace(self, memory=memory, recent=self.recent[rows], segment=segment)
@@ -50,12 +50,12 @@ torch.serialization.add_safe_globals([BlockState, SegmentState])  # so that kept
 
 
 class MemoryBlock(nn.Module):
-    """Projects the hidden states of a layer into a memory, and what it recalls back.
+    """Projects a layer's hidden states into a memory, and its recall back.
 
         u_t = [ rms(h_t), rms(h_{t-1}), ..., rms(h_{t-R+1}) ] D      m_t = memory(u)_t U
 
-    The inputs of R tokens side by side take the place of the convolution of Titans (section 4.4): a value can be stored
-    under the token before it. Everything is computed in the dtype of the block's parameters.
+    Concatenated inputs of R tokens replace the convolution of Titans (section 4.4): a value can be stored under the
+    token before it. Everything is computed in the dtype of the block's parameters.
 
     Args:
         hidden: D.
@@ -74,10 +74,11 @@ class MemoryBlock(nn.Module):
 
     @torch.no_grad()
     def _associate(self, half: int) -> None:
-        """Start as an associative memory: a token is looked up under itself, and stored under the one before it.
+        """Initialise as an associative memory: a token is looked up under itself, and stored under its predecessor.
 
-        One half of u is the token, the other the same projection of the token before; queries read the one and keys the
-        other, through one matrix. From the usual random start training first has to find that agreement: a plateau.
+        One half of u is the token, the other the same projection of its predecessor; queries read the first and keys
+        the second, through one matrix. From the usual random initialisation, training must first find that match: a
+        plateau.
         """
         nn.init.zeros_(self.down.weight)
         nn.init.orthogonal_(self.down.weight[:half, : self.hidden])
@@ -88,7 +89,7 @@ class MemoryBlock(nn.Module):
         queries[:, half:] = 0
 
     def init_state(self, batch: int) -> BlockState:
-        """The state of streams that have read nothing."""
+        """Return the state of streams that have read nothing."""
         return BlockState(self.memory.init_state(batch), self.down.weight.new_zeros(batch, self.reach - 1, self.hidden))
 
     def forward(
@@ -99,7 +100,7 @@ class MemoryBlock(nn.Module):
     ) -> tuple[Tensor, BlockState]:
         """Return the memory's recall for each token [B, T, D], and the state after them.
 
-        If `store_mask` is false (padding) a token is not stored, and counts as nothing before the next.
+        If `store_mask` is false (padding), a token is not stored, and counts as absent for the next.
         """
         x = functional.rms_norm(hidden.to(self.down.weight.dtype), (self.hidden,), eps=1e-6)
         if store_mask is not None:

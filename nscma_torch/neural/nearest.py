@@ -1,7 +1,7 @@
-"""Attention to the k nearest of many keys: an exact search, then a softmax over what it found, with gradients.
+"""Attention to the k nearest of many keys: an exact search, then a differentiable softmax over the results.
 
-The search (`nscma_kernels.scored_topk`) has no gradients. The scores of the k keys that it chose are computed once more
-with them, which is the gradient of the whole: a small change of queries or keys does not change which keys are chosen.
+The search (`nscma_kernels.scored_topk`) has no gradients. The scores of the k chosen keys are computed again with
+gradients, which gives the gradient of the whole: a small change of queries or keys doesn't change the choice.
 
 Shape legend: Q queries, N rows, D width of keys, E width of values, k rows recalled.
 """
@@ -22,7 +22,7 @@ NOTHING = -3  # the scope of a query that finds none
 
 
 class Recalled(NamedTuple):
-    """The k items that fit each query best, best first. Places that no item fills have id -1, weight 0 and value 0."""
+    """The k best items for each query, best first. Unfilled places have id -1, weight 0 and value 0."""
 
     values: Tensor  # [..., k, E]
     weights: Tensor  # [..., k], the softmax of the scaled scores
@@ -30,7 +30,7 @@ class Recalled(NamedTuple):
 
     @property
     def mixed(self) -> Tensor:
-        """The sum of the values, each by its weight [..., E]: what attention to the k items gives."""
+        """Return the weighted sum of the values [..., E]: the result of attention to the k items."""
         return (self.weights[..., None].to(self.values.dtype) * self.values).sum(-2)
 
 
@@ -42,12 +42,12 @@ def nearest_rows(
     scopes: Tensor,  # [1] or [Q] int64
     k: int,
 ) -> Tensor:
-    """Rows [Q, k] int64 of the largest inner products in each query's scope, best first, of equal ones the first row.
+    """Return rows [Q, k] int64 of the largest inner products in each query's scope, best first, ties by row.
 
-    Where a scope has fewer than k rows, the last places are -1. One operator for `torch.compile`: how the search runs
-    depends on the numbers.
+    If a scope has fewer than k rows, the last places are -1. It is one operator for `torch.compile`, as the search's
+    control flow depends on the data.
 
-    Raises InvalidInputError where queries or keys are not finite.
+    Raises InvalidInputError if queries or keys are not finite.
     """
     found = torch.full((len(queries), k), NONE, dtype=torch.int64, device=queries.device)
     try:
@@ -85,7 +85,7 @@ def attend_to(
     rows: Tensor,  # [Q, k] int64, -1 for none
     scale: float,
 ) -> Tensor:
-    """The weights [Q, k] of chosen rows, softmax(scale <q, k_j>), 0 where there is none: float32, or float64."""
+    """Return the weights [Q, k] of chosen rows, softmax(scale <q, k_j>), 0 for unfilled places: float32, or float64."""
     kind = torch.float64 if torch.float64 in (queries.dtype, keys.dtype) else torch.float32
     chosen = keys[rows.clamp(min=0)].to(kind)
     scores = (queries.to(kind)[:, None] * chosen).sum(-1) * scale  # elementwise: autocast leaves it as it is
@@ -96,6 +96,6 @@ def softmax_of(
     scores: Tensor,  # [..., k]
     real: Tensor,  # [..., k] bool
 ) -> Tensor:
-    """The softmax over the places that are real, 0 at the others; all 0, with gradients of 0, where none is."""
+    """Softmax over the real places, 0 at the others; all 0, with zero gradients, if there are none."""
     lowest = torch.finfo(scores.dtype).min  # not -inf, whose softmax alone is NaN
     return torch.where(real, scores.masked_fill(~real, lowest).softmax(-1), 0.0)

@@ -24,35 +24,35 @@ from nscma_torch.neural.state import NeuralMemoryState
 
 
 class NeuralMemory(nn.Module):
-    """A perceptron for each head and stream whose weights are written while the stream is read.
+    """A perceptron per head and stream whose weights are written while the stream is read.
 
-    Each head has queries, keys and values of x normed to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K),
+    Each head has queries, keys and values of x normalised to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K),
     v = x V, and in the notation of the paper (equations 9 to 15)
 
         theta_t = max_step sigmoid(x T) / W    eta_t = sigmoid(x E)    alpha_t = sigmoid(x A)
         S_t = eta_t S_{t-1} - theta_t grad ||M(k_t) - v_t||^2          M_t = (1 - alpha_t) M_{t-1} + S_t
         y_t = [ sigmoid(x G) M_t(q_t) ] O
 
-    where [ ] puts heads side by side, and Q, K, V, T, E, A, G, O and the first M are parameters. The projections are
+    where [ ] concatenates heads, and Q, K, V, T, E, A, G, O and the first M are parameters. The projections are
     ordinary layers, which take x of their own dtype, or of any under autocast; the memory itself lives in the state, in
-    float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state a fresh one is made;
-    nothing is kept in the module between calls.
+    float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state, a fresh one is
+    created; the module keeps nothing between calls.
 
     `torch.compile(fullgraph=True)` makes one graph of it, in which the recurrence is one operator; its backward pass is
-    written out chunk by chunk, so that compiling for gradients takes longer with each chunk of the sequence.
+    unrolled by chunk, so compiling for gradients takes longer with each chunk of the sequence.
 
     Args:
         dim: D, width of inputs and outputs.
-        heads: H, memories that share the width; it divides `dim`.
+        heads: H, number of memories that share the width; a divisor of `dim`.
         expansion: hidden width of a memory / W.
-        depth: layers of a memory; 1 is a linear memory, M(k) = k M.
-        segment: tokens whose gradients are taken at the weights of their start, in one batch; 1 is the recurrence
-            above token by token, None takes all gradients at the first weights.
+        depth: number of layers of a memory; 1 is a linear memory, M(k) = k M.
+        segment: number of tokens whose gradients are taken in one batch, at the weights of their start; 1 is the
+            recurrence above token by token, None takes all gradients at the first weights.
         chunk: tokens written as one step, with theta each and the means of x E and x A; by default the segment, which
-            is a multiple of it. A token reads what full chunks have written: sequences of less than one train nothing
-            of what writes (K, V, T, E, A have no gradient).
-        norm: recall k + norm(M(k)) instead of M(k), in the loss too. Without it the steps of a chunk, added up, can
-            drive the weights of a stream that repeats itself to infinity.
+            is a multiple of it. A token reads what full chunks have written: sequences shorter than one don't train the
+            writing parameters (K, V, T, E, A have no gradient).
+        norm: recall k + norm(M(k)) instead of M(k), in the loss too. Without it, the summed steps of a chunk can
+            diverge on a repetitive stream.
         max_step: the largest theta W.
 
     Raises:
@@ -112,9 +112,9 @@ class NeuralMemory(nn.Module):
         nn.init.constant_(self.to_decay.bias, -6.0)
 
     def init_state(self, batch: int) -> NeuralMemoryState:
-        """The state of streams that have read nothing; gradients flow from it into the module's first weights.
+        """Return the state of streams that have read nothing; gradients flow from it into the module's first weights.
 
-        Raises InvalidInputError where the batch is not positive.
+        Raises InvalidInputError if the batch is not positive.
         """
         if not isinstance(batch, int) or batch < 1:
             raise InvalidInputError(f"batch must be a positive integer, got {batch!r}")
@@ -132,15 +132,15 @@ class NeuralMemory(nn.Module):
     ) -> tuple[Tensor, NeuralMemoryState] | tuple[Tensor, NeuralMemoryState, Tensor]:
         """Read and write the tokens of x, in order.
 
-        Two calls with the state between them give what one call with both gives. Where `store_mask` is false a token is
-        only read: it changes nothing, whatever it holds; one that is not finite is read as zeros.
+        Two calls with the state between them give the same as one call with both inputs. If `store_mask` is false, a
+        token is only read: it changes nothing, whatever it holds; one that is not finite is read as zeros.
 
         Returns:
-            y [B, T, D] in the dtype of the projections; the state after x; and if asked for the surprise [B, T]
+            y [B, T, D] in the dtype of the projections; the state after x; and if requested the surprise [B, T]
             float32, the mean over heads and width of (M(k) - v)^2 at the weights of the segment's start.
 
         Raises:
-            InvalidInputError: shapes, dtypes or devices do not fit, or the state is of another module.
+            InvalidInputError: shapes, dtypes or devices don't match, or the state is another module's.
         """
         self._check(x, state, store_mask)
         batch, length = x.shape[:2]
@@ -171,12 +171,13 @@ class NeuralMemory(nn.Module):
         x: Tensor,  # [B, T, D]
         state: NeuralMemoryState,
     ) -> Tensor:
-        """The momentary surprise of each token [B, T]: the length of grad ||M(k_t) - v_t||^2 at the state's weights.
+        """Return the momentary surprise of each token [B, T]: the norm of grad ||M(k_t) - v_t||^2 at the state's
+        weights.
 
-        The gradient is that with respect to all weights of the stream's memories, without theta (Titans, equation 8);
+        The gradient is with respect to all weights of the stream's memories, without theta (Titans, equation 8);
         nothing is written.
 
-        Raises InvalidInputError as `forward`.
+        Raises InvalidInputError like `forward`.
         """
         self._check(x, state, None)
         k, v = self._associated(functional.rms_norm(x, (self.dim,)))
@@ -190,9 +191,9 @@ class NeuralMemory(nn.Module):
         return torch.stack(squares).sum(0).view(len(x), self.heads, -1).sum(1).sqrt()
 
     def flush(self, state: NeuralMemoryState) -> NeuralMemoryState:
-        """Write the tokens that wait for their chunk to fill, at the end of a conversation, say.
+        """Write the tokens waiting for their chunk to fill, for example at the end of a conversation.
 
-        Raises InvalidInputError where the state is of another module.
+        Raises InvalidInputError if the state is another module's.
         """
         streams = len(state.weights[0]) // self.heads if isinstance(state, NeuralMemoryState) else 1
         self._check_state(state, streams)
@@ -204,11 +205,11 @@ class NeuralMemory(nn.Module):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a module that `save` wrote, onto the CPU.
+        """Read a module written by `save`, onto the CPU.
 
         Raises:
-            ModelNotFoundError: there is no such file.
-            ModelError: the file holds something else.
+            ModelNotFoundError: the file is missing.
+            ModelError: the file contains something else.
         """
         missing = f"no neural memory at {path}: write one with NeuralMemory.save"
         with open_tensors(path, "a NeuralMemory", missing=missing) as file:
@@ -221,11 +222,11 @@ class NeuralMemory(nn.Module):
         return ", ".join(f"{name}={value}" for name, value in self._arguments.items())
 
     def _associated(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values [B * H, T, W] of what was read [B, T, D], normed."""
+        """Return keys and values [B * H, T, W] of inputs [B, T, D], normalised."""
         return self._split(self.to_keys(x), self.key_scale), self._split(self.to_values(x), None)
 
     def _split(self, x: Tensor, scale: Tensor | None) -> Tensor:
-        """[B, T, D] -> [B * H, T, W], normed to mean square 1 and scaled."""
+        """Map [B, T, D] to [B * H, T, W], normalised to mean square 1 and scaled."""
         x = x.view(*x.shape[:2], self.heads, self.width)
         if scale is not None:
             x = functional.rms_norm(x, (self.width,)) * scale
@@ -276,5 +277,5 @@ class NeuralMemory(nn.Module):
 
     @property
     def _kind(self) -> torch.dtype:
-        """dtype of a state."""
+        """Return the dtype of a state."""
         return torch.float64 if self.memory[0].dtype == torch.float64 else torch.float32

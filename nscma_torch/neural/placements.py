@@ -1,4 +1,4 @@
-"""Ways to put a memory into a decoder layer, as hooks: gate, context, layer (Titans, section 4), and retrieval."""
+"""Placements of a memory in a decoder layer, as hooks: gate, context, layer (Titans, section 4), and retrieval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Attended(NamedTuple):
 
 
 class Placement(nn.Module):
-    """A `MemoryBlock` and the way in which what it recalls enters one layer; at first it changes nothing, exactly."""
+    """A `MemoryBlock` and its integration into one layer; at first it changes nothing, exactly."""
 
     def __init__(self, hidden: int, *, dim: int | None, reach: int, persistent: int, **memory: Any) -> None:
         super().__init__()
@@ -43,16 +43,16 @@ class Placement(nn.Module):
     def make_memory(
         self, dim: int, *, k: int = 32, capacity: int | None = None, **options: Any
     ) -> NeuralMemory | RetrievalAttention:
-        """The memory of this width; the arguments are those of every kind."""
+        """Create the memory of this width; all kinds take the same arguments."""
         del k, capacity  # of retrieval alone
         return NeuralMemory(dim, **options)
 
     def init_state(self, batch: int) -> BlockState:
-        """The state of streams that have read nothing."""
+        """Return the state of streams that have read nothing."""
         return self.block.init_state(batch)
 
     def hook(self, layer: nn.Module, attention: nn.Module, slot: int) -> list[RemovableHandle]:
-        """Enter a decoder layer and its attention; `slot` is where its state stands in a call."""
+        """Hook a decoder layer and its attention; `slot` is the position of its state in a call."""
         self._slot = slot
         return [
             layer.register_forward_pre_hook(self._enter, with_kwargs=True),
@@ -119,8 +119,8 @@ class MemoryAsGate(Placement):
 class RetrievalAsGate(MemoryAsGate):
     """Like `MemoryAsGate`, with m from attention to the k nearest keys of earlier segments (Wu et al. 2022).
 
-    The paper blends, g m + (1 - g) attention with g = sigmoid(b) of each head, its keys and values those of the layer's
-    own attention; here m has projections of its own and is added, so that a frozen model is at first what it was.
+    The paper blends, g m + (1 - g) attention with g = sigmoid(b) of each head, using the keys and values of the layer's
+    own attention; here m has its own projections and is added, so a frozen model is at first unchanged.
     """
 
     def make_memory(
@@ -154,7 +154,7 @@ class MemoryAsLayer(Placement):
 class MemoryAsContext(Placement):
     """Before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention) (MAC, section 4.1).
 
-    The memory is written from the layer's input, where the paper writes it from the attention's output.
+    The memory is written from the layer's input; the paper uses the attention's output.
     """
 
     def __init__(self, hidden: int, *, persistent: int, **options: Any) -> None:

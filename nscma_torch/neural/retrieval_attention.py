@@ -1,4 +1,4 @@
-"""Attention to the k nearest keys of what a stream has read before (Wu et al. 2022, "Memorizing Transformers").
+"""Attention to the k nearest keys of a stream's earlier tokens (Wu et al. 2022, "Memorizing Transformers").
 
 Shape legend: B streams, T tokens, D = `dim`, H = `heads`, W = D / H width of a head, N cached tokens, S = `segment`.
 """
@@ -21,7 +21,7 @@ from nscma_torch.neural.nearest import NONE, attend_to, nearest_rows
 @as_pytree("first", "waiting")
 @dataclass(frozen=True)
 class KeyValueState:
-    """The keys and values that B streams have left behind; a value, its tensors are never changed in place."""
+    """Keys and values left by B streams; immutable."""
 
     keys: Tensor  # [B, H, N, W]
     values: Tensor  # [B, H, N, W]
@@ -30,15 +30,15 @@ class KeyValueState:
     waiting: int = 0  # cached tokens, the last ones, of a segment that is not full: not yet searched
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The state with every tensor changed."""
+        """Return the state with `change` applied to every tensor."""
         return replace(self, keys=change(self.keys), values=change(self.values), stored=change(self.stored))
 
     def select(self, rows: Tensor, _batch: int) -> Self:  # rows: [B'] int64
-        """The state of some of the streams, in any order, repeated or left out."""
+        """Return the state of some of the streams, in any order, possibly repeated."""
         return self.map(lambda tensor: tensor[rows])
 
     def joined(self, keys: Tensor, values: Tensor, stored: Tensor) -> Self:
-        """The state with tokens more, [B, H, T, W] twice and [B, T]; they wait."""
+        """Return the state with further tokens, [B, H, T, W] twice and [B, T], which wait for their segment to fill."""
         return replace(
             self,
             keys=torch.cat([self.keys, keys.to(self.keys.dtype)], 2),
@@ -48,13 +48,13 @@ class KeyValueState:
         )
 
     def kept(self, tokens: int) -> Self:
-        """The state without all but the last tokens."""
+        """Return the state with only the last tokens."""
         less = max(0, self.stored.shape[1] - tokens)
         cut = replace(self, keys=self.keys[:, :, less:], values=self.values[:, :, less:], stored=self.stored[:, less:])
         return replace(cut, first=self.first + less)
 
     def without(self, stream: int, tokens: Tensor) -> Self:  # tokens: [n] int64
-        """The state in which these tokens of a stream, numbered from its first, are overwritten with zeros."""
+        """Return the state with these tokens of a stream, numbered from its first, overwritten by zeros."""
         gone = torch.zeros_like(self.stored)
         gone[stream] = torch.isin(torch.arange(self.stored.shape[1], device=tokens.device) + self.first, tokens)
         keys, values = (part.masked_fill(gone[:, None, :, None], 0) for part in (self.keys, self.values))
@@ -65,22 +65,22 @@ torch.serialization.add_safe_globals([KeyValueState])  # so that kept states loa
 
 
 class RetrievalAttention(nn.Module):
-    """Each token attends to the k nearest keys among those of the full segments before its own, exactly.
+    """Each token attends to the exact k nearest keys of the full segments before its own.
 
-    For each head, with x normed to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K), v = x V, and j over the
-    tokens of the k largest <q_t, k_j>:
+    For each head, with x normalised to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K), v = x V, and j over
+    the tokens of the k largest <q_t, k_j>:
 
         m_t = sum_j softmax_j(<q_t, k_j> / sqrt(W)) v_j            y_t = [ m_t ] O
 
-    where [ ] puts heads side by side. A token of the first segment recalls nothing: 0. Gradients flow to the keys and
-    values of earlier tokens too, where the paper holds those of earlier calls fixed; cut the state for that.
+    where [ ] concatenates heads. A token of the first segment recalls nothing: 0. Gradients also flow to the keys and
+    values of earlier tokens, while the paper treats those of earlier calls as constants; detach the state for that.
 
     Args:
         dim: D.
         heads: H, which divides `dim`.
-        k: keys that a token attends to.
-        segment: S, tokens after which what was read can be searched.
-        capacity: tokens of each stream that are kept, the newest; a multiple of the segment, None for all.
+        k: number of keys that a token attends to.
+        segment: S, number of tokens after which they become searchable.
+        capacity: maximum tokens kept per stream, the newest; a multiple of the segment, None for all.
 
     Raises:
         InvalidInputError: a size is not a positive integer, or one does not divide the other.
@@ -110,7 +110,7 @@ class RetrievalAttention(nn.Module):
         self.combine = nn.Linear(dim, dim, bias=False)
 
     def init_state(self, batch: int) -> KeyValueState:
-        """The state of streams that have read nothing."""
+        """Return the state of streams that have read nothing."""
         nothing = self.combine.weight.new_zeros(batch, self.heads, 0, self.width)
         return KeyValueState(nothing, nothing, torch.ones(batch, 0, dtype=torch.bool, device=nothing.device))
 
@@ -121,7 +121,7 @@ class RetrievalAttention(nn.Module):
         *,
         store_mask: Tensor | None = None,  # [B, T] bool
     ) -> tuple[Tensor, KeyValueState]:
-        """y [B, T, D] and the state after x; where `store_mask` is false (padding) nobody finds the token."""
+        """Return y [B, T, D] and the state after x; tokens with a false `store_mask` (padding) are never recalled."""
         batch, length = x.shape[:2]
         x = functional.rms_norm(x, (self.dim,))
         queries = self._split(self.to_queries(x), self.query_scale)
@@ -141,7 +141,7 @@ class RetrievalAttention(nn.Module):
         return self.combine(y.to(self.combine.weight.dtype)), state
 
     def _attend(self, queries: Tensor, state: KeyValueState) -> Tensor:
-        """m [B, H, t, W] of queries [B, H, t, W]."""
+        """Return m [B, H, t, W] of queries [B, H, t, W]."""
         batch, heads, tokens, width = queries.shape
         number = state.stored.shape[1] - state.waiting
         if number == 0:
@@ -156,7 +156,7 @@ class RetrievalAttention(nn.Module):
         return (weights[..., None] * chosen).sum(1).view(batch, heads, tokens, width).to(queries.dtype)
 
     def _split(self, x: Tensor, scale: Tensor | None) -> Tensor:
-        """[B, T, D] -> [B, H, T, W], normed to mean square 1 and scaled."""
+        """Map [B, T, D] to [B, H, T, W], normalised to mean square 1 and scaled."""
         x = x.view(*x.shape[:2], self.heads, self.width)
         if scale is not None:
             x = functional.rms_norm(x, (self.width,)) * scale

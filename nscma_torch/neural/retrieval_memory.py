@@ -1,4 +1,4 @@
-"""A key-value memory with ids as a module: written, changed and deleted by hand, searched exactly, with gradients.
+"""A key-value memory with ids as a module: written, changed and deleted explicitly, searched exactly, with gradients.
 
 Shape legend: n items, R rows of the buffers, D width of keys, E width of values, k items recalled.
 """
@@ -22,7 +22,7 @@ _BUFFERS = ("keys", "values", "ids", "scopes")
 
 
 class Items(NamedTuple):
-    """Items of a `RetrievalMemory`, in the order in which they were asked for."""
+    """Items of a `RetrievalMemory`, in the order requested."""
 
     keys: Tensor  # [n, D]
     values: Tensor  # [n, E]
@@ -32,7 +32,7 @@ class Items(NamedTuple):
 def _changing(
     method: Callable[Concatenate[RetrievalMemory, P], T],
 ) -> Callable[Concatenate[RetrievalMemory, P], T]:
-    """Outside of inference mode: what is made inside could not be changed any more outside."""
+    """Run outside inference mode, whose tensors couldn't be changed later."""
 
     @wraps(method)
     def call(self: RetrievalMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -45,19 +45,19 @@ def _changing(
 class RetrievalMemory(nn.Module):
     """Keys and values on the device, each pair an item with an id and a scope.
 
-    `write`, `update` and `delete` hold at once: the next `forward` is what a search of exactly the items then present
-    gives, by `nscma_kernels.scored_topk`. For queries q of a scope, over the k items of largest <q, key>:
+    `write`, `update` and `delete` take effect at once: the next `forward` equals a search of exactly the items then
+    present, by `nscma_kernels.scored_topk`. For queries q of a scope, over the k items of largest <q, key>:
 
         weight_j = softmax_j(scale <q, key_j>)        `.mixed` = sum_j weight_j value_j
 
-    which is attention to the k nearest keys (Wu et al. 2022, "Memorizing Transformers"). Gradients flow to
-    the queries, and to whatever the keys and values that were written were computed from; `detach_` cuts that off.
+    which is attention to the k nearest keys (Wu et al. 2022, "Memorizing Transformers"). Gradients flow to the queries,
+    and to the inputs from which written keys and values were computed; `detach_` cuts the latter off.
 
-    The items are buffers, in the order of writing, with room to grow that doubles when it is full. `state_dict` holds
-    the items alone, nothing of what was deleted, and loads into a module of any size; `.to` moves and converts them
-    (the search takes float32, bfloat16 and float64). `torch.compile(fullgraph=True)` compiles `forward`, anew when the
-    room grows. DistributedDataParallel copies buffers from rank 0 before each forward: write the same items on every
-    rank, or let each keep its own with `broadcast_buffers=False`.
+    The items are buffers, in the order of writing, whose capacity doubles when full. `state_dict` holds only the items,
+    nothing deleted, and loads into a module of any size; `.to` moves and converts them (the search takes float32,
+    bfloat16 and float64). `torch.compile(fullgraph=True)` compiles `forward`, again whenever the capacity grows.
+    DistributedDataParallel copies buffers from rank 0 before each forward: write the same items on every rank, or let
+    each keep its own with `broadcast_buffers=False`.
 
     >>> import torch
     >>> from nscma_torch import RetrievalMemory
@@ -72,10 +72,10 @@ class RetrievalMemory(nn.Module):
     Args:
         key_dim: D.
         value_dim: E.
-        scale: of the inner products; by default 1 / sqrt(D).
+        scale: factor of the inner products; by default 1 / sqrt(D).
 
     Raises:
-        InvalidInputError: a size is not positive, or the scale is not a number above 0.
+        InvalidInputError: a size is not positive, or the scale is not a positive number.
     """
 
     keys: Tensor  # [R, D], zeros where there is no item
@@ -100,11 +100,11 @@ class RetrievalMemory(nn.Module):
         self.register_buffer("next_id", torch.zeros((), dtype=torch.int64))
 
     def __len__(self) -> int:
-        """Number of items."""
+        """Return the number of items."""
         return int((self.ids != NONE).sum())
 
     def __bool__(self) -> bool:
-        """True, empty or not, as any module."""
+        """Return True, even if empty, like any module."""
         return True
 
     @_changing
@@ -116,16 +116,16 @@ class RetrievalMemory(nn.Module):
         ids: Ids | None = None,
         scope: int | Tensor = 0,  # or [n] int64
     ) -> Tensor:
-        """Add items, after those that are there.
+        """Add items after the existing ones.
 
         Args:
-            ids: not negative and not yet in use; by default the numbers after the largest that ever was.
-            scope: not negative; the queries of another scope do not find the items.
+            ids: not negative and unused; by default the numbers after the largest ever used.
+            scope: not negative; queries of another scope don't find the items.
 
         Returns:
             The ids [n] int64.
 
-        Raises InvalidInputError for anything that does not fit, and changes nothing then.
+        Raises InvalidInputError for invalid arguments, changing nothing.
         """
         for name, given, width in (("keys", keys, self.key_dim), ("values", values, self.value_dim)):
             self._check(name, given, width)
@@ -162,10 +162,10 @@ class RetrievalMemory(nn.Module):
         values: Tensor | None = None,  # [n, E]
         scope: int | Tensor | None = None,  # or [n] int64
     ) -> None:
-        """Replace what is given of these items; they keep their places in the order.
+        """Replace the given values of these items; they keep their places in the order.
 
-        Raises InvalidInputError for anything that does not fit, an id given twice too, and NotFoundError where there is
-        no such item; nothing is changed then.
+        Raises InvalidInputError for invalid arguments, including duplicate ids, and NotFoundError for unknown ids,
+        changing nothing.
         """
         rows = self._rows_of(ids)
         for name, given, width in (("keys", keys, self.key_dim), ("values", values, self.value_dim)):
@@ -184,9 +184,9 @@ class RetrievalMemory(nn.Module):
 
     @_changing
     def delete(self, ids: Ids) -> None:
-        """Take items out: their numbers are overwritten with zeros.
+        """Delete items, overwriting their values with zeros.
 
-        Raises NotFoundError where there is no such item, and deletes none then.
+        Raises NotFoundError for unknown ids, deleting none.
         """
         rows = self._rows_of(ids)
         self._put("keys", rows, self.keys.new_zeros(len(rows), self.key_dim))
@@ -194,12 +194,12 @@ class RetrievalMemory(nn.Module):
         self.ids[rows] = self.scopes[rows] = NONE
 
     def get(self, ids: Ids) -> Items:
-        """The items with these ids. Raises NotFoundError where there is no such item."""
+        """Return the items with these ids. Raises NotFoundError for unknown ids."""
         rows = self._rows_of(ids)
         return Items(self.keys[rows], self.values[rows], self.scopes[rows])
 
     def detach_(self) -> None:
-        """Cut the items off from what they were computed from: gradients of later calls end here."""
+        """Detach the items from their computation: gradients of later calls end here."""
         self.keys, self.values = self.keys.detach(), self.values.detach()
 
     def forward(
@@ -208,16 +208,16 @@ class RetrievalMemory(nn.Module):
         k: int = 8,
         scope: int | Tensor | None = None,  # or int64 that broadcasts to [...]
     ) -> Recalled:
-        """The k items of largest inner product with each query, of equal ones the one that was written first.
+        """Return the k items of largest inner product with each query, ties in order of writing.
 
         Args:
-            scope: whose items are looked at, one scope for all queries or one for each; None: all items.
+            scope: the scope searched, one for all queries or one for each; None: all items.
 
         Returns:
             values [..., k, E], weights [..., k] and ids [..., k]; see `Recalled`. The weights are float32 (float64 with
             keys of float64).
 
-        Raises InvalidInputError where shapes, dtypes, devices or values do not fit.
+        Raises InvalidInputError if shapes, dtypes, devices or values don't match.
         """
         if not isinstance(queries, Tensor) or not queries.is_floating_point() or queries.shape[-1:] != (self.key_dim,):
             raise InvalidInputError(
@@ -284,7 +284,7 @@ class RetrievalMemory(nn.Module):
             raise InvalidInputError(f"{name} must be finite in {own.dtype}: some hold NaN or infinity")
 
     def _as_ids(self, ids: Ids) -> Tensor:
-        """[n] int64 on the device."""
+        """Return [n] int64 on the device."""
         try:
             given = ids if isinstance(ids, Tensor) else torch.tensor([*ids], dtype=torch.int64)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -294,7 +294,7 @@ class RetrievalMemory(nn.Module):
         return given.to(self.ids.device, torch.int64)
 
     def _as_scopes(self, scope: int | Tensor, number: int) -> Tensor:
-        """[number] int64 on the device."""
+        """Return [number] int64 on the device."""
         given = torch.as_tensor(scope, device=self.ids.device)
         if given.is_floating_point() or given.dtype == torch.bool or given.shape not in ((), (number,)):
             raise InvalidInputError(
@@ -305,7 +305,7 @@ class RetrievalMemory(nn.Module):
         return given.to(torch.int64).expand(number)
 
     def _asked(self, scope: int | Tensor | None, queries: Tensor) -> Tensor:
-        """The scope of all queries [1], or of each [Q]."""
+        """Return the scope of all queries [1], or of each [Q]."""
         if scope is None:
             return self.ids.new_full((1,), EVERY)
         if isinstance(scope, int) and not isinstance(scope, bool) and scope >= 0:
@@ -320,7 +320,7 @@ class RetrievalMemory(nn.Module):
         return each.where(each >= 0, NOTHING).reshape(-1)
 
     def _rows_of(self, ids: Ids) -> Tensor:
-        """The row of each id [n]. Raises InvalidInputError for one given twice, NotFoundError for an unknown one."""
+        """Return the row of each id [n]. Raises InvalidInputError for a duplicate, NotFoundError for an unknown one."""
         wanted = self._as_ids(ids)
         ordered, place = wanted.sort()
         if bool((ordered[1:] == ordered[:-1]).any()):
@@ -335,7 +335,7 @@ class RetrievalMemory(nn.Module):
         return rows
 
     def _make_room(self, number: int) -> int:
-        """The first of `number` free rows after the last item; what lies between items is given up for it."""
+        """Return the first of `number` free rows after the last item, compacting rows between items if needed."""
         there = (self.ids != NONE).nonzero()[:, 0]
         first = int(there[-1]) + 1 if len(there) else 0
         if first + number <= len(self.ids):
@@ -348,7 +348,7 @@ class RetrievalMemory(nn.Module):
         return len(there)
 
     def _put(self, name: str, rows: Tensor, new: Tensor) -> None:
-        """Change rows of a buffer: in place, or as a new tensor where there is a graph to keep."""
+        """Change rows of a buffer: in place, or as a new tensor to preserve a graph."""
         own: Tensor = getattr(self, name)
         new = new.to(own.dtype) if torch.is_grad_enabled() else new.detach().to(own.dtype)
         if own.requires_grad or new.requires_grad:

@@ -1,4 +1,4 @@
-"""Memory as context (Titans, MAC, section 4.1): a layer attends once more to its segment, with memory tokens before it.
+"""Memory as context (Titans, MAC, section 4.1): a layer attends again to its segment, preceded by memory tokens.
 
 Shape legend: B streams, N tokens of segments, L tokens of a full segment, P persistent tokens, D hidden size, E width
 of a head's rotary embedding.
@@ -18,7 +18,7 @@ from nscma_kernels.pytree import named_tuple_as_pytree
 
 @named_tuple_as_pytree
 class SegmentState(NamedTuple):
-    """The tokens of a segment so far, and the memory token of each."""
+    """The tokens of a segment so far, and each one's memory token."""
 
     hidden: Tensor  # [B, N, D] inputs of the attention
     recalled: Tensor  # [B, N, D] what the memory recalled for each
@@ -26,12 +26,12 @@ class SegmentState(NamedTuple):
     real: Tensor  # [B, N] bool; false: padding
 
     def map(self, change: Callable[[Tensor], Tensor]) -> SegmentState:
-        """The state with every tensor changed."""
+        """Return the state with `change` applied to every tensor."""
         rotary = None if self.rotary is None else change(self.rotary)
         return SegmentState(change(self.hidden), change(self.recalled), rotary, change(self.real))
 
     def joined(self, new: SegmentState) -> SegmentState:
-        """These tokens and the new ones after them."""
+        """Return these tokens followed by the new ones."""
         rotary = None if self.rotary is None or new.rotary is None else _after(self.rotary, new.rotary)
         hidden, recalled = _after(self.hidden, new.hidden), _after(self.recalled, new.recalled)
         return SegmentState(hidden, recalled, rotary, _after(self.real, new.real))
@@ -46,11 +46,11 @@ def attend_with_memory(
     size: int,
     attend: Attend,
 ) -> Tensor:
-    """The attention's output [B, N, D] where each segment is read as [persistent, recalled, segment].
+    """Return the attention's output [B, N, D], reading each segment as [persistent, recalled, segment].
 
-    A token sees the persistent tokens, and of its segment the tokens up to itself and their memory tokens: what a
-    memory token holds was recalled by its own token, so later ones stay unseen (the paper shows them all). A memory
-    token has the rotary position of its own token, a persistent one that of the segment's first.
+    A token sees the persistent tokens, and of its segment the tokens up to itself and their memory tokens: each memory
+    token was recalled by its own token, so later ones stay hidden (the paper shows them all). A memory token has the
+    rotary position of its own token, a persistent one that of the segment's first.
     """
     batch, length = tokens.real.shape
     size = min(size, length)
@@ -77,7 +77,7 @@ def _after(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _cut(tensor: Tensor, number: int, size: int) -> Tensor:
-    """[B, N, ...] -> [B * number, size, ...], padded with zeros at the end."""
+    """Cut [B, N, ...] into [B * number, size, ...], padded with zeros at the end."""
     missing = number * size - tensor.shape[1]
     if missing:
         tensor = functional.pad(tensor, (*(0, 0) * (tensor.ndim - 2), 0, missing))

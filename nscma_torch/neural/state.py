@@ -19,27 +19,29 @@ from nscma_torch.core.tensor_files import all_tensors, open_tensors
 @as_pytree("position", "norm", "segment", "chunk")
 @dataclass(frozen=True)
 class NeuralMemoryState(MemoryState):
-    """State that a `NeuralMemory` learnt from B streams; its tensors have B * heads rows, heads varying fastest.
+    """State that a `NeuralMemory` learned from B streams; its tensors have B * heads rows, heads varying fastest.
 
-    A value: every call gives a new one and leaves the old as it was, so keeping an old state is a way back to it.
-    `detach()` cuts the graph, `to(device)` moves it. Only a module of the same `segment` and `chunk` goes on from it.
+    It is immutable: every call returns a new one, so an old state remains usable. `detach()` cuts the graph,
+    `to(device)` moves it. Only a module with the same `segment` and `chunk` can continue from it.
 
-    `save` writes a file that nothing but this class reads. Inside a checkpoint of your own `torch.save` writes it with
-    the rest, and `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
+    `save` writes a file that only this class reads. As part of your own checkpoint, `torch.save` writes it with the
+    rest, and `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
 
-    It is a pytree: `torch.export` takes and gives it. An exported program is for states at one position in the segment,
-    and with as many pending tokens.
+    It is a pytree: `torch.export` accepts and returns it. An exported program is for states at one position in the
+    segment, and with the same number of pending tokens.
     """
 
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
     chunk: int | None = None  # tokens written as one step
 
     def restored(self, weights: tuple[Tensor, ...], momentum: tuple[Tensor, ...]) -> Self:
-        """A fresh state with these weights and momentum, L of [B * heads, in, out], as at the start of a segment."""
+        """Return a fresh state with these weights and momentum, L of [B * heads, in, out], as at the start of a
+        segment.
+        """
         return replace(self, weights=weights, momentum=momentum, base=weights)
 
     def select(self, rows: Tensor, batch: int) -> Self:  # rows: [B'] int64, of the B streams that these are
-        """The state of some of the streams, in any order, repeated or left out."""
+        """Return the state of some of the streams, in any order, possibly repeated."""
         heads = len(self.weights[0]) // batch
         inner = (rows[:, None] * heads + torch.arange(heads, device=rows.device)).flatten()
         return self.map(lambda tensor: tensor[inner])
@@ -58,11 +60,11 @@ class NeuralMemoryState(MemoryState):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that `save` wrote, onto the CPU, bit for bit.
+        """Read a file written by `save`, onto the CPU, bit for bit.
 
         Raises:
-            ModelNotFoundError: there is no such file.
-            ModelError: the file holds something else.
+            ModelNotFoundError: the file is missing.
+            ModelError: the file contains something else.
         """
         missing = f"no state at {path}: write one with NeuralMemoryState.save"
         with open_tensors(path, "the state of a NeuralMemory", missing=missing) as file:

@@ -18,7 +18,7 @@ from nscma_torch.neural.retrieval_attention import KeyValueState
 class MemoryStreams:
     """State of each attached memory for B streams of tokens; `states` is empty before the first token.
 
-    Every call of the model replaces the states; an old list that was kept can be put back.
+    Every call of the model replaces the states; a saved earlier list can be put back.
     """
 
     def __init__(self, owner: str) -> None:
@@ -34,17 +34,17 @@ class MemoryStreams:
         self.states = [state.map(Tensor.detach) for state in self.states]
 
     def select(self, rows: Tensor) -> None:  # [B'] int64
-        """Keep these streams, in this order; one may be repeated."""
+        """Keep these streams, in this order, possibly repeated."""
         self.states = [state.select(rows.to(state.recent.device)) for state in self.states]
 
     def delete(self, stream: int, tokens: Sequence[int]) -> None:
-        """Forget tokens of one stream, of what "retrieval" has kept; the number of its first token is 0.
+        """Delete tokens of one stream from a "retrieval" memory; the first token has number 0.
 
-        With `reach` R, the R - 1 tokens after one hold something of it: name them too. The model's own cache is not
-        touched.
+        With `reach` R, the R - 1 following tokens contain part of it: delete them too. The model's own cache is not
+        affected.
 
-        Raises InvalidInputError for a memory of another kind, whose weights hold all that was read as one, and for a
-        stream or token that there is not.
+        Raises InvalidInputError for a memory of another kind, whose weights mix all that was read, and for an unknown
+        stream or token.
         """
         known = [state.memory for state in self.states if isinstance(state.memory, KeyValueState)]
         if len(known) < len(self.states):
@@ -61,13 +61,13 @@ class MemoryStreams:
 
     @property
     def batch(self) -> int | None:
-        """B, or None before the first token."""
+        """Return B, or None before the first token."""
         return len(self.states[0].recent) if self.states else None
 
 
 @dataclass
 class Call:
-    """One call of a decoder: the state before it and, memory by memory, after it."""
+    """One call of a decoder: the state before it and, by memory, after it."""
 
     before: list[BlockState]
     store_mask: Tensor | None  # [B, T] bool
@@ -76,13 +76,13 @@ class Call:
 
 
 def streams_of(cache: Any) -> MemoryStreams | None:
-    """The streams that go with a cache of transformers."""
+    """Return the streams attached to a transformers cache."""
     found = getattr(cache, "memory_streams", None)
     return found if isinstance(found, MemoryStreams) else None
 
 
 def keep_with(cache: Any, streams: MemoryStreams) -> None:
-    """Let a cache carry streams: what reorders, repeats or selects its rows does the same with theirs."""
+    """Attach streams to a cache: reordering, repeating or selecting its rows does the same with the streams."""
     if not isinstance(cache, _WithMemory):
         kind: type = type(cache)
         cache.__class__ = _with_memory(kind)
@@ -90,7 +90,7 @@ def keep_with(cache: Any, streams: MemoryStreams) -> None:
 
 
 class _WithMemory:
-    """Methods of transformers' `Cache` that change its rows, doing the same with the memories."""
+    """Overrides of transformers' `Cache` methods that change its rows, applying the change to the memories."""
 
     memory_streams: MemoryStreams
 

@@ -54,8 +54,9 @@ def component_kernel(
 
 
 def components(nodes: Tensor, rowptr: Tensor, col: Tensor, parent: Tensor) -> None:
-    """Write into `parent` the smallest half-edge of each half-edge's component, for the egos of `nodes`, all of at most
-    LARGEST_DEGREE neighbours."""
+    """Write each half-edge's component, named by its smallest half-edge, into `parent`, for the egos of `nodes`, which
+    have at most LARGEST_DEGREE neighbours.
+    """
     degree = rowptr[nodes + 1] - rowptr[nodes]
     smaller = 1
     for lanes, warps in WARPS.items():

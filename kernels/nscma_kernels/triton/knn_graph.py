@@ -1,9 +1,9 @@
-"""Candidates for `knn_graph` on a GPU: no score is ever written to memory, only maxima of groups of columns.
+"""Candidates for `knn_graph` on a GPU: scores are never written to memory, only maxima of column groups.
 
-Two passes of one kernel over tiles of scores. The first keeps the largest of each `GROUP` columns; their k-th largest
-bounds a row's k-th best score from below. The second computes again the tiles in which some maximum reaches the bound,
-and writes out the columns that do. The order in which tiles write is left open, so pairs are a set; exact scoring and
-the choice follow in `nscma_kernels.knn_graph`, which makes the result the same as that of plain torch.
+One kernel makes two passes over tiles of scores. The first keeps the largest of each `GROUP` columns; their k-th
+largest bounds a row's k-th best score from below. The second recomputes the tiles in which some maximum reaches the
+bound, and writes out the columns that do. The order in which tiles write is undefined, so pairs are a set; exact
+scoring and the choice follow in `nscma_kernels.knn_graph`, which gives the same result as plain torch.
 
 Legend: m choosing rows, n columns, d dimension; a tile is BM rows by BN columns.
 """
@@ -52,7 +52,9 @@ def tile_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """One tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)), -inf where no edge may be."""
+    """Compute one tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 (2 sigma^2)), -inf where no
+    edge is allowed.
+    """
     # eight blocks of rows share a tile of columns while it is in the L2 cache
     pid, tiles_m, tiles_n = tl.program_id(0), tl.cdiv(m, block_m), tl.cdiv(n, block_n)
     bundle = pid // (8 * tiles_n)
@@ -112,7 +114,7 @@ def tile_kernel(
 
 
 def candidates(scores: Scores, choosers: Tensor, k: int, gamma: float) -> tuple[Pairs, Tensor]:
-    """Pairs that hold the k best of every chooser, and the choosers for which they would be too many."""
+    """Return pairs that include the k best of every chooser, and the choosers with too many."""
     n, d = scores.x.shape
     # Triton's interpreter on a CPU multiplies no bfloat16
     held_in = torch.bfloat16 if choosers.is_cuda else torch.float32

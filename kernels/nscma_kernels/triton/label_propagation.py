@@ -1,8 +1,8 @@
-"""Rounds of chase-gated label propagation on a GPU: three kernels for each tile, one question to the device a round.
+"""Rounds of chase-gated label propagation on a GPU: three kernels per tile, one device synchronisation per round.
 
-`desire` writes what each node of the frontier wants and its priority, `gate` moves those that no neighbour stops,
-`mark` sets the next frontier. Labels of at most `PAIRWISE` neighbours are compared all with all in registers, without
-hashing, atomics or sorting; more are sorted by torch. All sums are of integers: the result is torch's, bit for bit.
+`desire` writes each frontier node's wanted label and priority, `gate` moves those that no neighbour blocks, `mark` sets
+the next frontier. Labels of at most `PAIRWISE` neighbours are compared pairwise in registers, without hashing, atomics
+or sorting; longer lists are sorted by torch. All sums are of integers: the result is torch's, bit for bit.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -24,7 +24,7 @@ NEVER = tl.constexpr(LAST)
 
 @triton.jit
 def mix(x):
-    """`nscma_kernels.label_propagation.mix`."""
+    """Triton version of `nscma_kernels.label_propagation.mix`."""
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
     return x ^ ((x >> 31) & 0x1FFFFFFFF)

@@ -1,8 +1,8 @@
-"""`scored_topk` on a GPU: no near score is ever written to memory, only maxima of groups of rows.
+"""`scored_topk` on a GPU: approximate scores are never written to memory, only maxima of row groups.
 
-The first pass computes tiles of near scores, columns and filters within, and keeps the largest of each `GROUP` rows.
-The second computes the rows of each query's best groups again, in float64: an item of the top k lies in a group whose
-maximum plus error reaches the k-th best score, and the pass goes on until no group is left that does.
+The first pass computes tiles of approximate scores, including columns and filters, and keeps the largest of each
+`GROUP` rows. The second recomputes the rows of each query's best groups in float64: an item of the top k lies in a
+group whose maximum plus error reaches the k-th best score, and the pass continues until no such group is left.
 
 Legend: Q queries, N rows, D dimension, C columns, R keys, G groups, L groups of a query taken at a time.
 """
@@ -83,7 +83,7 @@ def maxima_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """The largest near score of each group, -inf where none passes."""
+    """Compute the largest approximate score of each group, -inf if no row passes."""
     tiles_m = tl.cdiv(q, block_m)  # blocks of queries share a tile of rows in the cache
     tile_m, tile_n = tl.program_id(0) % tiles_m, tl.program_id(0) // tiles_m
     i = tile_m * block_m + tl.arange(0, block_m)
@@ -139,7 +139,7 @@ def rescore_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """Scores of the rows of one group for one query, summed in float64; -inf where a row does not pass."""
+    """Compute the scores of one group's rows for one query, summed in float64; -inf for rows that don't pass."""
     i, slot = tl.program_id(0).to(tl.int64), tl.program_id(1)
     j = tl.load(group_ptr + i * taken + slot) * group + tl.arange(0, group)
     passes = passing(
@@ -245,7 +245,7 @@ def _search(operands: Operands, m: int, error: float, scores: Tensor, index: Ten
 
 
 def _merge(scores: Tensor, index: Tensor, found: Tensor, row: Tensor) -> None:
-    """Keep the best [Q, m] of what is held and what is found [Q, P], of equal scores the smaller row."""
+    """Keep the best [Q, m] of held and new [Q, P] scores, ties by the smaller row."""
     row, order = torch.cat([index, row], dim=1).sort(dim=1)
     found, by_score = torch.cat([scores, found], dim=1).gather(1, order).sort(dim=1, descending=True, stable=True)
     m = scores.shape[1]
@@ -254,7 +254,7 @@ def _merge(scores: Tensor, index: Tensor, found: Tensor, row: Tensor) -> None:
 
 
 def _filters(operands: Operands) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments of the kernels: tensors and numbers in order, and those by name."""
+    """Return the kernels' arguments: tensors and numbers in order, and keyword arguments."""
     rows, device = operands.rows, operands.vectors.device
     keys, r = rows.keys, 0 if rows.keys is None or (rows.low is None and rows.high is None) else rows.keys.shape[1]
     nothing = torch.zeros(1, dtype=torch.int64, device=device)

@@ -1,11 +1,12 @@
-"""`token_nll` on a GPU: logits live in registers, a tile at a time; what is written is three sums for each split.
+"""`token_nll` on a GPU: logits stay in registers, one tile at a time; only three sums per split are written.
 
-A program takes a tile of tokens and a share of the vocabulary, a split, and keeps a running maximum and sum as online
-softmax does; the program whose split holds a token's target captures its logit and leaves it out of the sum. A second
-kernel merges the splits in their order. Nothing is added atomically and no program waits for another, so results are
-the same bits in each run.
+A program takes a tile of tokens and a share of the vocabulary, a split, and keeps a running maximum and sum as in
+online softmax; the program whose split contains a token's target captures its logit and excludes it from the sum. A
+second kernel merges the splits in order. There are no atomic additions and programs don't wait for each other, so
+results are the same bits in each run.
 
-exp(x) is exp2(x log2(e)); the product is taken of differences of logits, since that of a logit would round away bits.
+exp(x) is exp2(x log2(e)); the product is applied to differences of logits, as applying it to a logit would round away
+bits.
 
 Legend: T tokens, V words, d dimension, S splits; a tile is block_t tokens by block_v words.
 """
@@ -115,7 +116,7 @@ def merge_kernel(
     moments: tl.constexpr,
     block_t: tl.constexpr,
 ):
-    """The splits of each token, in their order."""
+    """Merge the splits of each token, in order."""
     i = tl.program_id(0) * block_t + tl.arange(0, block_t)
     known = i < tokens
     top = tl.full((block_t,), LOWEST, tl.float32)
@@ -200,7 +201,9 @@ def sums(
 
 
 def blocks(tokens: int, bytes_each: int, capability: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Tokens, words and dimensions of a tile, and warps: what three stages of operands in shared memory allow."""
+    """Return tokens, words and dimensions of a tile, and warps, such that three stages of operands fit in shared
+    memory.
+    """
     block_t = min(128, max(16, triton.next_power_of_2(tokens)))
     wide = block_t == 128 and capability[0] == 9
     return block_t, 256 if wide else 128, 128 // bytes_each, 8 if block_t == 128 else 4
@@ -208,8 +211,9 @@ def blocks(tokens: int, bytes_each: int, capability: tuple[int, int]) -> tuple[i
 
 @functools.lru_cache(maxsize=256)
 def shares(tiles: int, blocks: int, processors: int) -> tuple[int, int]:
-    """Blocks of words in a split, and splits, such that the last program ends soonest: ceil(programs / processors)
-    turns of one split each."""
+    """Return blocks of words in a split, and splits, such that the last program ends soonest: ceil(programs processors)
+    turns of one split each.
+    """
     most = min(blocks, max(1, 4 * processors // tiles))
     turns = {s: triton.cdiv(tiles * s, processors) * triton.cdiv(blocks, s) for s in range(1, most + 1)}
     share = triton.cdiv(blocks, min(turns, key=turns.__getitem__))

@@ -1,4 +1,4 @@
-"""The JSON files of a data export: one file, a folder, or the ZIP archive as it was downloaded."""
+"""The JSON files of a data export: one file, a folder, or the downloaded ZIP archive."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_BYTES = 1 << 30  # of one JSON file, which is read whole
 
 
 def json_files(path: Path, pattern: str) -> Iterator[tuple[str, Any]]:
-    """Name and content of each JSON file of an export whose name fits the pattern, in the order of their names.
+    """Yield name and content of each JSON file of an export whose name matches the pattern, by name.
 
-    A file that is given by itself is taken under any name. Raises `InvalidInputError` where there is none.
+    A single file is accepted under any name. Raises `InvalidInputError` if there is none.
     """
     try:
         if path.is_dir():
@@ -62,7 +62,7 @@ def _refuse_large(size: int, name: str) -> None:
 
 
 def parsed(data: bytes, name: str) -> Any:
-    """The content of a JSON file. Raises `MalformedInputError` with its line, `EncodingError` where it is not UTF-8."""
+    """Parse a JSON file. Raises `MalformedInputError` with its line, `EncodingError` if it isn't UTF-8."""
     try:
         return json.loads(decode(data))
     except json.JSONDecodeError as error:

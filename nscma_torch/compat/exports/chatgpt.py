@@ -1,8 +1,8 @@
 """ChatGPT's data export: `conversations.json`, or `conversations-000.json` and so on, in a ZIP archive.
 
-A conversation is a tree of messages, as an edited prompt begins a branch; what the page showed last is the way from
-`current_node` up to the root. Of it, what the user and the assistant said to each other is taken: no system messages,
-hidden ones, calls and results of tools, thoughts, or images.
+A conversation is a tree of messages, as an edited prompt starts a branch; the branch last shown is the path from
+`current_node` up to the root. From it, the messages between user and assistant are imported: no system messages, hidden
+ones, tool calls and results, thoughts, or images.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SAID = ("text", "multimodal_text")  # kinds of content that one says to the oth
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Messages of an export, conversation by conversation."""
+    """Yield the messages of an export, conversation by conversation."""
     for name, content in json_files(path, _FILES):
         for number, conversation in enumerate(sequence(content, name), start=1):
             yield from until_fault(_conversation(conversation, name, number))
@@ -59,9 +59,9 @@ def _conversation(value: object, name: str, number: int) -> Iterator[Found]:
 
 
 def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[str, Any]], str]:
-    """The nodes of the branch that was shown last, from the root, and what is wrong with it.
+    """Return the nodes of the branch last shown, from the root, and what is wrong with it.
 
-    Nodes without any links are one branch, in the order of their times.
+    Nodes without any links form one branch, ordered by time.
     """
     found = mapping(conversation.get("mapping"), f"{place}: mapping")
     nodes = {key: node for key, node in found.items() if isinstance(node, Mapping)}
@@ -83,7 +83,7 @@ def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[st
 
 
 def _parents(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
-    """The parent of each node, as it says itself, or else as the parent does."""
+    """Return each node's parent, from its own link or else the parent's."""
     above = {
         child: key for key, node in nodes.items() for child in listed(node.get("children")) if isinstance(child, str)
     }
@@ -92,7 +92,7 @@ def _parents(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
 
 
 def _last_leaf(nodes: Mapping[str, Any], parents: Mapping[str, str | None]) -> str | None:
-    """The newest leaf."""
+    """Return the newest leaf."""
     inner = set(parents.values())
     return max((key for key in nodes if key not in inner), key=lambda key: _created(nodes[key]), default=None)
 
@@ -116,7 +116,7 @@ def _is_said(message: Mapping[str, Any]) -> bool:
 
 
 def _text(content: Mapping[str, Any]) -> str:
-    """The texts of the parts, also of what was spoken; images and files are left out."""
+    """Return the texts of the parts, including transcripts; images and files are skipped."""
     texts = []
     for part in listed(content.get("parts")):
         if isinstance(part, str):

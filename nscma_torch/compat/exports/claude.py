@@ -1,6 +1,7 @@
 """Claude's data export: `conversations.json` in a ZIP archive.
 
-Of a conversation what both said is taken, and the text of attached files as documents; no thoughts, no tools.
+From a conversation, both sides' messages are imported, and the text of attached files as documents; no thoughts, no
+tools.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Messages of an export, conversation by conversation, each with the documents that were attached to it first."""
+    """Yield the messages of an export by conversation, each preceded by its attached documents."""
     for name, content in json_files(path, _FILES):
         for number, conversation in enumerate(sequence(content, name), start=1):
             yield from until_fault(_conversation(conversation, name, number))
@@ -60,7 +61,7 @@ def _attached(
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """The text blocks; `text`, which also holds placeholders for other blocks, where there are none."""
+    """Return the text blocks, or if there are none `text`, which also holds placeholders for other blocks."""
     blocks = [block for block in listed(message.get("content")) if isinstance(block, Mapping)]
     texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     if blocks:

@@ -1,4 +1,4 @@
-"""Make a message of another program one that can be stored, and say what that changed."""
+"""Adapt another program's message for storage, and report the changes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | InvalidInputError:
-    """The message with its text cut to `limits.max_message_bytes`, and without a time in the future.
+    """Return the message with its text cut to `limits.max_message_bytes`, and without a future time.
 
-    Half of a surrogate pair becomes U+FFFD. Returns the error if the message cannot be stored anyway.
+    A lone surrogate becomes U+FFFD. Returns the error if the message still can't be stored.
     """
     message, faults = one.message, list(one.faults)
     text = _whole(message.content)
@@ -57,7 +57,7 @@ def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | Inval
 
 
 def _whole(value: Any) -> Any:
-    """A JSON value in which each half of a surrogate pair is replaced."""
+    """Replace each lone surrogate in a JSON value."""
     if isinstance(value, str):
         return value if value.isascii() else _HALF.sub("\ufffd", joined_pairs(value))
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""A message of another program, with what that program says of whose it is.
+"""A message of another program, with the ids it has there.
 
-A reader of exports gives messages, and in place of what cannot be read the error that says so: one bad conversation
-does not keep the others out.
+A reader of exports yields messages, and errors in place of unreadable ones: one bad conversation doesn't block the
+others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`ids` are those that the source names (user_id, agent_id, run_id), none where it knows nobody.
+    """`ids` are those that the source names (user_id, agent_id, run_id), empty if it names none.
 
-    `faults` say what of the message could not be taken over.
+    `faults` describe what couldn't be imported.
     """
 
     message: Message
@@ -41,17 +41,17 @@ def until_fault(found: Iterator[Found]) -> Iterator[Found]:
 
 
 def role_of(value: object, otherwise: str = "user") -> str:
-    """A role of another program, if it is one here too."""
+    """Return a role of another program, if it also exists here."""
     return value if isinstance(value, str) and value in ROLES else otherwise
 
 
 def time_of(value: object) -> datetime | None:
-    """A time of another program; None where there is none. Raises `TimestampError` for what is no time."""
+    """Parse a time of another program; None for none. Raises `TimestampError` for an invalid one."""
     return None if value in (None, "") else parse_timestamp(value)
 
 
 def time_in(*values: object) -> tuple[datetime | None, tuple[str, ...]]:
-    """The first of these values that is a time, and what is wrong with those before it."""
+    """Return the first of these values that is a time, and the problems of those before it."""
     faults: list[str] = []
     for value in values:
         try:
@@ -65,19 +65,19 @@ def time_in(*values: object) -> tuple[datetime | None, tuple[str, ...]]:
 
 
 def listed(value: object) -> list[Any]:
-    """A JSON list; empty for anything else, such as null."""
+    """Return a JSON list; empty for anything else, such as null."""
     return value if isinstance(value, list) else []
 
 
 def mapping(value: object, what: str) -> Mapping[str, Any]:
-    """A JSON object. Raises `MalformedInputError` naming what should have been one."""
+    """Return a JSON object. Raises `MalformedInputError`, naming `what`, for anything else."""
     if not isinstance(value, Mapping):
         raise MalformedInputError(f"{what} is not an object but {type(value).__name__}; is it the export of that kind?")
     return value
 
 
 def sequence(value: object, what: str) -> list[Any]:
-    """A JSON list. Raises `MalformedInputError` naming what should have been one."""
+    """Return a JSON list. Raises `MalformedInputError`, naming `what`, for anything else."""
     if not isinstance(value, list):
         raise MalformedInputError(f"{what} is not a list but {type(value).__name__}; is it the export of that kind?")
     return value

@@ -1,4 +1,4 @@
-"""SQLite files of other programs, opened for reading alone."""
+"""SQLite files of other programs, opened read-only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nscma_torch.core.errors import InvalidInputError, MalformedInputError
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that cannot write, whose rows are known by name.
+    """Open a read-only connection whose rows are accessible by column name.
 
-    Raises `InvalidInputError` for a file that is not there, `MalformedInputError` for one that is no such database.
+    Raises `InvalidInputError` for a missing file, `MalformedInputError` for one that isn't such a database.
     """
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}")
@@ -28,10 +28,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def rows(connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:
-    """The rows of a query, one by one."""
+    """Yield the rows of a query, one by one."""
     yield from connection.execute(query, values)
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
-    """Names of the tables."""
+    """Return the names of the tables."""
     return {row["name"] for row in rows(connection, "SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -1,4 +1,4 @@
-"""Takes what another program exports into a memory."""
+"""Import another program's export into a memory."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def read_export(
     now: datetime | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[Foreign]:
-    """All messages of an export that can be stored. Reading it twice gives the same idempotency keys.
+    """Return all storable messages of an export. Reading it twice gives the same idempotency keys.
 
-    `report` is called with a sentence about each thing that is left out or changed: a conversation that cannot be read,
-    a text that is cut to `limits.max_message_bytes`, a time that lies in the future.
+    `report` is called with a sentence for each omission or change: an unreadable conversation, a text cut to
+    `limits.max_message_bytes`, a time in the future.
 
-    Raises `InvalidInputError` for an unknown kind, or if nothing can be read; `EmptyTextError` if there is no message.
+    Raises `InvalidInputError` for an unknown kind, or if nothing is readable; `EmptyTextError` if there is no message.
     """
     if kind not in READERS:
         raise InvalidInputError(f"unknown kind of export {kind!r}; kinds are {', '.join(READERS)}")
@@ -63,11 +63,11 @@ def read_export(
 def import_export(
     memory: Memory, exported: list[Foreign], scope: Scope, *, infer: bool = True
 ) -> Iterator[list[Added]]:
-    """Store what was read, and give each batch once it is on disk; what the memory has already is a NOOP.
+    """Store the messages read, yielding each batch once it is on disk; messages already stored are NOOP.
 
     Args:
-        scope: whose it becomes where the source names nobody. Where it names a user, or an agent or run without one,
-            it stays theirs.
+        scope: the owner of messages for which the source names none. Those with a user, or an agent or run without one,
+            keep it.
     """
     placed = [(scope_of(one.ids) or scope, one) for one in exported]
     for (owner, expires_at), group in groupby(placed, key=lambda pair: (pair[0], pair[1].expires_at)):

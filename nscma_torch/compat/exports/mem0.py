@@ -1,7 +1,7 @@
-"""mem0's memories: what `get_all` or its server prints as JSON, a local Qdrant or FAISS store, or `history.db`.
+"""mem0's memories: JSON printed by `get_all` or its server, a local Qdrant or FAISS store, or `history.db`.
 
-A vector store knows whose each memory is; `history.db` does not, and has no metadata: of it the texts as they stood
-last are taken. Older texts are not.
+A vector store has each memory's owner; `history.db` has neither owners nor metadata: only the latest texts are taken
+from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HISTORY = """
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Memories in the order of their times, where the source gives them in none."""
+    """Yield memories in the source's order or else by time."""
     if path.is_dir():
         items = _folder(path)
     elif path.suffix == ".json":

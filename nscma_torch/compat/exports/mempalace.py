@@ -1,7 +1,7 @@
-"""MemPalace's drawers, out of a palace's `chroma.sqlite3` or `sqlite_exact.sqlite3`.
+"""MemPalace's drawers, from a palace's `chroma.sqlite3` or `sqlite_exact.sqlite3`.
 
-A drawer is a stretch of a file or of a conversation, word for word: here a message of role "document" of its file, with
-wing, room and hall in its metadata. Closets, which point at drawers, and the knowledge graph are not taken.
+A drawer is a verbatim section of a file or of a conversation: here a message of role "document" of its file, with wing,
+room and hall in its metadata. Closets, which point to drawers, and the knowledge graph are not imported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TECHNICAL = frozenset({_DOCUMENT, "id_recipe", "normalize_version", "convo_chun
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Drawers of a palace (its folder, or the database in it), file by file and in the order of their stretches."""
+    """Yield drawers of a palace (its folder, or the database in it), by file and section."""
     file = _file(path)
     reader = _exact if file.name.startswith("sqlite_exact") else _chroma
     with opened(file) as connection:

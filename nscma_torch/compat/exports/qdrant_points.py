@@ -1,7 +1,7 @@
-"""Payloads of a local Qdrant collection, which keeps its points as pickles in SQLite.
+"""Payloads of a local Qdrant collection, which stores its points as pickles in SQLite.
 
-A pickle may run any code, so that only the one class of a point is known to the reader, and that as a bare container:
-whatever else a pickle names is refused. Qdrant's client is not needed.
+A pickle may run any code, so the reader only accepts the class of a point, as a bare container: anything else that a
+pickle names is refused. Qdrant's client is not needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODULES = ("qdrant_client.http.models.models", "qdrant_client.models", "qdrant_
 
 
 class _Model:
-    """Stands for a model of Qdrant: keeps the fields it is given."""
+    """Stand-in for a Qdrant model that stores its fields."""
 
     fields: Mapping[str, Any]
 
@@ -37,7 +37,9 @@ class _Reader(pickle.Unpickler):
 
 
 def payloads(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Id and payload of each point in a collection's `storage.sqlite`. Raises `MalformedInputError` for another."""
+    """Yield id and payload of each point in a collection's `storage.sqlite`. Raises `MalformedInputError` for another
+    file.
+    """
     with opened(path) as connection:
         for number, row in enumerate(rows(connection, "SELECT point FROM points"), start=1):
             try:

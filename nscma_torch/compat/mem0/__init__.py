@@ -1,6 +1,6 @@
 """mem0's interface: `from nscma_torch.compat.mem0 import Memory` in place of `from mem0 import Memory`.
 
-As read in mem0ai 2.2.1. The differences are listed in docs/migration.md.
+It follows mem0ai 2.2.1. The differences are listed in docs/migration.md.
 """
 
 from __future__ import annotations

@@ -14,32 +14,32 @@ from nscma_torch.compat.mem0.memory import Memory
 
 
 class AsyncMemory:
-    """mem0's `AsyncMemory`. As there, the constructor, `from_config` and `close` are not awaited."""
+    """mem0's `AsyncMemory`. As in mem0, the constructor, `from_config` and `close` are synchronous."""
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
-        """Opens the store; the argument is that of `Memory`."""
+        """Open the store; the argument is that of `Memory`."""
         self.memory = Memory(config)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """A memory as a dict of mem0's configuration describes it. Raises `ConfigError` for a wrong one."""
+        """Create a memory from a dict of mem0's configuration. Raises `ConfigError` for an invalid one."""
         return cls(config_dict)
 
     @classmethod
     def over(cls, memory: nscma.Memory) -> Self:
-        """mem0's names for a memory that is open already."""
+        """Wrap an open memory in mem0's interface."""
         made = cls.__new__(cls)
         made.memory = Memory.over(memory)
         return made
 
     @property
     def config(self) -> MemoryConfig:
-        """The configuration."""
+        """Return the configuration."""
         return self.memory.config
 
     @property
     def nscma(self) -> nscma.Memory:
-        """The memory behind it."""
+        """Return the underlying memory."""
         return self.memory.nscma
 
     add = mirrored(Memory.add)

@@ -1,4 +1,4 @@
-"""mem0's configuration, and what of it means something here: where the memory is kept."""
+"""mem0's configuration, of which the memory's location is used here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNUSED = ("llm", "embedder", "reranker", "custom_instructions")
 
 
 class Mem0Component(BaseModel):
-    """A part of mem0's configuration: a provider, and its settings."""
+    """A component in mem0's configuration: a provider, and its settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class Mem0Component(BaseModel):
 
 
 class ExtraSettings(BaseModel):
-    """Settings that mem0's configuration does not have.
+    """Settings in addition to mem0's configuration.
 
     Args:
         store: the database file.
@@ -45,8 +45,8 @@ class ExtraSettings(BaseModel):
 class MemoryConfig(BaseModel):
     """The keys of `mem0.configs.base.MemoryConfig`, and `nscma`.
 
-    The memory is in `nscma.store`; else in the folder `vector_store.config.path`, or else that of `history_db_path`,
-    in a file named after the collection. Models of mem0's configuration are not used: this memory has its own.
+    The memory is in `nscma.store`; else in the folder `vector_store.config.path`, or else that of `history_db_path`, in
+    a file named after the collection. Models in mem0's configuration are ignored: this memory has its own.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -62,7 +62,7 @@ class MemoryConfig(BaseModel):
 
     @property
     def store(self) -> Path:
-        """The database file. Raises `ConfigError` where the configuration names no place on disk."""
+        """Return the database file. Raises `ConfigError` if the configuration names no place on disk."""
         if self.nscma.store is not None:
             return self.nscma.store.expanduser()
         settings = self.vector_store.config or {}
@@ -74,14 +74,14 @@ class MemoryConfig(BaseModel):
 
     @property
     def settings(self) -> Config:
-        """The configuration of this library."""
+        """Return the configuration of this library."""
         return load_config(self.nscma.config)
 
 
 def configuration(config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConfig:
-    """A configuration out of what mem0 takes. Raises `ConfigError` for a value of the wrong type.
+    """Build a configuration from mem0's argument. Raises `ConfigError` for a value of the wrong type.
 
-    What is named and not used is told in one warning.
+    Ignored keys are listed in one warning.
     """
     if config is None:
         return MemoryConfig()

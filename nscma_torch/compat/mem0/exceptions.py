@@ -1,7 +1,7 @@
 """The errors of `mem0.exceptions` that can arise here.
 
-Where mem0 raises a ValueError, so does this module. What has one cause in both libraries has two names for one class:
-`except LLMError` catches an `EngineError`. The errors of mem0's hosted service have no counterpart.
+Where mem0 raises a ValueError, so does this module. Errors with the same cause in both libraries are one class with two
+names: `except LLMError` catches an `EngineError`. The errors of mem0's hosted service have no counterpart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LLMError = EngineError
 
 
 class MemoryError(NscmaError):
-    """Base of the errors that carry mem0's fields: a code, details and a suggestion."""
+    """Base of errors with mem0's fields: a code, details and a suggestion."""
 
     def __init__(
         self, message: str, error_code: str, details: Mapping[str, Any] | None = None, suggestion: str | None = None
@@ -53,7 +53,7 @@ class MemoryError(NscmaError):
 
 
 class ValidationError(MemoryError, InvalidInputError):
-    """No id names whose memory it is, or the messages or their type cannot be used; nothing was stored."""
+    """No owner id was given, or the messages or their type are invalid; nothing was stored."""
 
 
 class MemoryNotFoundError(MemoryError, NotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""mem0's expiration date, a day in UTC that is included, as the moment at which a message expires here."""
+"""mem0's expiration date, an inclusive day in UTC, as a message's expiration time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nscma_torch.core.errors import TimestampError
 
 
 def day_of(value: object) -> date | None:
-    """The day that a caller names: a date, a datetime, "YYYY-MM-DD", or None. Raises `TimestampError` otherwise."""
+    """Parse a day: a date, a datetime, "YYYY-MM-DD", or None. Raises `TimestampError` otherwise."""
     if value is None:
         return None
     if isinstance(value, datetime):
@@ -29,5 +29,5 @@ def end_of(day: date | None) -> datetime | None:
 
 
 def last_day(expires_at: datetime | None) -> str | None:
-    """The last day of what expires at a moment, as "YYYY-MM-DD"."""
+    """Return the last valid day before an expiration time, as "YYYY-MM-DD"."""
     return None if expires_at is None else (expires_at - timedelta(microseconds=1)).date().isoformat()

@@ -1,13 +1,13 @@
-"""mem0's metadata filters, read into a condition on a memory's fields.
+"""mem0's metadata filters, parsed into a condition on a memory's fields.
 
     {"category": "work"}                      is equal; a list: is one of them; "*": is there and not None
     {"rank": {"gte": 3, "lt": 9}}             eq ne in nin gt gte lt lte contains icontains; all of them hold
     {"AND": [...], "OR": [...], "NOT": [...]} of filters like these, at any depth; NOT: none of them holds
 
-mem0 leaves to each of its vector stores what a filter means. Here: a field that is not there fits no operator. Of a
-field that holds a list, eq, in, contains and the orders hold where they hold for one of its elements, ne and nin where
-they hold for all. Numbers are ordered with numbers, and times (ISO 8601 strings) with times; everything else is in no
-order. True is no 1. `contains` asks strings.
+In mem0 each vector store interprets filters differently. Here: a missing field matches no operator. If a field holds a
+list, eq, in, contains and the orders match if they match any element, ne and nin if they match all. Numbers are ordered
+with numbers, and times (ISO 8601 strings) with times; everything else is unordered. True is not 1. `contains` applies
+to strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Test = Callable[[Any], bool]  # of one value
 
 
 def condition_of(filters: Mapping[str, Any]) -> Condition:
-    """The condition that filters say. Raises `InvalidInputError` for an operator or a form that is not known."""
+    """Build a filter's condition. Raises `InvalidInputError` for an unknown operator or form."""
     conditions = [_of_key(key, value) for key, value in filters.items()]
     return lambda fields: all(condition(fields) for condition in conditions)
 
@@ -78,7 +78,7 @@ def _operator(key: str, name: str, wanted: Any) -> _Test:
 
 
 def _any(test: _Test) -> _Test:
-    """The test of a value, or of the elements of a list; the list itself may fit as well."""
+    """Apply the test to a value, or to a list and its elements."""
     return lambda held: test(held) or (isinstance(held, list) and any(test(element) for element in held))
 
 
@@ -94,7 +94,7 @@ def _ordered(compare: Callable[[Any, Any], bool], held: Any, wanted: Any) -> boo
 
 
 def _time(value: Any) -> datetime | None:
-    """The time that a string says, None where it says none."""
+    """Parse a string as a time; None if it isn't one."""
     if not isinstance(value, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Messages and their history in the shape of mem0's memories."""
+"""Messages and their history in mem0's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HALF = 5.0  # the BM25 score that counts as a similarity of one half
 
 
 def fields_of(episode: Episode, updates: Mapping[str, datetime]) -> dict[str, Any]:
-    """All that a filter can name: mem0's payload. `updates`: when messages were last updated, by id."""
+    """Return all fields available to filters: mem0's payload. `updates`: last update times of messages, by id."""
     scope = episode.scope
     own = {
         "id": episode.id,
@@ -39,7 +39,7 @@ def fields_of(episode: Episode, updates: Mapping[str, datetime]) -> dict[str, An
 
 
 def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A memory as `get_all` gives it. `metadata` is None where there is none; other keys are there where they hold."""
+    """Return a memory as in `get_all`. `metadata` is None if empty; other keys are omitted if they don't apply."""
     metadata = {key: value for key, value in fields.items() if key not in _CORE}
     return {
         "id": fields["id"],
@@ -55,8 +55,8 @@ def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 def relevance(hit: Hit) -> tuple[float, float]:
     """Return a hit's semantic and lexical relevance to the query, each in [0, 1].
 
-    By meaning: the score of the vector lane, which is the cosine unless [score] weighs more into it. By words: BM25
-    as x / (x + 5).
+    Semantic: the vector lane's score, which is the cosine unless [score] weights more into it. Lexical: BM25 as x (x +
+    5).
     """
     by_meaning = min(max(hit.parts.get("vector_score", 0.0), 0.0), 1.0)
     by_words = max(hit.parts.get("lexical_score", 0.0), 0.0)
@@ -64,7 +64,7 @@ def relevance(hit: Hit) -> tuple[float, float]:
 
 
 def score_details(hit: Hit, score: float, most: float, threshold: float) -> dict[str, float]:
-    """mem0's parts of a score; no score is raised for entities here."""
+    """Return mem0's parts of a score; entities don't raise scores here."""
     by_meaning, by_words = relevance(hit)
     return {
         "semantic_score": by_meaning,
@@ -78,7 +78,7 @@ def score_details(hit: Hit, score: float, most: float, threshold: float) -> dict
 
 
 def fact_of(fact: Fact) -> dict[str, Any]:
-    """A fact that was read from an added message."""
+    """Format a fact read from an added message."""
     return {
         "id": fact.id,
         "subject": fact.subject,

@@ -1,4 +1,4 @@
-"""`Memory` with mem0's names, arguments and answers, over this library's store."""
+"""`Memory` with mem0's names, arguments and results, over this library's store."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ logger = logging.getLogger(__name__)
 
 
 class Memory:
-    """mem0's `Memory`: each message is a memory, and its facts are kept beside it.
+    """mem0's `Memory`: each message is a memory, with its facts.
 
     Args:
-        config: a `MemoryConfig` or a dict of its keys, as mem0 takes it; None for the defaults.
+        config: a `MemoryConfig` or a dict of its keys, as in mem0; None for the defaults.
 
-    `nscma` is the memory behind it, with all that mem0 has no name for: `ask`, `facts`, `erase`, …
+    `nscma` is the underlying memory, with everything that mem0 lacks: `ask`, `facts`, `erase`, …
     """
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
@@ -34,12 +34,12 @@ class Memory:
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """A memory as a dict of mem0's configuration describes it. Raises `ConfigError` for a wrong one."""
+        """Create a memory from a dict of mem0's configuration. Raises `ConfigError` for an invalid one."""
         return cls(config_dict)
 
     @classmethod
     def over(cls, memory: nscma.Memory) -> Self:
-        """mem0's names for a memory that is open already."""
+        """Wrap an open memory in mem0's interface."""
         made = cls.__new__(cls)
         made.config = MemoryConfig()
         made.nscma = memory
@@ -88,7 +88,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:
-        """The memories that fit a query best. See `searching.search`; ids may also stand in `filters`."""
+        """Return the best matching memories. See `searching.search`; ids may also be in `filters`."""
         return searching.search(
             self.nscma,
             query,
@@ -104,7 +104,7 @@ class Memory:
         )
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """A memory by its id, or None."""
+        """Return a memory by id, or None."""
         return operations.get(self.nscma, memory_id)
 
     def get_all(
@@ -118,7 +118,7 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:
-        """Memories that fit the filters, in the order in which they came; ids may also stand in `filters`."""
+        """Return memories that match the filters, in order of arrival; ids may also be in `filters`."""
         ids = ids_of(user_id, agent_id, run_id)
         return operations.get_all(
             self.nscma, filters=filters, ids=ids, top_k=top_k, limit=limit, show_expired=show_expired
@@ -132,14 +132,14 @@ class Memory:
         expiration_date: Any = KEEP,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Change a memory's text, keys of its metadata, or its expiration date; `data` is an old name of `text`."""
+        """Change a memory's text, metadata or expiration date; `data` is an old name of `text`."""
         if data is not None:
             logger.warning("update(): `data` is an old name of `text`; use `text`")
             text = data if text is None else text
         return operations.update(self.nscma, memory_id, text, metadata=metadata, expiration_date=expiration_date)
 
     def delete(self, memory_id: str) -> dict[str, str]:
-        """Hide a memory from all but its history."""
+        """Hide a memory from everything except its history."""
         return operations.delete(self.nscma, memory_id)
 
     def delete_all(
@@ -153,7 +153,7 @@ class Memory:
         return operations.history_events(self.nscma, memory_id)
 
     def reset(self) -> None:
-        """Erase every user of the store. There is no way back."""
+        """Erase every user of the store. This can't be undone."""
         logger.warning("Resetting all memories")
         self.nscma.reset()
 

@@ -15,7 +15,7 @@ _INSTRUCTIONS = ("system", "developer")  # roles that tell a model what to do; t
 
 
 def as_list(messages: object) -> list[Mapping[str, Any]]:
-    """A string, a message or a list of them as a list. Raises `ValidationError` for anything else."""
+    """Convert a string, a message or a list of them to a list. Raises `ValidationError` for anything else."""
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
@@ -32,9 +32,9 @@ def as_list(messages: object) -> list[Mapping[str, Any]]:
 
 
 def to_store(messages: list[Mapping[str, Any]], metadata: Mapping[str, Any]) -> list[Message]:
-    """The messages that hold text, in order; instructions, images and calls of tools without text are left out.
+    """Return the messages with text, in order; instructions, images and tool calls without text are skipped.
 
-    `metadata` is kept with each. Its `created_at`, by which mem0 dates a memory, is when it was said.
+    `metadata` is stored with each. Its `created_at`, by which mem0 dates a memory, becomes the message's time.
     """
     said = metadata.get("created_at")
     when = None if said is None else parse_timestamp(said)
@@ -52,7 +52,7 @@ def to_store(messages: list[Mapping[str, Any]], metadata: Mapping[str, Any]) -> 
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message: a string, or the text parts of a list joined by blanks; empty where there is none."""
+    """Return the text of a message: a string, or a list's text parts joined by spaces; "" if none."""
     content = message.get("content")
     if isinstance(content, list):
         parts = (part for part in content if isinstance(part, Mapping) and part.get("type") == "text")
@@ -65,12 +65,12 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def transcript(messages: list[Message]) -> str:
-    """A conversation as one text, a line for each message."""
+    """Format a conversation as one text, one line per message."""
     return "\n".join(f"{message.role}: {message.content}" for message in messages)
 
 
 def checked_type(memory_type: str | None) -> str | None:
-    """None, or procedural memory. Raises `ValidationError` for another type."""
+    """Return None, or procedural memory. Raises `ValidationError` for another type."""
     if memory_type not in (None, PROCEDURAL):
         raise ValidationError(
             f"Invalid 'memory_type'. Please pass {PROCEDURAL} to create procedural memories.",

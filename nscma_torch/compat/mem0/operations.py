@@ -1,7 +1,7 @@
-"""mem0's operations over a `Memory` of this library, with mem0's arguments and answers, as functions.
+"""mem0's operations over a `Memory` of this library, with mem0's arguments and results, as functions.
 
-The classes of this package and the server's mem0 paths are thin layers over them. Ids say whose memory it is. Where an
-operation knows a memory by its id alone, `user_id` bounds it to one user; None finds the owner of the id.
+The classes of this package and the server's mem0 paths are thin layers over them. Ids name the memory's owner. If an
+operation takes only a memory's id, `user_id` limits it to one user; None looks up the owner.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def add(
     memory_type: str | None = None,
     prompt: str | None = None,
 ) -> dict[str, Any]:
-    """Store messages; with `infer` they are read for facts at once, as far as `retrieval.settle_seconds` reaches.
+    """Store messages; with `infer`, extract facts at once, within `retrieval.settle_seconds`.
 
-    Each message is a memory, an ADD among the results, with the `facts` that were read from it.
+    Each message is a memory, an ADD among the results, with the `facts` read from it.
 
     Raises:
         ValidationError: no id, an unknown memory type, or messages of another form.
-        InvalidInputError: anything else that cannot be stored. Nothing is stored then.
+        InvalidInputError: another error; nothing is stored.
     """
     lasts_to = end_of(day_of(expiration_date))
     scope = scope_to_write(ids)
@@ -84,7 +84,7 @@ def _result(added: tuple[Added, Message], facts: Mapping[str, list[dict[str, Any
 
 
 def _facts(memory: Memory, scope: Scope, added: list[Added]) -> dict[str, list[dict[str, Any]]]:
-    """The facts that rest on messages that were just added, by message."""
+    """Return facts based on the messages just added, by message."""
     memory.components.settling.settle(scope.user_id)
     new = {one.id for one in added}
     found: dict[str, list[dict[str, Any]]] = {}
@@ -95,7 +95,7 @@ def _facts(memory: Memory, scope: Scope, added: list[Added]) -> dict[str, list[d
 
 
 def get(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dict[str, Any] | None:
-    """A memory, expired or not; None where there is none of that id, or it was deleted."""
+    """Return a memory, expired or not; None if the id is unknown or deleted."""
     found = _find(memory, memory_id, user_id)
     if found is None or found.status != "active":
         return None
@@ -111,7 +111,7 @@ def get_all(
     limit: int | None = None,
     show_expired: bool = False,
 ) -> dict[str, Any]:
-    """Memories that fit the filters, in the order in which they came; `limit` is an older name of `top_k`."""
+    """Return memories that match the filters, in order of arrival; `limit` is an older name of `top_k`."""
     most = checked_top_k(top_k, limit)
     scope, rest = scope_to_read(filters, ids or {})
     fits, updates = condition_of(rest), updates_of(memory, scope.user_id)
@@ -137,9 +137,9 @@ def update(
     expiration_date: Any = KEEP,
     user_id: str | None = None,
 ) -> dict[str, str]:
-    """Change a memory's text, keys of its metadata, or its expiration date (None: none).
+    """Change a memory's text, metadata or expiration date (None: none).
 
-    Raises `MemoryNotFoundError` for an unknown id, `InvalidInputError` where nothing is to change.
+    Raises `MemoryNotFoundError` for an unknown id, `InvalidInputError` if nothing would change.
     """
     if text is None and metadata is None and expiration_date is KEEP:
         raise InvalidInputError("At least one of text, metadata, or expiration_date must be provided.")
@@ -151,14 +151,14 @@ def update(
 
 
 def delete(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dict[str, str]:
-    """Hide a memory from all but its history. Raises `MemoryNotFoundError` where there is none."""
+    """Hide a memory from everything except its history. Raises `MemoryNotFoundError` for an unknown id."""
     episode = _required(memory, memory_id, user_id)
     memory.delete(memory_id, user_id=episode.scope.user_id)
     return {"message": "Memory deleted successfully!"}
 
 
 def delete_all(memory: Memory, ids: Mapping[str, Any]) -> dict[str, str]:
-    """Hide all memories of a scope. Raises `InvalidInputError` where no id is given."""
+    """Hide all memories of a scope. Raises `InvalidInputError` without an id."""
     scope = scope_of(ids)
     if scope is None:
         raise InvalidInputError(
@@ -176,12 +176,12 @@ def history_events(memory: Memory, memory_id: str, *, user_id: str | None = None
 
 
 def ids_of(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
-    """Ids as the functions of this module take them."""
+    """Collect ids as arguments for this module's functions."""
     return dict(zip(IDS, (user_id, agent_id, run_id), strict=True))
 
 
 def _find(memory: Memory, memory_id: object, user_id: str | None) -> Episode | None:
-    """The message of that id, deleted or not, of this user or of any."""
+    """Return the message with that id, deleted or not, of this user or of any."""
     key = str(memory_id)
     with memory.components.database.read(user_or_all(user_id)) as connection:
         owner = episodes.owner(connection, key) if user_id is None else user_id

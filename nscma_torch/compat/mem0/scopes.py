@@ -1,7 +1,7 @@
 """Convert mem0's `user_id`, `agent_id` and `run_id` to a `Scope`.
 
-mem0 wants one of the three. Here a user bounds everything, so that memories without one have an owner of their own,
-`NO_USER`, a name that no caller can give: ids of mem0 hold no white space.
+mem0 needs one of the three. Here a user bounds everything, so memories without one belong to `NO_USER`, a name that no
+caller can give: mem0's ids contain no whitespace.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _IDENTITY = frozenset({*IDS, "actor_id"})  # keys that metadata cannot set
 
 
 def trimmed(value: object, name: str) -> str | None:
-    """An id without white space around it; numbers become strings, None stays.
+    """Strip whitespace from an id; numbers become strings, None stays.
 
-    Raises `ScopeError` where it is empty or holds white space.
+    Raises `ScopeError` if it is empty or contains whitespace.
     """
     if value is None:
         return None
@@ -39,7 +39,7 @@ def trimmed(value: object, name: str) -> str | None:
 
 
 def scope_of(ids: Mapping[str, Any]) -> Scope | None:
-    """The scope that ids name; None where they name nobody. Raises `ScopeError` for an id that nobody can have."""
+    """Return the scope that ids name; None if they name none. Raises `ScopeError` for an invalid id."""
     user, agent, run = (trimmed(ids.get(name), name) for name in IDS)
     if user is None and agent is None and run is None:
         return None
@@ -47,7 +47,7 @@ def scope_of(ids: Mapping[str, Any]) -> Scope | None:
 
 
 def scope_to_write(ids: Mapping[str, Any]) -> Scope:
-    """The scope of what is added. Raises `ValidationError` where no id is given."""
+    """Return the scope for adding. Raises `ValidationError` without an id."""
     scope = scope_of(ids)
     if scope is None:
         raise ValidationError(
@@ -60,9 +60,9 @@ def scope_to_write(ids: Mapping[str, Any]) -> Scope:
 
 
 def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-    """The scope of a read, and the filters that remain. Ids stand in `filters`, or are given by themselves.
+    """Return the scope of a read, and the remaining filters. Ids are given in `filters` or separately.
 
-    `*` for an agent or a run stays a filter: any that is named. A user cannot be left open: nothing crosses one.
+    `*` for an agent or a run remains a filter: any named one. A user is always required: no read crosses users.
     """
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must be a dict, got {type(filters).__name__}")
@@ -90,7 +90,7 @@ def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> 
 
 
 def without_ids(metadata: Mapping[str, Any] | None, call: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata without the keys that say whose it is; one that differs from what is `known` is warned of."""
+    """Return metadata without id keys; warn of one that differs from the `known` ids."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):

@@ -34,11 +34,11 @@ def search(
     reference_date: Any = None,
     show_expired: bool = False,
 ) -> dict[str, Any]:
-    """The memories that fit a query best, best first, each with its score in [0, 1].
+    """Return the best matching memories, best first, each with its score in [0, 1].
 
-    `limit` is an older name of `top_k`. With `rerank` each has its `rerank_score`, too. `threshold`, None for none,
-    bounds how near a memory must be, by meaning or by words (`items.relevance`); it is no bound of the score, which is
-    relative to the best. `reference_date`: as the memory was at the end of that day, or at that moment.
+    `limit` is an older name of `top_k`. With `rerank` each also has a `rerank_score`. `threshold`, None for none, is
+    the minimum relevance by meaning or by words (`items.relevance`); it doesn't limit the score, which is relative to
+    the best. `reference_date`: the memory's state at the end of that day, or at that moment.
     """
     least = None if threshold is None else checked_threshold(threshold)
     most = checked_top_k(top_k, limit)
@@ -95,7 +95,7 @@ def _is_near(hit: Hit, least: float | None) -> bool:
 
 
 def _reference(value: Any) -> datetime:
-    """The moment of a reference date: of a day its end, so that what was said on it counts."""
+    """Return the moment of a reference date: for a day its end, to include messages of that day."""
     moment = parse_timestamp(value)
     if isinstance(value, str):
         whole = re.fullmatch(r"\s*\d{4}-?\d\d-?\d\d\s*", value) is not None
@@ -105,7 +105,7 @@ def _reference(value: Any) -> datetime:
 
 
 def checked_top_k(top_k: int, limit: int | None = None) -> int:
-    """A number of results; `limit` counts if `top_k` is left at its default.
+    """Validate a number of results; `limit` counts if `top_k` is left at its default.
 
     Raises `InvalidInputError` for anything but an integer of at least 0.
     """
@@ -119,7 +119,7 @@ def checked_top_k(top_k: int, limit: int | None = None) -> int:
 
 
 def checked_threshold(threshold: float) -> float:
-    """A bound of nearness. Raises `InvalidInputError` for anything but a number from 0 to 1."""
+    """Validate a relevance threshold. Raises `InvalidInputError` for anything but a number from 0 to 1."""
     if not isinstance(threshold, int | float) or isinstance(threshold, bool):
         raise InvalidInputError("threshold must be a valid number")
     if not 0 <= threshold <= 1:

@@ -19,13 +19,14 @@ from nscma_torch.integrations.langchain.messages import from_store, to_store
 
 
 class NscmaChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one session, in order. What is added is searched, read for facts and recalled like any other.
+    """The messages of one session, in order. Added messages are searched, processed for facts and recalled like any
+    other.
 
     Args:
-        memory: where they are kept; it stays the caller's, to be closed by the caller.
+        memory: the memory that stores them; the caller closes it.
         session_id: `Message.session` of the conversation.
 
-    Raises `ScopeError` for ids that nobody can have, `InvalidInputError` for a session that is no text.
+    Raises `ScopeError` for invalid ids, `InvalidInputError` for a session that isn't text.
     """
 
     def __init__(
@@ -38,20 +39,22 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override] # LangChain: "a property or attribute"
-        """The messages of the session as they were added, those of other ways in too."""
+        """Return the session's messages in the order added, including those added by other means."""
         return [from_store(episode) for episode in self._episodes()]
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """`messages`, read in a thread beside the event loop."""
+        """Call `messages` in a thread, off the event loop."""
         return await asyncio.to_thread(lambda: self.messages)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Store messages, all or none; on disk when this returns. Raises `InvalidInputError` for what cannot be."""
+        """Store messages, all or none; they are on disk when this returns. Raises `InvalidInputError`
+        for invalid ones.
+        """
         if batch := [to_store(message, self.session_id) for message in messages]:
             self.memory.add(batch, **self._ids())
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """`add_messages` in a thread beside the event loop."""
+        """Call `add_messages` in a thread, off the event loop."""
         await asyncio.to_thread(self.add_messages, messages)
 
     def clear(self) -> None:
@@ -60,11 +63,11 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
         self.memory.components.editor.delete(self.scope.user_id, ids, at=datetime.now(UTC))
 
     async def aclear(self) -> None:
-        """`clear` in a thread beside the event loop."""
+        """Call `clear` in a thread, off the event loop."""
         await asyncio.to_thread(self.clear)
 
     def _episodes(self) -> list[Episode]:
-        """The messages of this session, in exactly this scope: none of another agent's session of that name."""
+        """Return the messages of this session in exactly this scope, without another agent's session of that name."""
         own = episodes.live(to_micros(datetime.now(UTC))), episodes.in_session(self.session_id)
         with self.memory.components.database.read(self.scope.user_id) as connection:
             rows = episodes.select_all(connection, self.scope, *own)

@@ -1,4 +1,4 @@
-"""LangChain's messages as messages of a memory, and back as they were."""
+"""Convert LangChain messages to stored ones, and back without loss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NO_TEXT = "[no text]"
 
 
 def to_store(message: BaseMessage, session: str) -> Message:
-    """The message as it is kept: its text, and beside it all that is needed to give it back.
+    """Convert a message for storage: its text, and everything needed to restore it.
 
-    Parts without text leave their type in brackets, and calls of tools without text are "name(arguments)". Raises
-    `InvalidInputError` for what is no message of a conversation.
+    Parts without text become their type in brackets, and tool calls without text "name(arguments)". Raises
+    `InvalidInputError` for anything but a conversation's message.
     """
     if not isinstance(message, BaseMessage) or message.type == "remove":
         raise InvalidInputError(f"a chat history takes messages of LangChain, got {type(message).__name__}")
@@ -40,7 +40,7 @@ def to_store(message: BaseMessage, session: str) -> Message:
 
 
 def from_store(episode: Episode) -> BaseMessage:
-    """The message as it was, with the text that it has now."""
+    """Restore the original message, with its current text."""
     kept = episode.metadata.get(FIELD)
     if not isinstance(kept, Mapping) or "type" not in kept:
         return _said_elsewhere(episode)
@@ -62,7 +62,7 @@ def _made(type_: str, data: Mapping[str, Any]) -> BaseMessage:
 
 
 def _said_elsewhere(episode: Episode) -> BaseMessage:
-    """A message that was stored by another way in."""
+    """Convert a message that was stored by other means."""
     data = {"content": episode.text, "name": episode.name}
     if episode.role == "tool":
         return _made("tool", data | {"tool_call_id": episode.id})

@@ -1,4 +1,4 @@
-"""`NscmaRetriever`: what a memory finds, as LangChain's documents."""
+"""`NscmaRetriever`: a memory's search results as LangChain documents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nscma_torch.integrations.hits import metadata_of
 
 
 class NscmaRetriever(BaseRetriever):
-    """Searches one user's memory; `invoke(query, k=…)` overrides how many documents there are at most.
+    """Searches one user's memory; `invoke(query, k=…)` overrides the maximum number of documents.
 
     A document's `page_content` is the text of a unit, its `id` the unit's, and its metadata that of the message with
     `memory_id`, `occurred_at`, `score` and others (`integrations/hits.py`). Arguments are those of `Memory.search`.
 
-    Raises pydantic's `ValidationError` for an id that no user can have, or a `k` below 1.
+    Raises pydantic's `ValidationError` for an invalid user id, or a `k` below 1.
     """
 
     memory: Memory = Field(exclude=True, repr=False)

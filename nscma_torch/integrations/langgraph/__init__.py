@@ -1,4 +1,4 @@
-"""A store for LangGraph: long-term memory of agents, kept as messages of a `Memory`. See docs/integrations.md."""
+"""A LangGraph store: agents' long-term memory, stored as messages of a `Memory`. See docs/integrations.md."""
 
 from __future__ import annotations
 

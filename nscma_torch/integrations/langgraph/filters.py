@@ -1,9 +1,9 @@
-"""Filters of a search: values that an item's fields must have, or operators on them.
+"""Filters of a search: required values of an item's fields, or operators on them.
 
     {"kind": "note"}                    is equal, at any depth: of an object the named fields, of a list each element
     {"rank": {"$gte": 3, "$lt": 9}}     $eq $ne $gt $gte $lt $lte; all of them hold
 
-Values are compared as JSON has them: true is no 1. A field that is not there is null. Only numbers are in an order.
+Values are compared as in JSON: true is not 1. A missing field is null. Only numbers are ordered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ORDERS = {f"${name}": order for name, order in ORDERS.items()}
 
 
 def condition_of(filters: Mapping[str, Any] | None) -> Condition:
-    """The condition on an item's value that filters say. Raises `InvalidInputError` for an operator not known."""
+    """Build a filter's condition on an item's value. Raises `InvalidInputError` for an unknown operator."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"a filter must map fields to values, got {type(filters).__name__}")
     return _fields({} if filters is None else filters)

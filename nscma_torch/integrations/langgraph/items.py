@@ -1,4 +1,4 @@
-"""Items of a store as messages: what of an item is its text, and how a message becomes an item again."""
+"""Items of a store as messages: an item's searchable text, and the conversion back to items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE = "$"
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """A checked item to be stored; with no value, to be deleted. `text` is None where search is not to find it."""
+    """A validated item to be stored; with no value, to be deleted. `text` is None to exclude it from search."""
 
     scope: Scope
     namespace: tuple[str, ...]
@@ -33,11 +33,11 @@ class CheckedItem:
 
     @property
     def idempotency_key(self) -> str:
-        """Idempotency key of its message."""
+        """Return the idempotency key of its message."""
         return idempotency_key(self.namespace, self.key)
 
     def message(self, *, created_at: datetime, updated_at: datetime) -> Message:
-        """The message that keeps it."""
+        """Return the message that stores it."""
         held = {
             "namespace": list(self.namespace),
             "key": self.key,
@@ -57,7 +57,7 @@ class CheckedItem:
 
 
 def source_of(namespace: Sequence[str]) -> str:
-    """The `Message.source` of items of a namespace; it begins with those of the namespaces above."""
+    """Return the `Message.source` of a namespace's items; it begins with those of the parent namespaces."""
     return _SOURCE + "/".join(namespace)
 
 
@@ -67,18 +67,18 @@ def idempotency_key(namespace: Sequence[str], key: str) -> str:
 
 
 def held_by(episode: Episode) -> Mapping[str, Any] | None:
-    """The item that a message keeps: namespace, key, value, …; None where it is no item of a store."""
+    """Return the item stored by a message: namespace, key, value, …; None if it isn't a store's item."""
     held = episode.metadata.get(FIELD)
     return held if isinstance(held, Mapping) and (episode.source or "").startswith(_SOURCE) else None
 
 
 def item_of(held: Mapping[str, Any]) -> Item:
-    """The item that a message keeps, as `get` gives it."""
+    """Return the item stored by a message, as for `get`."""
     return Item(**_fields(held))
 
 
 def search_item_of(held: Mapping[str, Any], score: float | None = None) -> SearchItem:
-    """The item that a message keeps, as `search` gives it."""
+    """Return the item stored by a message, as for `search`."""
     return SearchItem(**_fields(held), score=score)
 
 
@@ -88,9 +88,10 @@ def _fields(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked_value(value: object, limits: LimitsConfig) -> dict[str, Any]:
-    """A copy of a value as JSON has it: tuples are lists.
+    """Return a copy of a value in JSON's types: tuples become lists.
 
-    Raises `InvalidInputError` for what JSON cannot say, `TextTooLargeError` above `limits.max_message_bytes`.
+    Raises `InvalidInputError` for values that are not JSON-serialisable, `TextTooLargeError` above
+    `limits.max_message_bytes`.
     """
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"the value of an item must map names to values, got {type(value).__name__}")
@@ -113,7 +114,7 @@ def _plain(value: Any) -> Any:
 
 
 def checked_paths(paths: object) -> tuple[str, ...]:
-    """Paths into values. Raises `InvalidInputError` for anything but strings, at least one."""
+    """Validate paths into values. Raises `InvalidInputError` for anything but strings, at least one."""
     if isinstance(paths, str) or not isinstance(paths, Sequence) or not paths or not all(map(_is_path, paths)):
         raise InvalidInputError(f"what is indexed is {paths!r}; name paths such as ['text'], or ['$'] for all of it")
     return tuple(paths)
@@ -124,9 +125,9 @@ def _is_path(path: object) -> bool:
 
 
 def text_of(value: Mapping[str, Any], paths: Sequence[str]) -> str | None:
-    """Return the searchable text of a value: the texts at these paths, a line each; None if there are none.
+    """Return the searchable text of a value: the texts at these paths, one per line; None if there are none.
 
-    "$" is the whole value, each of its leaves with its path before it, but for a single one.
+    "$" is the whole value, with each leaf's path before it, except for a single leaf.
     """
     texts: list[str] = []
     for path in paths:

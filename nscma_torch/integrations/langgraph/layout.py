@@ -12,12 +12,12 @@ ANY = "*"  # in a condition on namespaces: any label
 
 
 class Layout:
-    """The beginning that all namespaces of a store have: labels as they are, and places of ids.
+    """The prefix of all namespaces of a store: literal labels, and placeholders of ids.
 
-    `("memories", "{user_id}", "{agent_id}")` reads the user's id from the second label, and the agent's from the third
-    where there is one. With a `user_id` the whole store is this user's, and the labels name no other.
+    `("memories", "{user_id}", "{agent_id}")` reads the user's id from the second label, and the agent's from the third,
+    if any. With a `user_id` the whole store is this user's, and labels name no other.
 
-    Raises `InvalidInputError` for labels that do not say whose a namespace is, or say it twice.
+    Raises `InvalidInputError` for labels that don't determine the user, or do so twice.
     """
 
     def __init__(self, labels: Sequence[str], user_id: str | None = None) -> None:
@@ -38,8 +38,8 @@ class Layout:
     def scope_of(self, path: Sequence[str], *, wildcards: bool = False) -> Scope:
         """Return the scope of a namespace or prefix; ids beyond its length are None.
 
-        With `wildcards` "*" stands for any label. Raises `ScopeError` where it does not name the user, or does not
-        begin as the layout does.
+        With `wildcards`, "*" stands for any label. Raises `ScopeError` if it doesn't name the user, or doesn't match
+        the layout.
         """
         ids: dict[str, str | None] = {"user_id": self.user_id}
         for expected, label in zip(self.labels, path, strict=False):

@@ -1,4 +1,4 @@
-"""Conditions on namespaces, and whose namespaces they list."""
+"""Conditions on namespaces, and the scopes they list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items as they are read: one by its key, those under a namespace, and those that a query finds."""
+"""Read items: one by key, those under a namespace, and those matching a query."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Held = Mapping[str, Any]  # what a message keeps of an item: namespace, key, val
 
 
 def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Episode]:
-    """The user's messages of these idempotency keys, deleted ones too."""
+    """Return the user's messages with these idempotency keys, including deleted ones."""
     with memory.components.database.read(user_id) as connection:
         return episodes.known_keys(connection, user_id, keys)
 
 
 def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
-    """The items of a scope below a namespace, in the order in which they were first put."""
+    """Return the items of a scope below a namespace, in the order first put."""
     live = episodes.live(to_micros(datetime.now(UTC)))
     with memory.components.database.read(scope.user_id) as connection:
         rows = episodes.select_all(connection, scope, live, episodes.of_sources(source_of(prefix)))
@@ -37,7 +37,7 @@ def is_below(held: Held, prefix: Sequence[str]) -> bool:
 
 
 def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable[[Episode], bool]) -> list[SearchItem]:
-    """The items that fit a query best, best first, of the messages for which `belongs` is true."""
+    """Return the best matching items, best first, from messages for which `belongs` is true."""
     wanted = most
     while True:  # a long item may be found by several of its parts
         hits = memory.search(query, **ids_of(scope), top_k=wanted, kinds=("chunk",), where=belongs)
@@ -54,5 +54,5 @@ def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable
 
 
 def ids_of(scope: Scope) -> Mapping[str, Any]:
-    """A scope as the methods of `Memory` take it."""
+    """Return a scope as arguments for `Memory`'s methods."""
     return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}

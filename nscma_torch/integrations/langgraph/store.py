@@ -47,16 +47,17 @@ _Read = Callable[[], Result]
 
 
 class NscmaStore(BaseStore):
-    """Items as messages of a memory: found by meaning and words, read for facts, erasable, in one file.
+    """Items as messages of a memory: found by meaning and words, processed for facts, erasable, in one file.
 
     Args:
-        memory: where they are kept; it stays the caller's, to be closed by the caller.
-        layout: how namespaces begin, with the places of "{user_id}", "{agent_id}" and "{run_id}". By default the first
-            label is the user's id, or with a `user_id` any label may come first.
-        user_id: whose all items are; the layout then names no user.
-        fields: paths into an item's value whose texts search finds, "$" for all of it; `put(index=…)` overrides them.
+        memory: the memory that stores them; the caller closes it.
+        layout: the prefix of namespaces, with the placeholders "{user_id}", "{agent_id}" and "{run_id}". By default the
+            first label is the user's id, or with a `user_id` any label may come first.
+        user_id: the user of all items; the layout then names no user.
+        fields: paths into an item's value to be searched, "$" for all of it; `put(index=…)` overrides them.
 
-    Nothing crosses a user: what names none (a search without a prefix, in a store for many users) is an error.
+    Every operation belongs to one user: one that names none (a search without a prefix, in a store for many users) is
+    an error.
     """
 
     supports_ttl = False
@@ -75,12 +76,12 @@ class NscmaStore(BaseStore):
         self.fields = checked_paths(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do operations in one go: all are checked, then what reads is done, then what writes.
+        """Run operations together: all are validated first, then reads run, then writes.
 
         Raises:
-            InvalidNamespaceError: a label that is empty, no string, or has a period.
-            ScopeError: a namespace that names no user, or does not fit the layout.
-            InvalidInputError: a value that JSON cannot say, a filter that is not known, a TTL. Nothing is stored then.
+            InvalidNamespaceError: a label that is empty, not a string, or has a period.
+            ScopeError: a namespace that names no user, or doesn't match the layout.
+            InvalidInputError: a value that is not JSON-serialisable, an unknown filter, a TTL. Nothing is stored then.
         """
         prepared = [self._prepared(op) for op in ops]
         results = [None if isinstance(one, CheckedItem) else one() for one in prepared]
@@ -88,11 +89,11 @@ class NscmaStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch` in a thread beside the event loop."""
+        """Call `batch` in a thread, off the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _prepared(self, op: Op) -> _Read | CheckedItem:
-        """An operation that has been checked: what reads, or what is to be written."""
+        """Validate an operation: return a read, or an item to be written."""
         validate_op_namespace(op)
         if isinstance(op, GetOp):
             return partial(self._get, self._scope(op.namespace), op)

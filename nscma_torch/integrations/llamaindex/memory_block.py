@@ -36,22 +36,22 @@ _HEAD = f"Recalled from this user's long-term memory, best first. {NOT_FOLLOWED}
 
 
 class NscmaMemoryBlock(BaseMemoryBlock[str]):
-    """Keeps what leaves the chat history, and recalls what bears on the newest message of the user.
+    """Stores messages that leave the chat history, and recalls those relevant to the user's newest message.
 
-    Recalled is what the user said in any session: passages as quoted data, with who said it and when;
-    nothing where all that is stored bears little on it (`retrieval.floor`).
-    Messages without text, and instructions (system, developer), are not kept.
+    It recalls the user's messages from any session: passages as quoted data, with speaker and time; nothing if no
+    stored text is relevant enough (`retrieval.floor`). Messages without text, and instructions (system, developer), are
+    not stored.
 
-    No message of a session is stored twice: what is put by hand is taken as the session from its start, what leaves the
-    history by itself as its next part. The n-th message in the same words is stored if fewer than n are.
+    No message of a session is stored twice: messages put explicitly are taken as the session from its start, those
+    leaving the history as its next part. The n-th message with the same words is stored if fewer than n are.
 
     Args:
-        memory: where messages are kept; it stays the caller's, to be closed by the caller.
-        top_k: how many passages at most.
-        words: how many words of a passage at most.
-        threshold: lowest score, as in `Memory.search`.
+        memory: the memory that stores messages; the caller closes it.
+        top_k: maximum number of passages.
+        words: maximum words of a passage.
+        threshold: minimum score, as in `Memory.search`.
 
-    Raises pydantic's `ValidationError` for an id that no user can have, or a number below 1.
+    Raises pydantic's `ValidationError` for an invalid user id, or a number below 1.
     """
 
     name: str = "NSCMA"
@@ -84,7 +84,7 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
     async def aput(
         self, messages: list[ChatMessage], from_short_term_memory: bool = False, session_id: str | None = None
     ) -> None:
-        """Store messages; `from_short_term_memory` says that they leave the chat history, each once and in order."""
+        """Store messages; `from_short_term_memory` means that they leave the chat history, each once and in order."""
         if from_short_term_memory and not self.accept_short_term_memory:
             return
         kept = [one for message in messages if (one := _to_store(message, session_id)) is not None]
@@ -122,12 +122,12 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
         return Counter(self._flushed[session])
 
     def _key(self, session: str, said: _Said, occurrence: int) -> str:
-        """The same for the same message of a session, whoever puts it."""
+        """Return a key for a session's message, independent of how it was put."""
         what = json.dumps([self.agent_id, self.run_id, session, *said, occurrence])
         return f"llamaindex:{sha256(what.encode()).hexdigest()}"
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """The block without its last passages, in LlamaIndex's tokens; None where none is left."""
+        """Return the block without its last passages, in LlamaIndex's tokens; None if none is left."""
         count = get_tokenizer()
         most = len(count(content)) - tokens_to_truncate
         shown = json.loads(content.rpartition("\n")[2])["memories"]
@@ -150,7 +150,7 @@ def _block(shown: Sequence[Mapping[str, str]]) -> str:
 
 
 def _to_store(message: ChatMessage, session: str | None) -> Message | None:
-    """The message as it is kept, in this session or in its own; None for what is no part of a conversation."""
+    """Convert a message for storage, in this session or its own; None if it isn't part of a conversation."""
     role, text = _ROLES.get(message.role.value), message.content
     if role is None or not text or not text.strip():
         return None

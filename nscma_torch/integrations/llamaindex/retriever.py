@@ -1,4 +1,4 @@
-"""`NscmaRetriever`: what a memory finds, as LlamaIndex's nodes."""
+"""`NscmaRetriever`: a memory's search results as LlamaIndex nodes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class NscmaRetriever(BaseRetriever):
     """Searches one user's memory.
 
     A node has the text and the id of a unit, with the metadata of the message, `memory_id`, `occurred_at` and others
-    (`integrations/hits.py`), of which a model is shown who said it, where and when. Arguments are those of
-    `Memory.search`; `similarity_top_k` is how many nodes there are at most.
+    (`integrations/hits.py`); a model sees speaker, source and time. Arguments are those of `Memory.search`;
+    `similarity_top_k` is the maximum number of nodes.
 
-    Raises `ScopeError` for an id that no user can have, `InvalidInputError` for another wrong argument.
+    Raises `ScopeError` for an invalid user id, `InvalidInputError` for another invalid argument.
     """
 
     def __init__(
