@@ -128,11 +128,12 @@ class MemGPT:
                     break
             return
         units = [units_of(self._passages[row : row + 1])[0] for row in self.queue]
-        (told,) = self._language.tasks.daily_summaries([units], self._options.words)
+        (told,) = self._language.tasks.lines("daily_summary", [units], self._options.words)
         sources = [tuple(self.queue[place] for place in line.sources) for line in told]
         self.storage.insert([TextNode(one.text, own, written=True) for one, own in zip(told, sources, strict=True)])
         people = dict.fromkeys(unit.name for unit in units)
-        found = self._language.tasks.daily_insights([[one for one in units if one.name == name] for name in people])
+        said = [[one for one in units if one.name == name] for name in people]
+        found = self._language.tasks.lines("daily_insight", said)
         for line in dict.fromkeys(line.text for own in found for line in own):
             if line not in self.core["human"]:
                 self._remember(line)

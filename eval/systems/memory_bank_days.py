@@ -35,7 +35,7 @@ class Days:
         for row, passage in enumerate(self._passages):
             if (day := day_of(passage.message.timestamp)) is not None:
                 days.setdefault(day, []).append(row)
-        found = self._tasks.daily_summaries(self._groups(days.values()), words) if days else []
+        found = self._tasks.lines("daily_summary", self._groups(days.values()), words) if days else []
         return [_sourced(lines, _own(rows)) for lines, rows in zip(found, days.values(), strict=True)]
 
     def history(self, events: Sequence[Sequence[TextNode]], words: int) -> TextNode | None:
@@ -43,7 +43,7 @@ class Days:
         lines = [line for own in events for line in own]
         if not lines:
             return None
-        (told,) = self._tasks.global_summaries([self._as_units(lines, "daily_summary")], words)
+        (told,) = self._tasks.lines("global_summary", [self._as_units(lines, "daily_summary")], words)
         return joined(_sourced(told, lines))
 
     def portraits(self, words: int) -> list[TextNode]:
@@ -53,13 +53,13 @@ class Days:
             day = day_of(passage.message.timestamp)
             if day is not None and passage.message.role == "user":
                 days.setdefault((day, passage.message.name), []).append(row)
-        shown = self._tasks.daily_insights(self._groups(days.values())) if days else []
+        shown = self._tasks.lines("daily_insight", self._groups(days.values())) if days else []
         people: dict[str | None, list[TextNode]] = {}
         for ((_, name), rows), lines in zip(days.items(), shown, strict=True):
             people.setdefault(name, []).extend(_sourced(lines, _own(rows)))
         insights = [own for own in people.values() if own]
         groups = [self._as_units(own, "daily_insight") for own in insights]
-        told = self._tasks.portraits(groups, words) if groups else []
+        told = self._tasks.lines("portrait", groups, words) if groups else []
         found = [joined(_sourced(lines, own)) for lines, own in zip(told, insights, strict=True)]
         return [node for node in found if node is not None]
 

@@ -10,11 +10,11 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nscma_torch.api.derivers import lacking
 from nscma_torch.api.unread_messages import PendingReader
 from nscma_torch.core import forking as _forking  # noqa: F401 - importing it registers a handler
 from nscma_torch.core.config import Config
@@ -22,7 +22,7 @@ from nscma_torch.core.database.opening import open_database
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.jobs.worker import Handler, Worker
 from nscma_torch.core.locked_property import locked_cached_property
-from nscma_torch.core.protocols import Embedder, LanguageTasks, RecordTasks, SurpriseModel
+from nscma_torch.core.protocols import Embedder, LanguageTasks, ReadBack, RecordTasks, SurpriseModel, required
 from nscma_torch.curator.statistics import Process
 from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
 from nscma_torch.hierarchy.store.hierarchies import INTEGRATE
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import FactQA
     from nscma_torch.answering.reader_qa import ReaderQA
     from nscma_torch.api.background import BackgroundWorker
-    from nscma_torch.core.records import Unit
-    from nscma_torch.curator.derivation import Derivations
+    from nscma_torch.core.records import Scope, Unit, UnitKind
+    from nscma_torch.curator.derived.derivations import Derivations
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.extraction.read_ahead import ReadMany
     from nscma_torch.features.records.describing import Describer
@@ -206,9 +206,7 @@ class Components:
             return None
         from nscma_torch.features.records.describing import Describer
 
-        if not isinstance(self.tasks, RecordTasks):
-            raise lacking("records.enabled", self.tasks, RecordTasks)
-        return Describer(self.tasks)
+        return Describer(required(self.tasks, RecordTasks, "records.enabled"))
 
     @property
     def _fact_changes(self) -> FactChanges | None:
@@ -446,10 +444,35 @@ class Components:
     @locked_cached_property
     def derivations(self) -> Derivations:
         """Derivations that sleep makes from messages, those that are switched on."""
-        from nscma_torch.api.derivers import derivers
-        from nscma_torch.curator.derivation import Derivations
+        from nscma_torch.curator.derived.derivations import Derivations, derivers
+        from nscma_torch.curator.derived.deriver import Needs
 
-        return Derivations(self.database, lambda: self.indexer, list(derivers(self)))
+        needs = Needs(
+            self.config,
+            self.database,
+            self.tasks,
+            device=lambda: self.device,
+            embedder=lambda: self.embedder,
+            rate=self.rate,
+            search=self._found,
+            read_back=self._read_back,
+        )
+        return Derivations(self.database, lambda: self.indexer, derivers(needs))
+
+    def _found(self, question: str, scope: Scope, now: datetime, kinds: tuple[UnitKind, ...], top_k: int) -> list[str]:
+        """Ids of the units that the configured search finds."""
+        from nscma_torch.search.search_bounds import Bounds
+
+        hits = self.retriever.retrieve(question, Bounds(scope, now, kinds=kinds), top_k=top_k).hits
+        return [hit.unit.id for hit in hits]
+
+    def _read_back(self) -> ReadBack:
+        """Asks the memory a question, with the trained reader."""
+        from nscma_torch.answering.read_back import SearchAndRead
+
+        if self.reader_qa is None:
+            raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
+        return SearchAndRead(self.retriever, self.reader_qa, self.config.reading.passages)
 
     def _judge(self) -> str:
         """Name of the judge of disputes, the same in every process; `sleep` records it to ask each judge once."""

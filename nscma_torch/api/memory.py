@@ -647,7 +647,7 @@ class Memory:
     def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
         """Return the derived texts of a kind, each with the ids of its source messages and texts.
 
-        Kinds are those of `records.DerivedKind`.
+        Kinds are those of `core.derived_kinds`, and skill.
         """
         if kind not in get_args(DerivedKind):
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import (
     Answer,
     Description,
@@ -146,33 +147,11 @@ class ImportanceTasks(Protocol):
 
 
 @runtime_checkable
-class InsightTasks(Protocol):
-    """Language tasks of insights about a user."""
+class LineTasks(Protocol):
+    """Writes the lines of texts that sleep derives; kinds are those of `core.derived_kinds`."""
 
-    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Conclude what each group of similar messages by one person shows about them; the whole batch at once."""
-
-
-@runtime_checkable
-class SummaryTasks(Protocol):
-    """Language tasks of daily summaries (MemoryBank)."""
-
-    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Summarise each day's messages in about `words` words; the whole batch at once."""
-
-    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Summarise all days from the lines of their summaries, in about `words` words."""
-
-
-@runtime_checkable
-class PortraitTasks(Protocol):
-    """Language tasks of a person's portrait (MemoryBank)."""
-
-    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Conclude one person's personality and mood from each day's messages; the whole batch at once."""
-
-    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Describe a person from the lines of all days, in about `words` words."""
+    def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
+        """Write the lines of a kind on each group, in about `words` words; the whole batch at once."""
 
 
 @runtime_checkable
@@ -248,3 +227,13 @@ class QuotingTasks(Protocol):
     @property
     def quotes(self) -> bool:
         """Return True if answers are passages."""
+
+
+def required(tasks: object, protocol: type, key: str) -> Any:
+    """Return language tasks that have the protocol a configuration key needs; `ConfigError` if they lack it."""
+    if isinstance(tasks, protocol):
+        return tasks
+    raise ConfigError(
+        f"{key} needs language tasks with what {protocol.__module__}.{protocol.__name__} names, which "
+        f"{type(tasks).__name__} lacks: change the key, or implement it"
+    )

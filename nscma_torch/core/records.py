@@ -11,22 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from nscma_torch.core.derived_kinds import DERIVED_KINDS
 from nscma_torch.core.errors import ScopeError
 
-DerivedKind = Literal[
-    "insight",
-    "qa_pair",
-    "skill",
-    "document_summary",
-    "daily_summary",
-    "global_summary",
-    "daily_insight",
-    "portrait",
-    "reflection",
-]
-UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", DerivedKind]
+if TYPE_CHECKING:
+    DerivedKind = str
+    UnitKind = str
+else:
+    DerivedKind = Literal[*DERIVED_KINDS, "skill"]
+    UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", *DERIVED_KINDS, "skill"]
 OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset({"chunk", "triple", "atomic_fact"})  # the others rest on many, or none
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]

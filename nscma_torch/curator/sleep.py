@@ -3,7 +3,7 @@
 First, deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
 fails, sleep stops, and the job keeps its error. Then each stage is one transaction per user: disputes, duplicates,
 decay, promotion, profile. Between transactions, the language tasks judge disputes that weights don't settle, and derive
-texts (`derivation`). After a kill, each stage is done or not begun; the next sleep continues from there.
+texts (`derived`). After a kill, each stage is done or not begun; the next sleep continues from there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nscma_torch.core.jobs import jobs, recall_queue
 from nscma_torch.core.protocols import CuratorTasks
 from nscma_torch.core.records import Scope, SleepReport
 from nscma_torch.curator import statistics
-from nscma_torch.curator.derivation import Derivations
+from nscma_torch.curator.derived.derivations import Derivations
 from nscma_torch.curator.forgetting import bring_back_early, fade
 from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote

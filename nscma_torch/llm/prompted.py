@@ -205,25 +205,12 @@ class PromptedTasks:
             for form, known in zip(forms, fitting, strict=True)
         ]
 
-    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Return the model's findings on each group that the evidence supports; see `prompted_lines`."""
-        return on_texts.lines(self._asker, sourced_lines.INSIGHTS, groups)
-
-    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return the model's account of each day; see `prompted_lines`, as for the next three."""
-        return on_texts.joint_lines(self._asker, sourced_lines.DAILY_SUMMARY, days, words=words)
-
-    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return the points that the model considers important across all days."""
-        return on_texts.joint_lines(self._asker, sourced_lines.GLOBAL_SUMMARY, lines, words=words)
-
-    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Return the model's findings on a person's personality and mood."""
-        return on_texts.lines(self._asker, sourced_lines.DAILY_INSIGHTS, days)
-
-    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return the model's portrait of each person."""
-        return on_texts.joint_lines(self._asker, sourced_lines.PORTRAIT, lines, words=words)
+    def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
+        """Return the model's lines on each group that the evidence supports; see `prompted_lines`."""
+        task = sourced_lines.LINES[kind]
+        if words is None:
+            return on_texts.lines(self._asker, task, groups)
+        return on_texts.joint_lines(self._asker, task, groups, words=words)
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
         """Return the questions that the model asks about each group."""

@@ -29,14 +29,13 @@ from nscma_torch.core.records import (
     Unit,
     Usage,
 )
+from nscma_torch.reading import derived_lines
 from nscma_torch.reading.aliases import aliases
 from nscma_torch.reading.asserted_statements import ReadMessage, is_sure
 from nscma_torch.reading.chinese_statements import ChineseReader, chinese_reader
 from nscma_torch.reading.composed_text import composed, placed
 from nscma_torch.reading.cues import salience
-from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
 from nscma_torch.reading.extractive_summary import extract_summary
-from nscma_torch.reading.insights import insights
 from nscma_torch.reading.moved_home import with_new_homes
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import best_passage, covered, term_weights
@@ -246,25 +245,9 @@ class EmbeddedTasks:
             )
         return self._fact_changes.operate(new)
 
-    def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Return the topic of each group with a supporting sentence; see `reading.insights`."""
-        return insights(groups)
-
-    def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return sentences of each day; see `day_lines`."""
-        return [day_summary(day, words) for day in days]
-
-    def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return lines of the days, with their dates; see `day_lines`."""
-        return [summary_of_days(group, words) for group in lines]
-
-    def daily_insights(self, days: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-        """Return first-person sentences about preferences; see `day_lines`."""
-        return [day_insights(day) for day in days]
-
-    def portraits(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
-        """Return the sentences whose topic recurs on several days; see `day_lines`."""
-        return [portrait(group, words) for group in lines]
+    def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
+        """Return sentences of each group, chosen by rules; see `derived_lines`."""
+        return derived_lines.lines(kind, groups, words)
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
         """Return questions about the most salient topics; see `reflections`."""

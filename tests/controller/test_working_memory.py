@@ -199,8 +199,12 @@ def days_of(converse: Opener) -> Callable[[Callable[[str, Mapping[str, Any]], An
     """A conversation of four days, of whose summary a model is shown a line a day, and the ids of the messages."""
 
     class Lines(EmbeddedTasks):
-        def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:  # noqa: ARG002
-            return [[SourcedLine(one.text, (i,)) for i, one in enumerate(own)] for own in lines]
+        def lines(
+            self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None
+        ) -> list[list[SourcedLine]]:
+            if kind != "global_summary":
+                return super().lines(kind, groups, words)
+            return [[SourcedLine(one.text, (i,)) for i, one in enumerate(own)] for own in groups]
 
     def open_(script: Callable[[str, Mapping[str, Any]], Any]) -> tuple[Controller, list[str]]:
         engine = ScriptedEngine(lambda form, data, _: script(form, data))

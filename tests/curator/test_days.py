@@ -123,13 +123,14 @@ def test_a_summary_of_all_days_goes_when_that_of_one_is_worded_anew(open_memory:
     class Rewording(EmbeddedTasks):
         suffix = ""
 
-        def daily_summaries(self, days: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:  # noqa: ARG002
-            return [[SourcedLine(f"{unit.text}{self.suffix}", (i,)) for i, unit in enumerate(own)] for own in days]
-
-        def global_summaries(self, lines: Sequence[Sequence[Unit]], words: int) -> list[list[SourcedLine]]:
+        def lines(
+            self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None
+        ) -> list[list[SourcedLine]]:
+            if kind == "daily_summary":
+                return [[SourcedLine(f"{one.text}{self.suffix}", (i,)) for i, one in enumerate(own)] for own in groups]
             if self.suffix:
                 raise ConfigError("no model")
-            return super().global_summaries(lines, words)
+            return super().lines(kind, groups, words)
 
     tasks = Rewording()
     memory = open_memory(config={"daily": {"summaries": True}}, tasks=tasks)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, get_args
 
 import pytest
 
 from nscma_torch.api.memory import Memory
+from nscma_torch.core.config import load_config
+from nscma_torch.core.derived_kinds import DERIVED_KINDS, is_derived
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import DerivedKind, Message
+from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.helpers.telling import day
 
 
@@ -33,9 +37,9 @@ class Bare:
 @pytest.mark.parametrize(
     ("section", "key", "protocol"),
     [
-        ("daily", "summaries", "SummaryTasks"),
-        ("daily", "portrait", "PortraitTasks"),
-        ("insights", "enabled", "InsightTasks"),
+        ("daily", "summaries", "LineTasks"),
+        ("daily", "portrait", "LineTasks"),
+        ("insights", "enabled", "LineTasks"),
         ("reflection", "enabled", "ReflectionTasks"),
     ],
 )
@@ -44,3 +48,19 @@ def test_missing_tasks_are_named(open_memory: Callable[..., Memory], section: st
     memory.add("hello", user_id="ada")
     with pytest.raises(ConfigError, match=rf"{section}\.{key} needs .*{protocol}.*Bare lacks"):
         memory.sleep()
+
+
+def test_every_kind_has_a_file_and_a_key_and_a_search_may_name_it(memory: Memory) -> None:
+    for kind in DERIVED_KINDS:
+        assert callable(import_module(f"nscma_torch.curator.derived.{kind}").deriver)
+        assert not is_derived(memory.config, kind), kind
+        assert memory.search("anything", user_id="ada", kinds=[kind]) == []
+        with pytest.raises(
+            ConfigError, match=rf"names '{kind}', which is not (derived: set {DERIVED_KINDS[kind]}|made)"
+        ):
+            load_config({"retrieval": {"kinds": [kind]}})
+
+
+def test_a_line_task_without_a_rule_needs_a_language_model() -> None:
+    with pytest.raises(ConfigError, match=r"no rule writes texts of kind 'haiku': set llm\.engine"):
+        EmbeddedTasks().lines("haiku", [])

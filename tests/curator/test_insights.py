@@ -9,8 +9,8 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import EngineUnavailableError, ModelError
-from nscma_torch.core.records import Message, SourcedLine, Unit
-from nscma_torch.curator import insights
+from nscma_torch.core.records import Message, SourcedLine
+from nscma_torch.curator.derived import insight
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.helpers.telling import day
 
@@ -92,13 +92,13 @@ def test_renewed_after_a_week_and_only_if_something_was_said(told: Memory) -> No
 
 def test_a_dry_run_counts_what_is_due_and_clusters_nothing(told: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     clustered: list[int] = []
-    clusters = insights.knn_graph
+    clusters = insight.knn_graph
 
     def counted(vectors: Any, *args: Any, **more: Any) -> Any:
         clustered.append(len(vectors))
         return clusters(vectors, *args, **more)
 
-    monkeypatch.setattr(insights, "knn_graph", counted)
+    monkeypatch.setattr(insight, "knn_graph", counted)
     assert told.sleep(now=day(20), dry_run=True).derived_texts == 2, "a part each of ada and bob"
     assert clustered == []
     told.sleep(now=day(20))
@@ -124,7 +124,7 @@ def test_a_model_that_is_away_is_not_asked_for_the_other_agents(
     class Raising(EmbeddedTasks):
         calls = 0
 
-        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:  # noqa: ARG002
+        def lines(self, kind: str, groups: Any, words: Any = None) -> Any:  # noqa: ARG002
             self.calls += 1
             raise error
 
@@ -140,9 +140,9 @@ def test_nothing_is_asked_again_of_the_same_messages(open_memory: Callable[..., 
     asked: list[int] = []
 
     class Counting(EmbeddedTasks):
-        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        def lines(self, kind: str, groups: Any, words: Any = None) -> Any:
             asked.append(len(groups))
-            return super().insights(groups)
+            return super().lines(kind, groups, words)
 
     memory = open_memory(config=ON, tasks=Counting())
     list(memory.add_many(said(POTTERY), user_id="ada", now=day(20)))
@@ -167,7 +167,7 @@ def test_gone_with_any_message_that_was_in_view(told: Memory) -> None:
 
 def test_a_message_in_view_that_is_not_cited(open_memory: Callable[..., Memory]) -> None:
     class Citing(EmbeddedTasks):
-        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        def lines(self, kind: str, groups: Any, words: Any = None) -> Any:  # noqa: ARG002
             return [[SourcedLine("Mel makes pottery.", (1, 2), 0.9)] for _ in groups]
 
     memory = open_memory(config=ON, tasks=Citing())
@@ -188,7 +188,7 @@ def test_a_line_without_source_text_or_confidence_is_refused(
     open_memory: Callable[..., Memory], line: SourcedLine
 ) -> None:
     class Wrong(EmbeddedTasks):
-        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        def lines(self, kind: str, groups: Any, words: Any = None) -> Any:  # noqa: ARG002
             return [[line] for _ in groups]
 
     memory = open_memory(config=ON, tasks=Wrong())
@@ -199,9 +199,9 @@ def test_a_line_without_source_text_or_confidence_is_refused(
 
 def test_what_changes_meanwhile_is_not_stored(open_memory: Callable[..., Memory]) -> None:
     class Slow(EmbeddedTasks):
-        def insights(self, groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
+        def lines(self, kind: str, groups: Any, words: Any = None) -> Any:
             memory.delete(groups[0][0].id, user_id="ada")
-            return super().insights(groups)
+            return super().lines(kind, groups, words)
 
     memory = open_memory(config=ON, tasks=Slow())
     list(memory.add_many(said(POTTERY), user_id="ada", now=day(20)))

@@ -12,8 +12,8 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import ReflectionConfig
 from nscma_torch.core.records import Message, SourcedLine, Unit
-from nscma_torch.curator.derivation import Derivations
-from nscma_torch.curator.reflections import Reflections
+from nscma_torch.curator.derived.derivations import Derivations
+from nscma_torch.curator.derived.reflection import Reflections
 from nscma_torch.curator.store import derived_sources
 from nscma_torch.curator.store.derived_sources import Heard
 from nscma_torch.curator.store.derived_texts import Run

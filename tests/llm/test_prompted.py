@@ -16,15 +16,13 @@ from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, 
 from nscma_torch.core.protocols import (
     CuratorTasks,
     FactTasks,
-    InsightTasks,
     LanguageTasks,
-    PortraitTasks,
+    LineTasks,
     QueryTasks,
     QuestionTasks,
     RecordTasks,
     ReflectionTasks,
     RetrievalTasks,
-    SummaryTasks,
 )
 from nscma_torch.core.records import Extraction, Statement
 from nscma_torch.llm.engines.structured import schema_of
@@ -61,7 +59,7 @@ def shown(found: Extraction) -> list[str]:
 @pytest.mark.parametrize(
     "protocol",
     [
-        *(LanguageTasks, RetrievalTasks, QueryTasks, FactTasks, InsightTasks, SummaryTasks, PortraitTasks),
+        *(LanguageTasks, RetrievalTasks, QueryTasks, FactTasks, LineTasks),
         *(ReflectionTasks, QuestionTasks, RecordTasks, CuratorTasks),
     ],
 )

@@ -18,19 +18,18 @@ def line(text: str, *evidence: int, confidence: str = "high") -> dict[str, Any]:
     return {"text": text, "evidence": list(evidence), "confidence": confidence}
 
 
-@pytest.mark.parametrize("task", ["daily_summaries", "global_summaries", "daily_insights", "portraits"])
-def test_a_line_needs_one_text_that_bears_it_out(task: str) -> None:
+@pytest.mark.parametrize("kind", ["daily_summary", "global_summary", "daily_insight", "portrait"])
+def test_a_line_needs_one_text_that_bears_it_out(kind: str) -> None:
     written = line("Ludger moved to Bergen.", 1), line("Ludger sold 3 boats.", 3), line("Ludger likes rain.", 2)
     tasks = PromptedTasks(ScriptedEngine(lambda _: {"lines": list(written)}))
-    words = () if task == "daily_insights" else (50,)
-    found = getattr(tasks, task)([[unit(text) for text in SAID]], *words)
+    found = tasks.lines(kind, [[unit(text) for text in SAID]], None if kind == "daily_insight" else 50)
     assert found == [[SourcedLine("Ludger moved to Bergen.", (0,), 0.9), SourcedLine("Ludger likes rain.", (1,), 0.9)]]
     assert tasks.tally["ungrounded"] == 1
 
 
 def test_the_words_are_asked_for() -> None:
     engine = ScriptedEngine(lambda _: {"lines": []})
-    PromptedTasks(engine).daily_summaries([[unit("hello")]], 37)
+    PromptedTasks(engine).lines("daily_summary", [[unit("hello")]], 37)
     assert "at most 37 words together" in engine.batches[0][0].turns[0].content
 
 
@@ -45,7 +44,7 @@ def test_all_of_a_large_group_is_summed_up_with_the_places_of_its_texts() -> Non
 
     group = [unit(f"I told {n} texts.") for n in range(100)]
     groups = [group, [unit("I told 2 texts.")] * 3]
-    (found, small) = PromptedTasks(ScriptedEngine(script)).global_summaries(groups, 50)
+    (found, small) = PromptedTasks(ScriptedEngine(script)).lines("global_summary", groups, 50)
     assert sorted(map(len, asked)) == [3, 3, 20, 40, 40]
     assert asked[-1] == ["They told some."] * 3
     assert found == [SourcedLine("Joined.", (0, 39, 80, 99), 0.9)]
@@ -59,7 +58,7 @@ def test_parts_that_do_not_become_less_are_refused() -> None:
     tasks = PromptedTasks(ScriptedEngine(script, context=2600))
     group = [unit("word " * 300) for _ in range(4)]
     with pytest.raises(EngineRefusedError, match=r"raise llm\.context"):
-        tasks.global_summaries([group], 50)
+        tasks.lines("global_summary", [group], 50)
 
 
 def test_questions_and_what_is_concluded_about_them() -> None:

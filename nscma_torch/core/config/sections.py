@@ -16,6 +16,8 @@ from nscma_torch.core.config.strategies import (
     RerankStrategyConfig,
     TraversalStrategyConfig,
 )
+from nscma_torch.core.derived_kinds import DERIVED_KINDS, is_derived
+from nscma_torch.core.records import UnitKind
 
 FAISS_FACTORY = r"^(Flat|IVF([1-9][0-9]*)(,Flat)?|HNSW([2-9]|[1-9][0-9]+)(,Flat)?)$"
 
@@ -244,19 +246,9 @@ class RetrievalConfig(Section):
         description="Answerability of a search below which the memory proxy, MCP's recall and the hooks show nothing "
         "to a model; -1 for no floor. docs/proxy.md has measurements.",
     )
-    kinds: tuple[
-        Literal[
-            "chunk",
-            "triple",
-            "atomic_fact",
-            "summary",
-            "document_summary",
-            "qa_pair",
-            "daily_summary",
-            "reflection",
-        ],
-        ...,
-    ] = Field(("chunk",), min_length=1, description="Structures that a search looks in where it names none.")
+    kinds: tuple[UnitKind, ...] = Field(
+        ("chunk",), min_length=1, description="Structures that a search looks in where it names none."
+    )
     top_k: int = Field(10, gt=0, description="K: hits of a search, or of a question, that names no other number.")
     reranker: str = Field(
         "",
@@ -704,13 +696,9 @@ class Config(Section):
     def _kinds_are_made(self) -> Self:
         for kind in self.unmade(self.retrieval.kinds):
             raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
-        derived = {
-            "qa_pair": ("question_pairs.enabled", self.question_pairs.enabled),
-            "daily_summary": ("daily.summaries", self.daily.summaries),
-            "reflection": ("reflection.enabled", self.reflection.enabled),
-        }
-        for kind, (key, is_set) in derived.items():
-            if kind in self.retrieval.kinds and not is_set:
+        for kind in self.retrieval.kinds:
+            if kind in DERIVED_KINDS and not is_derived(self, kind):
+                key = DERIVED_KINDS[kind]
                 raise ValueError(f"retrieval.kinds names {kind!r}, which is not derived: set {key} to true")
         return self
 

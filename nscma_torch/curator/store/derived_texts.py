@@ -282,7 +282,7 @@ def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> 
             users.add(row.user_id)
     deleted = 0
     for user_id in sorted(users):
-        of_user = (_D.user_id == user_id) & (_D.kind == "reflection")
+        of_user = (_D.user_id == user_id) & _D.part.contains(":")
         parts = connection.execute(select(_D.part).where(of_user).distinct()).scalars()
         for some_parts in pages([part for part in parts if not ends.isdisjoint(stretch_ends(part))]):
             deleted += connection.execute(delete(derivations).where(of_user, _D.part.in_(some_parts))).rowcount

@@ -34,38 +34,43 @@ class LinesTask:
     least: int = 1
 
 
-INSIGHTS = LinesTask(
-    "You read messages of one person that are alike, and write down what they show about that person beyond the single "
-    "message: lasting interests, knowledge, habits, wishes, relations, or what the person keeps coming back to.",
-    "none where the messages show nothing that lasts. One sentence each about the person, by the name under "
-    '"by" ("The user" for "user")',
-    most=3,
-    least=2,
-)
-DAILY_SUMMARY = LinesTask(
-    "You sum up what was said in a conversation on one day, for a memory.",
-    "the events and the main things that were told, the most important first, with who told them or whom they are "
-    "about, in at most {words} words together. One sentence each, to be understood alone: names instead of pronouns",
-    most=10,
-)
-GLOBAL_SUMMARY = LinesTask(
-    "You sum up the summaries of many days, for a memory.",
-    "what matters most of all these days, and how it went on from one to another, in at most {words} words together. "
-    "One sentence each, with its day where that matters, to be understood by itself",
-    most=20,
-)
-DAILY_INSIGHTS = LinesTask(
-    "You read what one person said on one day, and write down what it shows of that person's personality and mood.",
-    "none where it shows nothing of these. One sentence each about the person, by the name that stands under "
-    '"by" ("The user" for "user"): a trait, a liking, what the person cares for, a mood and its reason',
-    most=3,
-)
-PORTRAIT = LinesTask(
-    "You read what single days showed of one person's personality and mood, and write a portrait of that person.",
-    "who the person is, what lasts and what has changed, in at most {words} words together. One sentence each, with "
-    "names as they are written",
-    most=12,
-)
+#: By kind of `core.derived_kinds`.
+LINES = {
+    "insight": LinesTask(
+        "You read messages of one person that are alike, and write down what they show about that person beyond the "
+        "single message: lasting interests, knowledge, habits, wishes, relations, or what the person keeps coming "
+        "back to.",
+        "none where the messages show nothing that lasts. One sentence each about the person, by the name under "
+        '"by" ("The user" for "user")',
+        most=3,
+        least=2,
+    ),
+    "daily_summary": LinesTask(
+        "You sum up what was said in a conversation on one day, for a memory.",
+        "the events and the main things that were told, the most important first, with who told them or whom they "
+        "are about, in at most {words} words together. One sentence each, to be understood alone: names instead of "
+        "pronouns",
+        most=10,
+    ),
+    "global_summary": LinesTask(
+        "You sum up the summaries of many days, for a memory.",
+        "what matters most of all these days, and how it went on from one to another, in at most {words} words "
+        "together. One sentence each, with its day where that matters, to be understood by itself",
+        most=20,
+    ),
+    "daily_insight": LinesTask(
+        "You read what one person said on one day, and write down what it shows of that person's personality and mood.",
+        "none where it shows nothing of these. One sentence each about the person, by the name that stands under "
+        '"by" ("The user" for "user"): a trait, a liking, what the person cares for, a mood and its reason',
+        most=3,
+    ),
+    "portrait": LinesTask(
+        "You read what single days showed of one person's personality and mood, and write a portrait of that person.",
+        "who the person is, what lasts and what has changed, in at most {words} words together. One sentence each, "
+        "with names as they are written",
+        most=12,
+    ),
+}
 REFLECTION = LinesTask(
     "You reflect on a question by numbered memories: messages, and conclusions that you drew before.",
     "what can be concluded about the question beyond the single memory; none where the memories tell nothing about it. "

@@ -10,26 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Literal
 
 import torch
 from sqlalchemy import Connection
 
 from nscma_torch.core.config import QuestionPairsConfig
-from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import QuestionTasks
-from nscma_torch.curator.derivation import Due, Groups, of_messages
-from nscma_torch.curator.pair_filter import Checked, Known, PairFilter
-from nscma_torch.curator.sourced_texts import new_text
+from nscma_torch.curator.derived.deriver import Deriver, Due, Needs, of_messages
+from nscma_torch.curator.derived.groups import day_of, sitting_key
+from nscma_torch.curator.derived.pair_filter import Checked, Known, PairFilter
+from nscma_torch.curator.derived.sourced_texts import Groups, new_text
 from nscma_torch.curator.store.derived_sources import Heard, heard
 from nscma_torch.curator.store.derived_texts import NewText, Part, text_id
 from nscma_torch.curator.store.derived_vectors import text_vectors
-from nscma_torch.episodic.log.streams import derive_id, stream_id_of
+from nscma_torch.episodic.log.streams import stream_id_of
 from nscma_torch.semantic.store import namespaces
 
-_KIND: Literal["qa_pair"] = "qa_pair"
+_KIND = "qa_pair"
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Mine pairs as `[question_pairs]` says; each is read back from the memory."""
+    settings = needs.config.question_pairs
+    tasks = needs.tasks_with(QuestionTasks, _KIND)
+    return QuestionPairs(needs.database, tasks, PairFilter(needs.read_back(), needs.embedder, settings), settings)
 
 
 class QuestionPairs:
@@ -50,7 +56,7 @@ class QuestionPairs:
         sittings: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=("user", "assistant")):
             if not one.echo:
-                sitting = _sitting(one.stream_id, one.session, from_micros(one.at))
+                sitting = sitting_key(one.stream_id, one.session, day_of(one))
                 sittings.setdefault(sitting, []).append(one)
         return of_messages(connection, namespace, _KIND, sittings)
 
@@ -63,7 +69,7 @@ class QuestionPairs:
             raise JobError(f"pairs was given {len(groups)} sittings and returned {len(mined)} results; correct it")
         scope = groups[0][0].scope
         namespace = namespaces.namespace_id(scope.user_id, scope.agent_id)
-        names = [_sitting(stream_id_of(unit.scope), unit.session, unit.occurred_at) for unit, *_ in groups]
+        names = [sitting_key(stream_id_of(unit.scope), unit.session, unit.occurred_at.date()) for unit, *_ in groups]
         known = self._known(scope.user_id, namespace, set(names))
         found = []
         for name, sitting, group, pairs in zip(names, sittings, groups, mined, strict=True):
@@ -85,8 +91,3 @@ class QuestionPairs:
         with self._database.read(user_id) as connection:
             stored = text_vectors(connection, namespace, _KIND)
         return [Known(one.id, torch.from_numpy(one.vector.copy())) for one in stored if one.part not in mined]
-
-
-def _sitting(stream_id: str, session: str | None, said: datetime) -> str:
-    """Name the part that a message belongs to."""
-    return derive_id("sitting", stream_id, session or said.date())

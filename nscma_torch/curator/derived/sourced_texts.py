@@ -11,10 +11,10 @@ from operator import or_
 
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.records import SourcedLine, Unit
-from nscma_torch.curator.derivation import Groups
 from nscma_torch.curator.store.derived_sources import Source
 from nscma_torch.curator.store.derived_texts import NewText, Rows
 
+Groups = Sequence[Sequence[Source]]  # what a part is derived from
 LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the lines of each group of units
 
 

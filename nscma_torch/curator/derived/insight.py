@@ -19,14 +19,18 @@ from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_torch.core.config import InsightsConfig
 from nscma_torch.core.database.clock import from_micros
-from nscma_torch.core.protocols import InsightTasks
-from nscma_torch.curator.derivation import Due, Groups
-from nscma_torch.curator.people import by_person
-from nscma_torch.curator.sourced_texts import first_of_each_wording, written
+from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.groups import by_person
+from nscma_torch.curator.derived.sourced_texts import Groups, LineTask, first_of_each_wording, written
 from nscma_torch.curator.store import derived_sources, derived_texts
 from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of, heard
 from nscma_torch.curator.store.derived_texts import NewText, Part
 from nscma_torch.semantic.store import namespaces
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Derive insights as `[insights]` says."""
+    return Insights(needs.line_task("insight"), needs.config.insights, needs.device())
 
 
 class Insights:
@@ -36,8 +40,8 @@ class Insights:
         device: the device for clustering.
     """
 
-    def __init__(self, tasks: InsightTasks, settings: InsightsConfig, device: torch.device) -> None:
-        self._tasks = tasks
+    def __init__(self, task: LineTask, settings: InsightsConfig, device: torch.device) -> None:
+        self._task = task
         self._settings = settings
         self._device = device
 
@@ -58,7 +62,7 @@ class Insights:
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
         """Derive insights of each cluster, one per wording, largest clusters first."""
         most = self._settings.most
-        return [first_of_each_wording(texts)[:most] for texts in written(self._tasks.insights, parts)]
+        return [first_of_each_wording(texts)[:most] for texts in written(self._task, parts)]
 
     def _clusters(self, namespace: str, said: Sequence[Heard], connection: Connection) -> list[list[Source]]:
         """Return communities of similar messages, largest first."""

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -25,16 +24,30 @@ from nscma_torch.core.config import ReflectionConfig
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import MOST_IMPORTANT, ReflectionTasks
 from nscma_torch.core.records import Scope, Unit
-from nscma_torch.curator.derivation import Due, Groups
-from nscma_torch.curator.sourced_texts import answered, first_of_each_wording, new_text
+from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.sourced_texts import Groups, answered, first_of_each_wording, new_text
 from nscma_torch.curator.store import derived_sources, derived_texts
 from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of, heard
 from nscma_torch.curator.store.derived_texts import NewText, Part, Run
 from nscma_torch.extraction.ratings import importances
 from nscma_torch.semantic.store import namespaces
 
-ROLES = ("user",)  # whose messages are observations
-_KIND: Literal["reflection"] = "reflection"
+_ROLES = ("user",)  # whose messages are observations
+_KIND = "reflection"
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Reflect as `[reflection]` says; memories are found by the configured search."""
+    settings = needs.config.reflection
+    tasks = needs.tasks_with(ReflectionTasks, _KIND)
+
+    def recall(question: str, scope: Scope, now: datetime) -> list[Source]:
+        found = needs.search(question, scope, now, ("chunk", _KIND), settings.memories)
+        namespace = namespaces.namespace_id(scope.user_id, scope.agent_id)
+        with needs.database.read(scope.user_id) as connection:
+            return derived_sources.behind(connection, namespace, found, roles=_ROLES)
+
+    return Reflections(tasks, recall, settings, needs.rate)
 
 
 class Reflections:
@@ -61,7 +74,7 @@ class Reflections:
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
         """Return a part for each new or changed stretch of messages, in order."""
-        said = [one for one in heard(connection, namespace, now, roles=ROLES) if not one.echo]
+        said = [one for one in heard(connection, namespace, now, roles=_ROLES) if not one.echo]
         runs = derived_texts.runs(connection, namespace, _KIND)
         stretches = self._stretches(said, runs)
         due = []

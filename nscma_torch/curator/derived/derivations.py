@@ -6,69 +6,38 @@ was changed, hidden or erased meanwhile, what they wrote is dropped, and the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
-from typing import Protocol
+from importlib import import_module
 
 from sqlalchemy import Connection
 
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
+from nscma_torch.core.derived_kinds import DERIVED_KINDS, is_derived
 from nscma_torch.core.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
-from nscma_torch.core.records import DerivedKind, Scope
-from nscma_torch.curator.store import derived_sources, derived_texts
-from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of
+from nscma_torch.core.records import Scope
+from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.sourced_texts import Groups
+from nscma_torch.curator.store import derived_texts
 from nscma_torch.curator.store.derived_texts import Changed, NewText, Part
 from nscma_torch.episodic.index import fingerprint
 from nscma_torch.episodic.log import streams
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.semantic.store import namespaces
 
-Groups = Sequence[Sequence[Source]]  # what a part is derived from
 
+def derivers(needs: Needs) -> list[Deriver]:
+    """Return the derivers of the kinds that the configuration enables.
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A part that is to be derived, the hash of what it is derived from, and what reads that."""
-
-    part: Part
-    basis: str
-    read: Callable[[Connection], Groups]
-
-
-def of_messages(
-    connection: Connection, namespace: str, kind: DerivedKind, groups: Mapping[str, Sequence[Heard]]
-) -> list[Due]:
-    """A part for each group of messages, by its name, from which nothing was derived as it is."""
-    runs = derived_texts.runs(connection, namespace, kind)
-    due = []
-    for name, said in groups.items():
-        basis, last = basis_of(said), runs.get(name)
-        if last is None or last.basis != basis:
-            due.append(Due(Part(namespace, kind, name), basis, partial(_messages, namespace, said)))
-    return due
-
-
-def _messages(namespace: str, said: Sequence[Heard], connection: Connection) -> Groups:
-    user_id = namespaces.owner(connection, namespace).user_id
-    return [derived_sources.messages(connection, user_id, [one.seq for one in said])]
-
-
-class Deriver(Protocol):
-    """Derives one kind of text; its file says how."""
-
-    @property
-    def in_turn(self) -> bool:
-        """True if a part depends on the texts of earlier parts, so that parts are derived one after another."""
-
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """The parts of a namespace whose time has come, in order."""
-
-    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The texts of each part, by the language tasks. No transaction is open."""
+    Raises `ConfigError` for language tasks that lack what a kind needs.
+    """
+    return [
+        import_module(f"nscma_torch.curator.derived.{kind}").deriver(needs)
+        for kind in DERIVED_KINDS
+        if is_derived(needs.config, kind)
+    ]
 
 
 class Derivations:

@@ -1,0 +1,14 @@
+"""Conclusions on a person's personality and mood from each day's messages (MemoryBank, by notes)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nscma_torch.curator.derived.deriver import Deriver, Needs, OfMessages
+from nscma_torch.curator.derived.groups import by_day
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Derive the insights of each person and day."""
+    days = partial(by_day, roles=("user",), apart=True)
+    return OfMessages("daily_insight", days, needs.line_task("daily_insight"))

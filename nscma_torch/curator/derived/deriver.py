@@ -1,0 +1,118 @@
+"""Interface of a kind of derived text, and what its file gets to build it from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlalchemy import Connection
+
+from nscma_torch.core.config import Config
+from nscma_torch.core.database.database import Database
+from nscma_torch.core.derived_kinds import DERIVED_KINDS
+from nscma_torch.core.protocols import Embedder, LineTasks, ReadBack, required
+from nscma_torch.core.records import DerivedKind, Scope, Unit, UnitKind
+from nscma_torch.curator.derived.sourced_texts import Groups, LineTask, first_of_each_wording, written
+from nscma_torch.curator.store import derived_sources, derived_texts
+from nscma_torch.curator.store.derived_sources import Heard, basis_of
+from nscma_torch.curator.store.derived_texts import NewText, Part
+from nscma_torch.semantic.store import namespaces
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A part that is to be derived, the hash of what it is derived from, and what reads that."""
+
+    part: Part
+    basis: str
+    read: Callable[[Connection], Groups]
+
+
+class Deriver(Protocol):
+    """Derives one kind of text."""
+
+    @property
+    def in_turn(self) -> bool:
+        """True if a part depends on the texts of earlier parts, so that parts are derived one after another."""
+
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+        """The parts of a namespace whose time has come, in order."""
+
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
+        """The texts of each part, by the language tasks. No transaction is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Arguments of every kind's `deriver`.
+
+    Args:
+        tasks: the language tasks.
+        rate: rates the importance of units from 1 to 10; None to take that of their sources.
+        search: ids of the units of some kinds that a scope had by a time, for a question, best first, at most so many.
+        read_back: makes what asks the memory a question.
+    """
+
+    config: Config
+    database: Database
+    tasks: object
+    device: Callable[[], torch.device]
+    embedder: Callable[[], Embedder]
+    rate: Callable[[Sequence[Unit]], list[int]] | None
+    search: Callable[[str, Scope, datetime, tuple[UnitKind, ...], int], list[str]]
+    read_back: Callable[[], ReadBack]
+
+    def tasks_with(self, protocol: type, kind: DerivedKind) -> Any:
+        """Return the language tasks. Raises `ConfigError` if they lack the protocol that a kind needs."""
+        return required(self.tasks, protocol, DERIVED_KINDS[kind])
+
+    def line_task(self, kind: DerivedKind, words: int | None = None) -> LineTask:
+        """Return the task that writes the lines of a kind, in about `words` words."""
+        tasks: LineTasks = self.tasks_with(LineTasks, kind)
+        return partial(tasks.lines, kind, words=words)
+
+
+@dataclass(frozen=True, slots=True)
+class OfMessages:
+    """Derives lines of each group of messages.
+
+    Args:
+        groups: groups of messages by the name of their part, given a connection, a namespace and the time.
+    """
+
+    kind: DerivedKind
+    groups: Callable[[Connection, str, datetime], Mapping[str, Sequence[Heard]]]
+    task: LineTask
+    in_turn = False
+
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+        """Return a part for each group whose messages changed since the last time."""
+        return of_messages(connection, namespace, self.kind, self.groups(connection, namespace, now))
+
+    def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
+        """Write the lines of each group."""
+        return [first_of_each_wording(texts) for texts in written(self.task, parts)]
+
+
+def of_messages(
+    connection: Connection, namespace: str, kind: DerivedKind, groups: Mapping[str, Sequence[Heard]]
+) -> list[Due]:
+    """Return a part for each new or changed group of messages, by name."""
+    runs = derived_texts.runs(connection, namespace, kind)
+    due = []
+    for name, said in groups.items():
+        basis, last = basis_of(said), runs.get(name)
+        if last is None or last.basis != basis:
+            due.append(Due(Part(namespace, kind, name), basis, partial(_messages, namespace, said)))
+    return due
+
+
+def _messages(namespace: str, said: Sequence[Heard], connection: Connection) -> Groups:
+    user_id = namespaces.owner(connection, namespace).user_id
+    return [derived_sources.messages(connection, user_id, [one.seq for one in said])]

@@ -1,0 +1,13 @@
+"""Summary of all days, from the summary of each (MemoryBank, by notes)."""
+
+from __future__ import annotations
+
+from nscma_torch.curator.derived.days import OverDays
+from nscma_torch.curator.derived.deriver import Deriver, Needs
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Derive one summary of at most `daily.global_words` words."""
+    return OverDays(
+        "global_summary", "daily_summary", needs.line_task("global_summary", needs.config.daily.global_words)
+    )

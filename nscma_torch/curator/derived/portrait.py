@@ -1,0 +1,11 @@
+"""Portrait of each person, from the insights of each day (MemoryBank, by notes)."""
+
+from __future__ import annotations
+
+from nscma_torch.curator.derived.days import OverDays
+from nscma_torch.curator.derived.deriver import Deriver, Needs
+
+
+def deriver(needs: Needs) -> Deriver:
+    """Derive portraits of at most `daily.global_words` words."""
+    return OverDays("portrait", "daily_insight", needs.line_task("portrait", needs.config.daily.global_words))

@@ -1,0 +1,31 @@
+"""Lines of texts that sleep derives, without a language model: the rules of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.records import SourcedLine, Unit
+from nscma_torch.reading.day_lines import day_insights, day_summary, portrait, summary_of_days
+from nscma_torch.reading.insights import insights
+
+_Lines = list[list[SourcedLine]]
+_Groups = Sequence[Sequence[Unit]]
+
+_RULES: Mapping[str, Callable[[_Groups, int], _Lines]] = MappingProxyType(
+    {
+        "insight": lambda groups, _: insights(groups),
+        "daily_summary": lambda groups, words: [day_summary(group, words) for group in groups],
+        "global_summary": lambda groups, words: [summary_of_days(group, words) for group in groups],
+        "daily_insight": lambda groups, _: [day_insights(group) for group in groups],
+        "portrait": lambda groups, words: [portrait(group, words) for group in groups],
+    }
+)
+
+
+def lines(kind: str, groups: _Groups, words: int | None) -> _Lines:
+    """The lines of a kind on each group. Raises `ConfigError` for a kind that needs a language model."""
+    if kind not in _RULES:
+        raise ConfigError(f"no rule writes texts of kind {kind!r}: set llm.engine to a language model")
+    return _RULES[kind](groups, words or 0)
