@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 MODULES = {
+    "setup": "setup",
     "add": "adding",
     "bulk": "bulk",
     **dict.fromkeys(("update", "delete", "restore", "erase"), "messages"),

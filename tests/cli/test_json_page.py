@@ -28,7 +28,16 @@ SAID = (
     "haha ok",
 )
 WITHOUT = {"mcp", "hook", "completion"}  # speak to other programs
-ELSEWHERE = {"demo", "worker", "serve", "view", "merge", "grant", "index"}  # long, endless, as undo, or for a server
+ELSEWHERE = {
+    "demo",
+    "worker",
+    "serve",
+    "view",
+    "merge",
+    "grant",
+    "index",
+    "setup",
+}  # long, endless, as undo, or for a server
 NOT_PRINTED = {
     "derived": DerivedText, "worker": WorkerHealth, "quoted": Evidence, "step": Taken, "gate decision": Decision,
 }  # fmt: skip
@@ -105,6 +114,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("erase", one, "--yes")
     assert set(page) - compared == ELSEWHERE
     events = {"demo", "worker event", "server event", "granted", "vector index"}
+    events |= {"server setup", "model server", "served model"}  # compared in test_setup
     assert set(shapes.objects) - shapes.seen - events <= set(NOT_PRINTED), set(shapes.objects) - shapes.seen
     for name, record in NOT_PRINTED.items():
         assert {field.name for field in dataclasses.fields(record)} == set(shapes.objects[name])

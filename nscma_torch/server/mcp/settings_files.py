@@ -128,7 +128,7 @@ class TomlFormat(FileFormat):
 
     @property
     def _library(self) -> Any:
-        return require("tomlkit", extra="server", purpose="a settings file in TOML")
+        return require("tomlkit", extra="http", purpose="a settings file in TOML")
 
 
 FORMS: dict[str, FileFormat] = {form.name: form for form in (JsonFormat(), TomlFormat())}

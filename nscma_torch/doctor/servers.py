@@ -1,0 +1,119 @@
+"""Find OpenAI-compatible model servers: the program behind an address, its models, and their context lengths.
+
+Programs are told apart by the paths that only they serve: Ollama `/api/version`, LM Studio `/api/v0/models`, llama.cpp
+`/props`. vLLM alone reports `max_model_len` with its models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.extras import require
+
+if TYPE_CHECKING:
+    import httpx2
+
+Program = Literal["Ollama", "LM Studio", "vLLM", "llama.cpp", "unknown"]
+DEFAULT_URLS = tuple(f"http://127.0.0.1:{port}" for port in (11434, 1234, 8000, 8080))  # in the order of `Program`
+_KINDS: Mapping[Program, Literal["vllm", "llama.cpp", "other"]] = {"vLLM": "vllm", "llama.cpp": "llama.cpp"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model of a server. `context` is in tokens; None if the server doesn't report it, or only once it is loaded."""
+
+    name: str
+    context: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """A server that responded. `kind` is the value of `llm.server`."""
+
+    url: str
+    program: Program
+    models: tuple[ServedModel, ...]
+
+    @property
+    def kind(self) -> Literal["vllm", "llama.cpp", "other"]:
+        """How the engine counts tokens there."""
+        return _KINDS.get(self.program, "other")
+
+    def model(self, name: str | None) -> ServedModel:
+        """Return the model of this name, or the only one. Raises `ConfigError` that lists the names."""
+        found = {one.name: one for one in self.models}
+        if name is None and len(found) == 1:
+            return self.models[0]
+        if name is None or name not in found:
+            problem = f"serves {len(found)} models" if name is None else f"serves no model {name!r}"
+            raise ConfigError(f"{self.url} {problem}; choose one with --model: {', '.join(found) or '(none)'}")
+        return found[name]
+
+
+def find_servers(urls: Sequence[str] = DEFAULT_URLS, *, api_key: str | None = None) -> list[ModelServer]:
+    """Return the servers that respond at these addresses, in order; each is given two seconds to connect.
+
+    Raises `MissingDependencyError` without httpx2.
+    """
+    require("httpx2", extra="http", purpose="finding a model server")
+    import httpx2
+
+    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    found = []
+    for url in urls:
+        root = url.rstrip("/").removesuffix("/v1")
+        with httpx2.Client(headers=headers, timeout=httpx2.Timeout(5.0, connect=2.0), trust_env=False) as client:
+            server = _examine(client, root)
+        if server is not None:
+            found.append(server)
+    return found
+
+
+def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
+    listed = _rows(_get(client, f"{url}/v1/models"), "data")
+    if listed is None:
+        return None
+    names = [str(row["id"]) for row in listed if "id" in row]
+    if _get(client, f"{url}/api/version") is not None:
+        loaded = {
+            row.get("name"): row.get("context_length") for row in _rows(_get(client, f"{url}/api/ps"), "models") or ()
+        }
+        return ModelServer(url, "Ollama", tuple(ServedModel(name, _count(loaded.get(name))) for name in names))
+    own = _rows(_get(client, f"{url}/api/v0/models"), "data")
+    if own is not None:
+        chat = [row for row in own if row.get("type") != "embeddings"]
+        return ModelServer(
+            url,
+            "LM Studio",
+            tuple(ServedModel(str(row["id"]), _count(row.get("loaded_context_length"))) for row in chat if "id" in row),
+        )
+    props = _get(client, f"{url}/props")
+    if isinstance(props, dict) and "default_generation_settings" in props:
+        context = _count(props["default_generation_settings"].get("n_ctx"))
+        return ModelServer(url, "llama.cpp", tuple(ServedModel(name, context) for name in names))
+    lengths = {str(row.get("id")): _count(row.get("max_model_len")) for row in listed}
+    program: Program = "vLLM" if any(lengths.values()) else "unknown"
+    return ModelServer(url, program, tuple(ServedModel(name, lengths[name]) for name in names))
+
+
+def _get(client: httpx2.Client, url: str) -> Any:
+    """Return the JSON at a URL; None if the server is away, refuses, or sends something else."""
+    import httpx2
+
+    try:
+        response = client.get(url)
+        return response.json() if response.is_success else None
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+        return None
+
+
+def _rows(body: Any, key: str) -> list[dict[str, Any]] | None:
+    rows = body.get(key) if isinstance(body, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
