@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from nscma_torch.answering.reader_qa import ReaderQA
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Evidence, Scope
 from nscma_torch.search.retriever import Retriever
 from nscma_torch.search.search_bounds import Bounds
@@ -38,3 +39,10 @@ class SearchAndRead:
         best = read.result.spans[0]
         start, end = (best.start, best.end) if best.of_text else (0, 0)
         return Evidence(read.hits[best.passage], best.text, start, end, read.confidence(found.answerability()))
+
+
+def read_back(retriever: Retriever, reader: ReaderQA | None, passages: int) -> SearchAndRead:
+    """Return what reads questions back. Raises `ConfigError` if no reader is configured."""
+    if reader is None:
+        raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
+    return SearchAndRead(retriever, reader, passages)

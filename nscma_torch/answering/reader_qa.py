@@ -24,6 +24,8 @@ from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage, asked_by
 from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.readers import Readers
+from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.short_answer import (
     ShortAnswer,
@@ -372,3 +374,12 @@ def in_order(
 def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> InputPassage:
     speaker = unit.name or (user_name if unit.role == "user" else unit.role)
     return InputPassage(unicodedata.normalize("NFC", unit.text), speaker, unit.occurred_at, rank, context)
+
+
+def configured_reader_qa(
+    database: Database, section: ReadingConfig, readers: Readers, relations: Schema
+) -> ReaderQA | None:
+    """Return short answers by the trained reader; None if none is configured."""
+    if section.model == "none":
+        return None
+    return ReaderQA(database, readers.reader(), section, SubjectVeto(readers.facts_reader, relations))

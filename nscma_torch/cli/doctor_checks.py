@@ -35,9 +35,9 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
         path = store if there else str(Path(folder) / "doctor.db")
         with Memory(path, config=config) as memory:
             damage = memory.verify()
-            llm = memory.components.config.llm
+            llm = memory.config.llm
             stats = memory.stats()
-            lacking = engine_problems(memory.components.config, found, units=sum(stats.units.values()))
+            lacking = engine_problems(memory.config, found, units=sum(stats.units.values()))
             wrong = [*damage, *lacking]
             report["store"] = store_path.name_of(store) if there else f"none at {store_path.name_of(store)}"
             wrong += memory.components.database.exposures()
@@ -48,9 +48,9 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
                 if bound not in (None, report["embedder"]):
                     wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
             except _UNUSABLE as error:
-                report["embedder"] = f"{memory.components.config.embedder.model} cannot be used"
+                report["embedder"] = f"{memory.config.embedder.model} cannot be used"
                 wrong.append(str(error))
-            report["language"] = memory.components.process.language
+            report["language"] = stats.language
             if llm.engine == "http" and not lacking:
                 try:
                     report["endpoint"] = endpoint(llm)
@@ -60,7 +60,7 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
             try:
                 report["surprise"] = _surprise_model(memory.components)
             except _UNUSABLE as error:
-                report["surprise"] = f"{memory.components.config.surprise.model} cannot be used"
+                report["surprise"] = f"{memory.config.surprise.model} cannot be used"
                 wrong.append(str(error))
     report["problems"] = wrong
     if json:

@@ -115,6 +115,11 @@ class Extractor:
         self._batch_size = batch_size
         self._ahead = None if read_many is None else ReadAhead(read_many)
 
+    @property
+    def gathers(self) -> bool:
+        """True if `gather` reads messages of many users together."""
+        return self._ahead is not None
+
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:  # noqa: ARG002
         """Read the next batches' messages, of all users, together, in advance of `run`.
 

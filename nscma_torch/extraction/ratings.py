@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nscma_torch.core.errors import JobError
-from nscma_torch.core.protocols import MOST_IMPORTANT
+from nscma_torch.core.protocols import MOST_IMPORTANT, ImportanceTasks, required
 from nscma_torch.core.records import Unit
+
+
+def configured_rate(importance: str, tasks: object) -> Callable[[Sequence[Unit]], list[int]] | None:
+    """Return what rates messages if `score.importance` is "model"; None if the gate's cues do.
+
+    Raises `ConfigError` for language tasks that rate nothing.
+    """
+    if importance == "cues":
+        return None
+    own: ImportanceTasks = required(tasks, ImportanceTasks, f'score.importance = "{importance}"')
+    return own.rate
 
 
 def importances(rate: Callable[[Sequence[Unit]], list[int]], texts: Sequence[Unit]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from nscma_torch.core.records import Unit
@@ -13,3 +14,8 @@ def turns_before(unit: Unit, before: Sequence[Unit]) -> list[Unit]:
     """Return the last turns before a message from the same day, without summaries."""
     turns = [one for one in before if one.kind != "summary"][-TURNS_BEFORE:]
     return [one for one in turns if one.occurred_at.date() == unit.occurred_at.date()]
+
+
+def messages_before(context: str) -> int:
+    """Return how many messages before one it is read with, by `facts.context`: all for a summary of them."""
+    return sys.maxsize if context == "summary" else TURNS_BEFORE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from nscma_torch.core.config import RetrievalConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.protocols import LanguageTasks
-from nscma_torch.core.records import Hit, UnitKind
+from nscma_torch.core.records import Hit, Scope, UnitKind
 from nscma_torch.episodic.index import units
 from nscma_torch.search.budget import within
 from nscma_torch.search.context import Reranker, RetrievalContext
@@ -115,6 +116,11 @@ class Retriever:
         found = self._searcher.load(list(scores), user_id)
         behind = [Hit(found[seq], score, renewed=seq in renewed) for seq, score in scores.items() if seq in found]
         return behind[: len(hits)]
+
+    def ids(self, question: str, scope: Scope, now: datetime, kinds: tuple[UnitKind, ...], top_k: int) -> list[str]:
+        """Return the ids of the best units of some kinds that a scope had at a time."""
+        found = self.retrieve(question, Bounds(scope, now, kinds=kinds), top_k=top_k)
+        return [hit.unit.id for hit in found.hits]
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> RetrievalPlan:
         """Choose the strategy for this question about these kinds, and say why."""

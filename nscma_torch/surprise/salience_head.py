@@ -7,6 +7,7 @@ Cues are words from a list; the vector also reflects what the list lacks. The he
 from __future__ import annotations
 
 import json
+import math
 from importlib import resources
 from pathlib import Path
 
@@ -57,6 +58,10 @@ class SalienceHead(nn.Module):
         odds = self(vectors.to(weight.device, weight.dtype)).clamp(-MOST, MOST)
         found: list[float] = ((odds / STEP).round() * STEP).tolist()
         return found
+
+    def importance(self, vectors: Tensor) -> list[float]:
+        """Return how likely the messages with unit vectors [n, d] are needed later, in [0, 1]."""
+        return [1 / (1 + math.exp(-odds)) for odds in self.log_odds(vectors)]
 
     def save(self, path: Path) -> None:
         """Write the weights, with the embedder they are for, as one safetensors file."""

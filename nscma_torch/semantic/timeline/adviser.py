@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.errors import EngineError, EngineUnavailableError, JobError
-from nscma_torch.core.protocols import Embedder, FactTasks
+from nscma_torch.core.protocols import Embedder, FactTasks, required
 from nscma_torch.core.records import FactOperation, Operation, Statement, ToldFact
 from nscma_torch.episodic.log import episodes
 from nscma_torch.reading.relations import Schema, family
@@ -233,3 +233,20 @@ def _checked(found: object, question: Question) -> FactOperation:
     if operation.action == "ADD" and operation.fact_ids:
         raise JobError("ADD names facts, which it leaves as they are")
     return operation
+
+
+def configured_adviser(
+    settings: CuratorConfig,
+    tasks: object,
+    judge: Callable[[], str],
+    embedder: Callable[[], Embedder],
+    schema: Schema,
+) -> Adviser | None:
+    """Return what asks the language tasks about new statements; None if no rule needs it.
+
+    Raises `ConfigError` for language tasks that decide no operations.
+    """
+    if not settings.asks_model:
+        return None
+    own: FactTasks = required(tasks, FactTasks, 'curator.rule or curator.opposites = "model"')
+    return Adviser(lambda: own, judge, embedder, schema, settings)

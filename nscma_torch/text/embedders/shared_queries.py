@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from nscma_torch.core.protocols import QueryEmbedder
+from nscma_torch.core.protocols import Embedder, QueryEmbedder
 
 _LEAST = 2  # passes: one that hangs holds nobody up
 
@@ -107,3 +107,8 @@ class SharedQueries:
         if batch:
             batch[0].leads = batch
             batch[0].turn.set()
+
+
+def sharing(embedder: Embedder, most: int) -> Embedder:
+    """Return an embedder that shares the batches of concurrent questions, if it takes many at once."""
+    return SharedQueries(embedder, most=most) if isinstance(embedder, QueryEmbedder) else embedder

@@ -1,0 +1,155 @@
+"""Models of a memory, each loaded on first use; a command that only reads rows loads no torch."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nscma_torch.core.config import Config
+from nscma_torch.core.locked_property import locked_cached_property
+from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
+from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.llm.engines.lazy import LazyEngine
+from nscma_torch.reading.relations import Schema, load_relations
+
+if TYPE_CHECKING:
+    import torch
+
+    from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+    from nscma_torch.reading.readers import Readers
+    from nscma_torch.surprise.gate import MessageGate
+    from nscma_torch.surprise.salience_head import SalienceHead
+
+_ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every machine
+
+
+class Models:
+    """Device, embedder, surprise model, gate, language engine and tasks of a configuration.
+
+    Args:
+        embedder, surprise_model, tasks: replace the configured ones.
+        check: called with the embedder before it is used for the store.
+
+    Attributes:
+        tally: counts of the language work.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        embedder: Embedder | None,
+        surprise_model: SurpriseModel | None,
+        tasks: LanguageTasks | None,
+        check: Callable[[Embedder], None],
+    ) -> None:
+        self.config = config
+        self.build_lock = threading.RLock()
+        if config.device not in _ALWAYS_THERE:  # an unknown device is an error before the store is opened
+            _ = self.device
+        self.tally: Counter[str] = Counter()
+        self._embedder = embedder
+        self._surprise_model = surprise_model
+        self._tasks = tasks
+        self._check = check
+
+    @locked_cached_property
+    def device(self) -> torch.device:
+        """Device of models, indexes and graphs."""
+        from nscma_torch.core.device import torch_device
+
+        return torch_device(self.config.device)
+
+    @locked_cached_property
+    def new_embedder(self) -> Embedder:
+        """The configured embedder, whatever the store's vectors come from."""
+        from nscma_torch.text.embedders.embedder import load_embedder
+
+        return self._embedder or load_embedder(self.config.embedder, self.device)
+
+    @locked_cached_property
+    def embedder(self) -> Embedder:
+        """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
+        self._check(self.new_embedder)
+        return self.new_embedder
+
+    @locked_cached_property
+    def surprise_model(self) -> SurpriseModel:
+        """The model whose surprise the gate weighs."""
+        from nscma_torch.api.models import load_surprise_model, serve_surprise_model
+
+        if self._surprise_model is None and self.config.surprise.engine == "llm":
+            return serve_surprise_model(self.config, self.engine)
+        return self._surprise_model or load_surprise_model(self.config.surprise, self.device)
+
+    @property
+    def surprise_is_served(self) -> bool:
+        """True if the surprise model is called over a network."""
+        from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
+
+        return isinstance(self.surprise_model, VllmSurpriseModel)
+
+    @locked_cached_property
+    def tasks(self) -> LanguageTasks:
+        """The language tasks."""
+        if self._tasks is not None:
+            return self._tasks
+        if self.engine is None:
+            return self.embedded_tasks
+        from nscma_torch.llm.configured_tasks import prompted_tasks
+
+        embedded = lambda: self.embedded_tasks  # noqa: E731 - a builder's argument
+        return prompted_tasks(self.config, self.engine, self.relations, tally=self.tally, embedded=embedded)
+
+    @locked_cached_property
+    def embedded_tasks(self) -> EmbeddedTasks:
+        """The language tasks without a model: the configured ones, or what answers while the model is away."""
+        head = None if self.config.score.importance == "cues" else self.salience_head
+        return self.readers.tasks(None if head is None else lambda texts: head.importance(self.embedder.embed(texts)))
+
+    @locked_cached_property
+    def readers(self) -> Readers:
+        """The trained readers."""
+        from nscma_torch.reading.readers import Readers
+
+        return Readers(self.config, self.relations, lambda: self.device, lambda: self.embedder)
+
+    @locked_cached_property
+    def engine(self) -> LazyEngine | None:
+        """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
+        return choose_engine(self.config.llm, lambda: self.device)
+
+    @locked_cached_property
+    def relations(self) -> Schema:
+        """The relation schema."""
+        path = self.config.facts.relations
+        return load_relations(None if path == "bundled" else path)
+
+    @locked_cached_property
+    def gate(self) -> MessageGate:
+        """The gate with the configured rules."""
+        from nscma_torch.surprise.gate import MessageGate
+
+        return MessageGate(self.config.gate, self.salience_head)
+
+    @locked_cached_property
+    def salience_head(self) -> SalienceHead | None:
+        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        from nscma_torch.surprise.salience_head import SalienceHead
+
+        head = SalienceHead.load()
+        return head if head.embedder == self.embedder.fingerprint else None
+
+    def judge(self) -> str:
+        """Name of the judge of disputes, the same in every process; `sleep` records it to ask each judge once."""
+        if self._tasks is not None:
+            return type(self._tasks).__name__
+        return "embedded" if self.engine is None else self.engine.configured
+
+    @property
+    def language(self) -> str:
+        """Name of the language engine, or of the tasks that replace it."""
+        name = "embedded" if self.engine is None else self.engine.name
+        return name if self._tasks is None else type(self._tasks).__name__

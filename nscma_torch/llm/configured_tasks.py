@@ -1,0 +1,44 @@
+"""Language tasks over a configured engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nscma_torch.core.config import Config
+from nscma_torch.llm.engines.contract import LanguageEngine
+from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.reading.relations import Schema, open_schema
+
+if TYPE_CHECKING:
+    from nscma_torch.reading.embedded_tasks import EmbeddedTasks
+
+
+def prompted_tasks(
+    config: Config,
+    engine: LanguageEngine,
+    relations: Schema,
+    *,
+    tally: Counter[str],
+    embedded: Callable[[], EmbeddedTasks],
+) -> PromptedTasks:
+    """Return tasks that prompt the engine.
+
+    Args:
+        tally: counts requests and what was dropped.
+        embedded: returns the tasks by rules, which read what they are sure of (`reading.instead_of_model`).
+    """
+    least = config.reading.instead_of_model
+    return PromptedTasks(
+        engine,
+        relations=open_schema(relations) if config.facts.predicates == "open" else relations,
+        max_tokens=config.llm.max_tokens,
+        temperature=config.llm.temperature,
+        summary_words=config.hierarchy.summary_words,
+        words=config.answer.words,
+        tally=tally,
+        extract_surely=partial(embedded().extract_surely, least=least) if least < 1 else None,
+        in_context=config.facts.context == "summary",
+    )
