@@ -46,7 +46,7 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
     if weight.shape != edge_index.shape[1:]:
         raise ValueError(f"edge_weight must be [{edge_index.shape[1]}], got {[*weight.shape]}")
     if not bool(torch.isfinite(weight).all()):
-        raise ValueError("edge_weight holds NaN or infinity")
+        raise ValueError("edge_weight contains NaN or infinity")
     largest = int(edge_index.max()) if edge_index.numel() else -1
     n = largest + 1 if num_nodes is None else num_nodes
     if largest >= n or (edge_index.numel() and int(edge_index.min()) < 0):

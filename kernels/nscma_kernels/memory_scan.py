@@ -112,14 +112,14 @@ def flush_memory(state: State, *, segment: int | None, chunk: int | None = None,
 def _plan(state: MemoryState, segment: int | None, chunk: int | None, length: int, triton: bool) -> Plan:
     size = segment if chunk is None else chunk
     if size is None:
-        raise ValueError("segment=None, gradients at the initial weights for ever, needs a chunk")
+        raise ValueError("segment=None (gradients always at the initial weights) needs a chunk")
     if size < 1 or (segment is not None and (segment < 1 or segment % size)):
         raise ValueError(f"segment must be a positive multiple of chunk, got segment={segment}, chunk={chunk}")
     waiting = state.pending.k.shape[1]
     if waiting >= size or (segment is not None and (state.position % size or state.position >= segment)):
         raise ValueError(
             f"the state was left by another chunk or segment: it holds {waiting} pending tokens at token"
-            f" {state.position} of its segment, which do not fit segment={segment}, chunk={chunk}"
+            f" {state.position} of its segment, which don't match segment={segment}, chunk={chunk}"
         )
     return Plan(
         chunk=size,

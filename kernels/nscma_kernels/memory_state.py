@@ -87,9 +87,9 @@ def _check(weights: tuple[Tensor, ...], norm: bool) -> None:
         raise ValueError(f"weights must be one or more tensors [B, in, out], got {shapes}")
     chained = all(one[0] == other[0] and one[2] == other[1] for one, other in pairwise(shapes))
     if not chained:
-        raise ValueError(f"each layer [B, in, out] must take what the one before gives, got {shapes}")
+        raise ValueError(f"each layer [B, in, out] must take the previous one's output, got {shapes}")
     if norm and shapes[0][1] != shapes[-1][2]:
-        raise ValueError(f"norm=True adds what is recalled to the key: both must be of one width, got {shapes}")
+        raise ValueError(f"norm=True adds the recalled value to the key: both must have the same width, got {shapes}")
     kinds = {weight.dtype for weight in weights}
     if kinds not in ({torch.float32}, {torch.float64}):
-        raise ValueError(f"weights must all be float32 or all float64: small updates are lost in others; got {kinds}")
+        raise ValueError(f"weights must all be float32 or all float64: other dtypes lose small updates; got {kinds}")

@@ -119,7 +119,7 @@ def _fixpoint(exact: _Step, tol: float, max_iterations: int) -> Tensor:
             left = min(2.0, float(size.max()) * exact.damping / (1 - exact.damping))
             plenty = 10 + 2 * math.ceil(math.log(enough / 2) / math.log(exact.damping))
             raise RuntimeError(
-                f"after {done} steps the scores are known to {left:.1e} only, not to tol={tol:.1e}: "
+                f"after {done} steps the error is at most {left:.1e}, more than tol={tol:.1e}: "
                 f"raise max_iterations (at this damping {plenty} are enough), or tol"
             )
         scores += later
@@ -163,7 +163,7 @@ def _step(edge_index: Tensor, edge_weight: Tensor | None, preference: Tensor, da
     else:
         leaving = torch.bincount(source, weight, minlength=n)
     if not bool(leaving.isfinite().all()):
-        raise ValueError("edge_weight must be finite, and so must be the sum of those that leave a node")
+        raise ValueError("edge_weight must be finite, and so must the sum of each node's outgoing weights")
     share = (weight / leaving.index_select(0, source)).nan_to_num_(0.0)  # 0 / 0: nothing leaves
     stuck = (leaving == 0).nonzero()[:, 0]
     return _Step(_csr(target, source, share.mul_(damping), n), stuck, damping, preference)

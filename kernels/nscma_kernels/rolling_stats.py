@@ -121,11 +121,11 @@ def _checked(values: Tensor, window: int, state: Tensor | None, correction: int)
     if state is None:
         return values[..., :0]
     if not isinstance(state, Tensor):
-        raise TypeError(f"state must be the .state of what a call returned, got {type(state).__name__}")
+        raise TypeError(f"state must be the .state of a call's result, got {type(state).__name__}")
     fits = state.ndim == values.ndim and state.shape[:-1] == values.shape[:-1] and state.shape[-1] < 2 * window
     if not fits or state.dtype != values.dtype or state.device != values.device:
         raise ValueError(
-            f"state must be what a call for the same streams, window and dtype returned, {[*values.shape[:-1], 'M']} "
+            f"state must be the one returned for the same streams, window and dtype, {[*values.shape[:-1], 'M']} "
             f"with M < {2 * window}, {values.dtype} on {values.device}; "
             f"got {[*state.shape]} {state.dtype} on {state.device}"
         )

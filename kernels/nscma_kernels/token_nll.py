@@ -216,5 +216,5 @@ def _check(
     wrong = ((targets < 0) | (targets >= len(weight))) & (targets != ignore_index)
     if bool(wrong.any()):
         raise ValueError(
-            f"targets must be of 0 .. {len(weight) - 1}, or ignore_index = {ignore_index}, got {int(targets[wrong][0])}"
+            f"targets must be in 0 .. {len(weight) - 1}, or ignore_index = {ignore_index}, got {int(targets[wrong][0])}"
         )

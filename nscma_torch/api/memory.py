@@ -364,8 +364,8 @@ class Memory:
         self._bounds(scope, wanted, kinds, as_of, now)  # what is wrong with them is said here
         if self.config.score.scaling != "none":
             raise ConfigError(
-                "a view as a module needs scores that are linear in the question, which score.scaling 'min-max' makes "
-                "none; set it to 'none'"
+                "a view as a module needs scores linear in the question, which score.scaling 'min-max' isn't: "
+                "set it to 'none'"
             )
         return StoreModule(
             lambda: self.components.searcher,
@@ -394,7 +394,7 @@ class Memory:
     ) -> Bounds:
         kinds = self.config.retrieval.kinds if kinds is None else checked_kinds(kinds)
         for kind in self.config.unmade(kinds):
-            raise InvalidInputError(f"units of kind {kind!r} are not made: name it in facts.units, then `reextract`")
+            raise InvalidInputError(f"units of kind {kind!r} are disabled: add it to facts.units, then `reextract`")
         ahead = self.config.limits.max_clock_skew if as_of is None else 0.0
         at = clock(now) if as_of is None else parse_timestamp(as_of)
         return Bounds(scope, at, timedelta(seconds=ahead), tuple(kinds), metadata, record=checked_record(record))

@@ -26,8 +26,8 @@ def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseM
     started = None if engine is None else engine.started()
     if not isinstance(started, ScoringEngine):
         raise ConfigError(
-            f"surprise.engine is 'llm', and {config.llm.engine if started is None else started.name} gives no "
-            "probabilities of a text; set llm.engine to 'vllm', or to 'http' with llm.server 'vllm', or "
+            f"surprise.engine is 'llm', and {config.llm.engine if started is None else started.name} returns no "
+            "probabilities; set llm.engine to 'vllm', or to 'http' with llm.server 'vllm', or "
             "surprise.engine to 'own'"
         )
     return VllmSurpriseModel(started, tokenizer, window=config.surprise.window)
@@ -40,7 +40,7 @@ def load_surprise_model(section: SurpriseConfig, device: torch.device) -> Surpri
     if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
         if section.quantization != "none":
             raise ConfigError(
-                "surprise.quantization is for causal language models; the byte-level surprise model has a few MB"
+                "surprise.quantization applies to causal language models only; the byte-level one takes a few MB"
             )
         return ByteSurpriseModel.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
     return CausalSurpriseModel.load(

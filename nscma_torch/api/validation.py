@@ -120,12 +120,12 @@ def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
         value = wanted.get(key, ())
         chosen[f"{key}s"] = values = (value,) if isinstance(value, str) else tuple(value)
         if key in wanted and not (values and set(values) <= set(known)):
-            raise InvalidInputError(f"record has the {key} {value!r}; it is one or more of {', '.join(known)}")
+            raise InvalidInputError(f"record has the {key} {value!r}; it must be one or more of {', '.join(known)}")
     entity, importance = wanted.get("entity"), checked_number(wanted.get("importance", 0.0), "importance")
     if entity is not None and not (isinstance(entity, str) and name_key(entity)):
-        raise InvalidInputError(f"record has the entity {entity!r}; it is a name")
+        raise InvalidInputError(f"record has the entity {entity!r}; it must be a name")
     if not 0 <= importance <= 1:
-        raise InvalidInputError(f"record has the importance {importance!r}; it is the least wanted, from 0 to 1")
+        raise InvalidInputError(f"record has the importance {importance!r}; it must be the minimum, from 0 to 1")
     return RecordFilter(**chosen, entity=entity, importance=importance)
 
 
@@ -167,9 +167,7 @@ def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Me
                 "shorten it, or put it into the content"
             )
     if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
-        raise TimestampError(
-            f"the timestamp {message.timestamp.isoformat()} lies in the future (it is {now.isoformat()})"
-        )
+        raise TimestampError(f"the timestamp {message.timestamp.isoformat()} is in the future (now: {now.isoformat()})")
     return message
 
 

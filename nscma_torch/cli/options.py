@@ -106,7 +106,9 @@ def record_filter(given: list[str] | None) -> dict[str, Any] | None:
             try:
                 wanted[key] = float(value)
             except ValueError as error:
-                raise typer.BadParameter(f"importance is a number, got {value!r}", param_hint="--record") from error
+                raise typer.BadParameter(
+                    f"importance must be a number, got {value!r}", param_hint="--record"
+                ) from error
         elif key == "entity":
             wanted[key] = value
         else:

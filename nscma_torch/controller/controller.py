@@ -104,8 +104,9 @@ class Controller:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
         if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
-                f"controller.turn_tokens = {own.turn_tokens} does not hold a draft, an action and a reply, each asked "
-                f"twice at worst: {3 * self.policy.most_tokens}; raise it, or lower prompt_tokens or reply_tokens"
+                f"controller.turn_tokens = {own.turn_tokens} is too small for a draft, an action and a reply, "
+                f"each requested twice in the worst case: {3 * self.policy.most_tokens}; raise it, or lower "
+                "prompt_tokens or reply_tokens"
             )
         self._settings = own
         self._flush = flush

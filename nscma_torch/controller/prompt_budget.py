@@ -26,7 +26,7 @@ def fit_desk(
     least = fitting(lambda i: count(build(smaller[i])), most, limit)
     if least is None:
         raise InvalidInputError(
-            f"the turn alone takes more than the {limit} tokens of a prompt; add it as a document (`nscma add`), or "
+            f"the turn alone exceeds a prompt's {limit} tokens; add it as a document (`nscma add`), or "
             "raise controller.prompt_tokens"
         )
     return build(smaller[least]), smaller[least]

@@ -70,7 +70,7 @@ class PromptedPolicy:
         self._limit = min(settings.prompt_tokens, engine.context - self._reply)
         if self._limit < _LEAST_PROMPT:
             raise ConfigError(
-                f"the engine reads {engine.context} tokens; with replies of {self._reply} and prompts of "
+                f"the engine's context is {engine.context} tokens; with replies of {self._reply} and prompts of "
                 f"{settings.prompt_tokens} fewer than {_LEAST_PROMPT} are left for a prompt; raise llm.context or "
                 "controller.prompt_tokens, or lower controller.reply_tokens"
             )
@@ -133,7 +133,7 @@ class PromptedPolicy:
         left_out = fitting(lambda i: self._asker.tokens(prompt(i)), len(taken) - 1, self._limit)
         if left_out is None:
             raise ConfigError(
-                f"one turn and the summary take more than the {self._limit} tokens of a prompt; raise "
+                f"one turn and the summary exceed a prompt's {self._limit} tokens; raise "
                 "controller.prompt_tokens, or lower turn_words or summary_tokens"
             )
         (form,), usage = self._asker.ask(RolledSummary, [prompt(left_out)])

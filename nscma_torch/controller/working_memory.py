@@ -145,7 +145,7 @@ class WorkingMemoryReader:
             usage = added(usage, cost)
             if memory is not None:
                 return memory, usage
-        raise StoreBusyError("messages were changed all the while that the conversation was summarized; try again")
+        raise StoreBusyError("messages kept changing while the conversation was summarized; try again")
 
     def _read_once(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory | None, Usage]:
         """Return the working memory, or None if messages changed meanwhile."""

@@ -14,7 +14,7 @@ def torch_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ConfigError(f"device {name!r} is unknown to torch; write 'auto', 'cpu' or 'cuda'") from error
+        raise ConfigError(f"device {name!r} is unknown to torch; use 'auto', 'cpu' or 'cuda'") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; write 'auto' or 'cpu'")
+        raise ConfigError(f"device {name!r} is configured, but torch sees no CUDA device; use 'auto' or 'cpu'")
     return device

@@ -268,7 +268,7 @@ def check_clock(connection: Connection, now: datetime) -> None:
     last = episodes.last_recorded(connection)
     if last is not None and abs(now - last) > _FAR:
         raise TimestampError(
-            f"the clock says {now.isoformat()}, and the last message was stored at {last.isoformat()}; set the clock, "
+            f"the clock says {now.isoformat()}, but the last message was stored at {last.isoformat()}; set the clock, "
             "or add a message first if both are right"
         )
 

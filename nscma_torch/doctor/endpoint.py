@@ -50,6 +50,6 @@ def _check_kind(section: LlmConfig, model: str, key: str | None) -> None:
     except (EngineRefusedError, ReplyError) as error:
         others = {"vllm": "'llama.cpp'", "llama.cpp": "'vllm'"}.get(section.server, "'vllm' or 'llama.cpp'")
         raise ConfigError(
-            f"the server at {section.base_url} is not {section.server}, which llm.server says: it counts no tokens as "
-            f"one does; set llm.server to {others}, or to 'other' with llm.context in tokens"
+            f"the server at {section.base_url} is not {section.server}, contrary to llm.server: it doesn't count "
+            f"tokens like one; set llm.server to {others}, or to 'other' with llm.context in tokens"
         ) from error

@@ -32,9 +32,7 @@ def engine_problems(config: Config, found: Installed, *, units: int) -> list[str
     if not problems:
         problems += _of_device(config, found, units)
     if section.api_key_env and not os.environ.get(section.api_key_env):
-        problems.append(
-            f"llm.api_key_env names {section.api_key_env}, which is not set; export it, or leave the key out"
-        )
+        problems.append(f"llm.api_key_env names {section.api_key_env}, which is not set; export it, or omit the key")
     return problems
 
 

@@ -92,7 +92,7 @@ def config_of(model: str) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(found, dict) or "model_type" not in found:
-        raise ModelError(f"{path} names no model_type, so it is not a transformers configuration")
+        raise ModelError(f"{path} has no model_type, so it is not a transformers configuration")
     return found
 
 

@@ -131,7 +131,7 @@ class Summariser:
             if len(new) != len(missing) or not all(text.strip() for text in new):
                 raise JobError(
                     f"summarize was given {len(missing)} groups and returned {len(new)} texts, "
-                    f"{sum(not text.strip() for text in new)} of them empty; the hierarchy is as it was"
+                    f"{sum(not text.strip() for text in new)} of them empty; the hierarchy is unchanged"
                 )
             fresh = dict(zip(missing, new, strict=True))
             with self._database.write(stored.user_id) as connection:

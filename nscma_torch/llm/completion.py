@@ -143,7 +143,7 @@ class ModelCaller:
     def _check(self, tokens: int) -> None:
         if tokens > self._room:
             raise EngineRefusedError(
-                f"a prompt of {tokens} tokens does not fit: {self.engine.name} takes {self.engine.context} in all, of "
+                f"a prompt of {tokens} tokens is too long: {self.engine.name} accepts {self.engine.context} in all, of "
                 f"which {self._max_tokens} are for the reply and {self._remark} for a second attempt; raise "
                 "llm.context, or lower llm.max_tokens or chunker.max_tokens"
             )

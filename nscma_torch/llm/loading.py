@@ -187,6 +187,4 @@ def _first_device(device: str | torch.device) -> torch.device:
     try:
         return torch.device(device)
     except RuntimeError as error:
-        raise ConfigError(
-            f"device {str(device)!r} is not one that torch knows; write 'auto', 'cpu' or 'cuda'"
-        ) from error
+        raise ConfigError(f"device {str(device)!r} is unknown to torch; use 'auto', 'cpu' or 'cuda'") from error

@@ -46,7 +46,7 @@ def joint_lines(
                 found[number] = own
                 del items[number]
             elif len(own) >= len(before):
-                raise EngineRefusedError(f"{len(before)} texts summed up in parts are {len(own)}; raise llm.context")
+                raise EngineRefusedError(f"summarizing {len(before)} texts in parts left {len(own)}; raise llm.context")
             else:
                 texts = {place: unit for unit, places in before for place in places}
                 items[number] = [(replace(texts[line.sources[-1]], text=line.text), line.sources) for line in own]

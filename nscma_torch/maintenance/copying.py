@@ -38,7 +38,7 @@ def copy(
         for user in copied:
             if digest(taken, user) != digest(given, user):
                 raise StoreFormatError(
-                    f"user {user!r} came out different in {target.name}, so that nothing was copied; "
+                    f"user {user!r} differs in {target.name} after copying; nothing was copied; "
                     f"check {source.name} with `nscma doctor`"
                 )
     return len(copied), rows

@@ -161,8 +161,8 @@ def rewrite(database: Database) -> None:
             set_meta(connection, _REWRITE, "done")
     except (StoreBusyError, StoreFullError) as error:
         raise type(error)(
-            f"what was to be erased is deleted, but {database.name} could not be rewritten, and its bytes may still be "
-            "there: let other processes end, or free as much space as the file takes, and erase it again"
+            f"the rows are deleted, but {database.name} could not be rewritten, and their bytes may still be "
+            "there: end other processes, or free as much space as the file takes, and erase again"
         ) from error
 
 

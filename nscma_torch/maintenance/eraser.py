@@ -146,8 +146,8 @@ class Eraser:
                     continue
                 if self._served and not complete:
                     raise StoreBusyError(
-                        f"others added to the conversation {SERVED_ATTEMPTS} times while the served model read what "
-                        "remains; nothing was erased; erase it again"
+                        f"other writers changed the conversation {SERVED_ATTEMPTS} times while the served model read "
+                        "what remains; nothing was erased; erase it again"
                     )
                 erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
             break

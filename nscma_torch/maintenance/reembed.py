@@ -45,7 +45,7 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
             longest = max(embedder.count_tokens(texts))
             if longest > embedder.max_tokens:
                 raise TextTooLongError(
-                    f"a stored chunk has {longest} tokens, {embedder.fingerprint} reads {embedder.max_tokens}; "
+                    f"a stored chunk has {longest} tokens, but {embedder.fingerprint} accepts {embedder.max_tokens}; "
                     "export, and add the messages to a new store with that embedder"
                 )
             for row, vector in zip(batch, embedder.embed(texts), strict=True):

@@ -57,7 +57,7 @@ def export(
     try:
         known = select(users.c.user_id).where(users.c.user_id == user_id)
         if user_id is not None and connection.execute(known).first() is None:
-            raise NotFoundError(f"user {user_id!r} has no memory in this store; there is nothing to export")
+            raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing to export")
         queries = {table: _of_table(table, user_id) for table in _tables()}
         rows = sum(_count(connection, query) for query in queries.values())  # as they are read below: damage shows
         own = fingerprint.stored(connection)
@@ -175,7 +175,7 @@ def import_(
     write()
     if total != announced:
         raise MalformedInputError(
-            f"the export has {total} of its {announced} rows: it was cut, or put together of several; export it anew, "
+            f"the export has {total} of its {announced} rows: it was truncated, or joined from several; export again, "
             "or import several one by one"
         )
     for user in sorted(declared) if damaged else ():
@@ -198,7 +198,7 @@ def _announced(connection: Connection, line: str) -> tuple[int, bool]:
         raise MalformedInputError("not an export of nscma: the header is missing", line=1)
     if header.get("schema") != SCHEMA_VERSION:
         raise MalformedInputError(
-            f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export it anew",
+            f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export again",
             line=1,
         )
     theirs, ours = header.get(fingerprint.KEY), fingerprint.stored(connection)
@@ -210,12 +210,12 @@ def _announced(connection: Connection, line: str) -> tuple[int, bool]:
         )
     summaries = header.get(summary_context.KEY)
     if not isinstance(summaries, bool):
-        raise MalformedInputError(f"{summary_context.KEY} in the header is not true or false; export it anew", line=1)
+        raise MalformedInputError(f"{summary_context.KEY} in the header is not true or false; export again", line=1)
     if summaries:
         summary_context.note(connection)
     rows = header.get("rows")
     if not isinstance(rows, int) or rows < 0:
-        raise MalformedInputError("the header does not say how many rows follow; export it anew", line=1)
+        raise MalformedInputError("the header does not say how many rows follow; export again", line=1)
     return rows, bool(header.get(_DAMAGED))
 
 

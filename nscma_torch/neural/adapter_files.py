@@ -47,9 +47,7 @@ def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[s
         base, settings = written["base"], written["memory"]
         tensors = load_file(folder / WEIGHTS)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
+        raise ModelError(f"{folder} does not contain an attached memory: {error}") from error
     if base != base_of(model):
-        raise ModelError(
-            f"the memory in {folder} was trained in another base model: {base}; this one is {base_of(model)}"
-        )
+        raise ModelError(f"the memory in {folder} was trained in base model {base}, but this one is {base_of(model)}")
     return settings, tensors

@@ -139,7 +139,7 @@ class AttachedMemory(nn.Module):
         try:
             memory = cls(model, settings)
         except (TypeError, KeyError) as error:
-            raise ModelError(f"{folder} does not hold an attached memory: {error}") from error
+            raise ModelError(f"{folder} does not contain an attached memory: {error}") from error
         try:
             memory.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
         except RuntimeError as error:

@@ -87,7 +87,7 @@ class NeuralMemory(nn.Module):
         if dim % heads:
             raise InvalidInputError(f"dim must be a multiple of heads, got {dim} and {heads}")
         if segment is None and chunk is None:
-            raise InvalidInputError("segment=None, gradients at the first weights for ever, needs a chunk")
+            raise InvalidInputError("segment=None (gradients always at the first weights) needs a chunk")
         if segment is not None and segment % (chunk or segment):
             raise InvalidInputError(f"segment must be a multiple of chunk, got {segment} and {chunk}")
         self.dim, self.heads, self.width = dim, heads, dim // heads
@@ -261,7 +261,7 @@ class NeuralMemory(nn.Module):
         shapes = [(batch * self.heads, *weight.shape[1:]) for weight in self.memory]
         if [weight.shape for weight in state.weights] != shapes or state.norm != self.norm:
             raise InvalidInputError(
-                f"the state is not of this module and {batch} streams: its weights are"
+                f"the state doesn't match this module and {batch} streams: its weights are"
                 f" {[[*weight.shape] for weight in state.weights]}; start with init_state({batch})"
             )
         if (state.segment, state.chunk) != (self.segment, self.chunk or self.segment):

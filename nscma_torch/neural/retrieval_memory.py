@@ -137,11 +137,9 @@ class RetrievalMemory(nn.Module):
         else:
             new = self._as_ids(ids)
             if len(new) != number or bool((new < 0).any()) or len(torch.unique(new)) < number:
-                raise InvalidInputError(
-                    f"ids must be {number} different integers that are not negative, got {new[:9].tolist()}"
-                )
+                raise InvalidInputError(f"ids must be {number} distinct non-negative integers, got {new[:9].tolist()}")
             if bool((taken := torch.isin(new, self.ids)).any()):
-                raise InvalidInputError(f"there are items {new[taken][:9].tolist()}: change them with update")
+                raise InvalidInputError(f"items {new[taken][:9].tolist()} exist: change them with update")
         owners = self._as_scopes(scope, number)
         if not number:
             return new

@@ -48,7 +48,7 @@ class MemoryStreams:
         """
         known = [state.memory for state in self.states if isinstance(state.memory, KeyValueState)]
         if len(known) < len(self.states):
-            raise InvalidInputError('only kind="retrieval" forgets single tokens: reset() the streams instead')
+            raise InvalidInputError('only kind="retrieval" can delete single tokens: reset() the streams instead')
         if not 0 <= stream < (self.batch or 0):
             raise InvalidInputError(f"stream must be a number below {self.batch or 0}, got {stream}")
         read = known[0].first + known[0].stored.shape[1]

@@ -138,7 +138,9 @@ class EmbeddedTasks:
     def _descriptions(self) -> Descriptions:
         """Return the describer, loaded on first use."""
         if self._make_descriptions is None:
-            raise ConfigError("these language tasks describe nothing: set records.enabled, or give them descriptions")
+            raise ConfigError(
+                "these language tasks cannot describe messages: set records.enabled, or pass descriptions"
+            )
         return self._make_descriptions()
 
     def extract(

@@ -115,7 +115,7 @@ class Reader:
         A question without passages has no spans.
         """
         if len(questions) != len(passages):
-            raise InvalidInputError(f"{len(questions)} questions have {len(passages)} lists of passages; one each")
+            raise InvalidInputError(f"{len(questions)} questions need as many lists of passages, got {len(passages)}")
         packed = [self._packer.rows(question, own) for question, own in zip(questions, passages, strict=True)]
         outputs = iter(self._outputs([row for rows in packed for row in rows]))
         first = [[(row, next(outputs)) for row in rows] for rows in packed]
@@ -149,7 +149,7 @@ class Reader:
         piece.
         """
         if len(texts) != len(passages):
-            raise InvalidInputError(f"{len(texts)} texts have {len(passages)} lists of passages; one each")
+            raise InvalidInputError(f"{len(texts)} texts need as many lists of passages, got {len(passages)}")
         return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
 
     def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:

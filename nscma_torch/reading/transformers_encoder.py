@@ -48,7 +48,7 @@ class TransformersEncoder(Encoder):
                 f"{words.num_embeddings}: they belong to different models"
             )
         if positions < LEAST_TOKENS:
-            raise ModelError(f"{source} has {positions} positions of tokens; a reader needs {LEAST_TOKENS} or more")
+            raise ModelError(f"{source} has {positions} token positions; a reader needs at least {LEAST_TOKENS}")
         super().__init__(tokenizer, dimension=model.config.hidden_size, max_tokens=positions - positions % PADDED_TO)
         self.model = model
         if getattr(model, "pooler", None) is not None:

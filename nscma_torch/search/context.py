@@ -55,7 +55,7 @@ class RetrievalContext:
         """Return the language tasks that judge hits. Raises `ConfigError` if the configured ones can't."""
         tasks = self._tasks()
         if not isinstance(tasks, RetrievalTasks):
-            raise ConfigError("this strategy needs language tasks with rerank, refine and select; take single-step")
+            raise ConfigError("this strategy needs language tasks with rerank, refine and select; use single-step")
         return tasks
 
     def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:

@@ -78,7 +78,7 @@ class Principal:
         """Raise `ForbiddenError` if a right is missing."""
         for right in rights:
             if right not in self.rights:
-                raise ForbiddenError(f"the token does not give the right to {right} (`nscma token add --can`)")
+                raise ForbiddenError(f"the token lacks the right to {right} (`nscma token add --can`)")
 
 
 class Authenticator:

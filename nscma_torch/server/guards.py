@@ -49,9 +49,7 @@ class OriginGuard:
     def _fault(self, headers: Headers, scope: Scope) -> ForbiddenError | None:
         host = headers.get("host", "")
         if self._names is not None and _name(host) not in self._names:
-            return ForbiddenError(
-                f"the Host header names {host[:80]!r}, which this server is not; add it to server.hosts"
-            )
+            return ForbiddenError(f"the Host header {host[:80]!r} is not a name of this server; add it to server.hosts")
         origin = headers.get("origin")
         if origin is None:
             if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _follows_link(

@@ -105,11 +105,11 @@ class LimitsMiddleware:
         if key == LOCAL:
             return None
         if self._running[key] >= self._limits.per_token:
-            return TooManyRequestsError(f"the token has {self._limits.per_token} requests at work; wait for one to end")
+            return TooManyRequestsError(f"the token has {self._limits.per_token} requests running; wait for one to end")
         seconds = self._rates.wait(key)
         if seconds:
             return TooManyRequestsError(
-                f"more than server.rate = {self._limits.rate:g} requests a second of one token; wait, and try again",
+                f"more than server.rate = {self._limits.rate:g} requests per second from one token; try again later",
                 retry_after=math.ceil(seconds),
             )
         return None

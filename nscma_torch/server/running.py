@@ -26,8 +26,8 @@ def refuse_open_doors(settings: ServerSettings) -> None:
     if settings.host == "localhost" or is_loopback(settings.host) or TokenFile(settings.tokens).required:
         return
     raise ConfigError(
-        f"{settings.host} accepts other machines, and {settings.tokens} has no tokens: create one with "
-        "`nscma token add`, or serve 127.0.0.1"
+        f"{settings.host} accepts other machines, but {settings.tokens} has no tokens: create one with "
+        "`nscma token add`, or use --host 127.0.0.1"
     )
 
 

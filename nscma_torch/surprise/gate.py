@@ -82,9 +82,7 @@ class GateState:
                 f"not a stored gate state ({error!r}): pass what GateState.to_bytes returned"
             ) from error
         if version != _VERSION:
-            raise InvalidInputError(
-                f"gate state of version {version}, this is version {_VERSION}: replay the stream's log"
-            )
+            raise InvalidInputError(f"gate state has version {version}, expected {_VERSION}: replay the stream's log")
         return cls(series, memory)
 
 

@@ -81,13 +81,13 @@ class SurpriseGate(nn.Module):
             if not isinstance(value, int):
                 raise InvalidInputError(f"{name} must be a whole number of inputs, got {value!r}")
         if not 1 <= warmup <= window:
-            raise InvalidInputError(f"warmup must be of 1 .. window, got {warmup} and window {window}")
+            raise InvalidInputError(f"warmup must be in 1 .. window, got {warmup} and window {window}")
         self.rule, self.lam, self.window, self.warmup = rule, lam, window, warmup
 
     def init_state(self, batch: int, device: str | torch.device | None = None) -> SurpriseGateState:
         """Return the state of `batch` streams without any input yet."""
         if not isinstance(batch, int) or batch < 0:
-            raise InvalidInputError(f"batch must be an integer that is not negative, got {batch!r}")
+            raise InvalidInputError(f"batch must be a non-negative integer, got {batch!r}")
         count = torch.zeros(batch, dtype=torch.int64, device=device)
         return SurpriseGateState(torch.zeros(batch, self.window, device=device), count, self.rule)
 
@@ -139,7 +139,7 @@ class SurpriseGate(nn.Module):
         wanted = torch.where(kept, targets, 0).long()
         words = logits.shape[2]
         if not torch.compiler.is_compiling() and bool(((wanted < 0) | (wanted >= words)).any()):
-            raise InvalidInputError(f"targets must be of 0 .. {words - 1}, ignore_index = {ignore_index}, or masked")
+            raise InvalidInputError(f"targets must be in 0 .. {words - 1}, ignore_index = {ignore_index}, or masked")
         counted = torch.where(kept[..., None], logits, 0.0)  # a gradient of 0 where a logit that is masked is NaN
         nll = functional.cross_entropy(counted.flatten(0, 1).float(), wanted.flatten(), reduction="none")
         made: Gating = self(nll.view(targets.shape), state, mask=kept)
@@ -215,10 +215,10 @@ class SurpriseGate(nn.Module):
         if state is None:
             return
         if not isinstance(state, SurpriseGateState):
-            raise InvalidInputError(f"state must be the .state of what a call returned, got {type(state).__name__}")
+            raise InvalidInputError(f"state must be the .state of a call's result, got {type(state).__name__}")
         if state.rule != self.rule or state.values.shape != (len(like), self.window):
             raise InvalidInputError(
-                f"the state is not of this gate and {len(like)} streams: it is of the rule {state.rule} and "
+                f"the state doesn't match this gate and {len(like)} streams: it has the rule {state.rule} and "
                 f"{[*state.values.shape]} values; start with init_state({len(like)})"
             )
         if state.values.device != like.device:

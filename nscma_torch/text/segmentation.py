@@ -68,7 +68,7 @@ def mean_surprise(text: str, spans: Sequence[tuple[int, int]], nats: Tensor) -> 
         at.append(at[-1] + len(text[before:edge].encode()))
         before = edge
     if at[-1] > len(nats):
-        raise InvalidInputError(f"surprise has {len(nats)} values for at least {at[-1]} bytes: it needs one for each")
+        raise InvalidInputError(f"surprise has {len(nats)} values for at least {at[-1]} bytes: it needs one per byte")
     total = torch.cat([torch.zeros(1, dtype=torch.float64), nats.double().cumsum(0)])
     begin, end = torch.tensor(at[1::2], dtype=torch.int64), torch.tensor(at[2::2], dtype=torch.int64)
     return (total[end] - total[begin]) / (end - begin).clamp(min=1)

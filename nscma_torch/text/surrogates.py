@@ -35,6 +35,5 @@ def _refuse(text: str, name: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise EncodingError(
-            f"{name} holds half of a surrogate pair ({text[error.start]!r}), which is not text, at character "
-            f"{error.start}; replace the lone surrogate"
+            f"{name} contains a lone surrogate ({text[error.start]!r}) at character {error.start}; replace it"
         ) from error

@@ -134,7 +134,7 @@ def test_tokens_are_bounded(converse: Opener) -> None:
     assert any("tokens left" in line for line in answer.trace)
     with pytest.raises(ConfigError, match=r"controller\.turn_tokens"):
         converse(engine, name="other.db", prompt_tokens=1200, reply_tokens=100, turn_tokens=3000)
-    with pytest.raises(ConfigError, match="the engine reads"):
+    with pytest.raises(ConfigError, match="the engine's context is"):
         converse(ScriptedEngine(replies(), context=700), name="third.db")
 
 

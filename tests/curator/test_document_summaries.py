@@ -100,7 +100,7 @@ def test_it_is_named_where_it_is_searched(open_memory: Open, light_surprise: Any
     plain = opener(open_memory, light_surprise)("plain.db")
     add(plain, "I like tea", 1)
     assert plain.sleep(user_id="ada", now=day(2)).derived_texts == 0
-    with pytest.raises(InvalidInputError, match=r"name it in facts\.units"):
+    with pytest.raises(InvalidInputError, match=r"add it to facts\.units"):
         plain.search("tea", user_id="ada", kinds=["document_summary"])
 
 

@@ -41,7 +41,7 @@ def test_a_line_without_sources_is_refused(memory: Memory) -> None:
     with memory.components.database.write(ALL_USERS) as connection:
         profiles.replace(connection, "ada", None, LINES)
     with (
-        pytest.raises(InvalidInputError, match="rests on facts"),
+        pytest.raises(InvalidInputError, match="needs source facts"),
         memory.components.database.write(ALL_USERS) as connection,
     ):
         profiles.replace(connection, "ada", None, [ProfileLine(0, "Ann is kind.", date(2024, 1, 1), ())])

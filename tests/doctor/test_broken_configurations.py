@@ -104,7 +104,7 @@ def test_the_engine_has_no_such_quantization(doctor: Doctor, model: str) -> None
     assert f"engine 'vllm' knows the quantizations {names}, not 'nf4'" in said
     said = doctor({"vllm": "0.33.0"}, (23.0, 23.6), engine="vllm", model=model, quantization="awq")
     assert said == (
-        f"the weights of {model} are not quantized, and llm.quantization is 'awq': set llm.model to a checkpoint "
+        f"the weights of {model} are not quantized, but llm.quantization is 'awq': set llm.model to a checkpoint "
         "stored in awq, or llm.quantization = 'bitsandbytes' to pack them while loading"
     )
 
@@ -120,7 +120,7 @@ def test_the_server_is_not_vllm(doctor: Doctor) -> None:
     with serving({"/v1/models": MODELS}) as url:
         for server, others in (("vllm", "'llama.cpp'"), ("llama.cpp", "'vllm'")):
             assert doctor(engine="http", base_url=url, server=server, context=2048) == (
-                f"the server at {url} is not {server}, which llm.server says: it counts no tokens as one does; set "
+                f"the server at {url} is not {server}, contrary to llm.server: it doesn't count tokens like one; set "
                 f"llm.server to {others}, or to 'other' with llm.context in tokens"
             )
 

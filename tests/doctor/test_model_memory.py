@@ -105,7 +105,7 @@ def test_a_damaged_configuration(tmp_path: Path, text: str) -> None:
 
 
 def test_unknown_models_are_refused() -> None:
-    with pytest.raises(ModelNotFoundError, match="give the folder"):
+    with pytest.raises(ModelNotFoundError, match="give its folder"):
         config_of("nobody/nothing-1B")
     with pytest.raises(ModelError, match="cannot build"):
         model_shape({"model_type": "no-such-architecture"}, kind="language")

@@ -102,7 +102,7 @@ def test_a_model_that_fills_the_card_leaves_no_room() -> None:
 
 def test_an_unknown_model_names_what_to_give() -> None:
     config = Config.model_validate({"llm": {"engine": "transformers", "model": "nobody/nothing"}})
-    with pytest.raises(ModelNotFoundError, match="give the folder"):
+    with pytest.raises(ModelNotFoundError, match="give its folder"):
         plan(config, units=0)
 
 

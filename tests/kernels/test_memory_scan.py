@@ -335,8 +335,8 @@ def test_bad_input_is_one_clear_error() -> None:
     for weights, norm, message in (
         ((), False, "one or more"),
         ((torch.ones(2, 3),), False, "one or more"),
-        ((torch.ones(2, 3, 4), torch.ones(2, 5, 3)), False, "must take what"),
-        ((torch.ones(2, 3, 4), torch.ones(2, 4, 5)), True, "one width"),
+        ((torch.ones(2, 3, 4), torch.ones(2, 5, 3)), False, "must take the previous"),
+        ((torch.ones(2, 3, 4), torch.ones(2, 4, 5)), True, "the same width"),
         ((torch.ones(2, 3, 4).bfloat16(),), False, "float32"),
     ):
         with pytest.raises(ValueError, match=message):

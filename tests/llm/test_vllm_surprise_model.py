@@ -183,10 +183,10 @@ def set_last(value: Any) -> Spoil:
         (set_last(-9999.0), "damaged"),
         (set_last(12.5), "raw_logprobs"),
         (set_last(None), "logprob"),
-        (lambda places: places.append({5: {"logprob": -1.0}}), "of a prompt of"),
-        (lambda places: places[:-1], "of a prompt of"),
-        (lambda places: places.__setitem__(-1, {411: {"logprob": -1.0}}), "without its log-probability"),
-        (lambda places: places.__setitem__(-1, None), "without its log-probability"),
+        (lambda places: places.append({5: {"logprob": -1.0}}), "of a prompt's"),
+        (lambda places: places[:-1], "of a prompt's"),
+        (lambda places: places.__setitem__(-1, {411: {"logprob": -1.0}}), "has no log-probability"),
+        (lambda places: places.__setitem__(-1, None), "has no log-probability"),
         (lambda _: "none", "prompt_logprobs"),
     ],
 )
@@ -289,10 +289,10 @@ def test_a_configuration_that_shares_nothing_says_so(server: ScoringServer, tiny
         load_config({"surprise": {"engine": "llm", "model": "m", "quantization": "nf4"}})
     own = str(tiny_llama)
     for llm, said in (
-        ({"engine": "embedded"}, "asks a vLLM"),
-        ({"engine": "transformers", "model": own}, "asks a vLLM"),
-        ({"engine": "http", "server": "llama.cpp"}, "asks a vLLM"),
-        ({"engine": "vllm", "model": "another"}, "it is one model"),
+        ({"engine": "embedded"}, "needs vLLM's"),
+        ({"engine": "transformers", "model": own}, "needs vLLM's"),
+        ({"engine": "http", "server": "llama.cpp"}, "needs vLLM's"),
+        ({"engine": "vllm", "model": "another"}, "needs one model"),
     ):
         with pytest.raises(ConfigError, match=said):
             load_config({**configured(own, server.url), "llm": llm})

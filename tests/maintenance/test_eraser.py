@@ -187,7 +187,7 @@ def test_an_erasure_whose_files_could_not_be_rewritten_is_finished_by_the_next(
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM episodes").fetchall()
-        with pytest.raises(StoreBusyError, match=r"is deleted, but .* could not be rewritten.* erase it again"):
+        with pytest.raises(StoreBusyError, match=r"are deleted, but .* could not be rewritten.* erase again"):
             memory.erase(**wanted)
     assert memory.get(said, user_id="ada") is None and left()
     receipt = memory.erase(**wanted)

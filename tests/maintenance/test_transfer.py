@@ -68,7 +68,7 @@ def test_a_part_of_an_export_is_none(open_memory: Open) -> None:
         with pytest.raises(MalformedInputError):
             empty.import_(lines[:cut])
         assert empty.stats().users == 0
-    with pytest.raises(MalformedInputError, match=f"{len(lines) - 2} of its {len(lines) - 1} rows: it was cut"):
+    with pytest.raises(MalformedInputError, match=f"{len(lines) - 2} of its {len(lines) - 1} rows: it was truncated"):
         empty.import_(lines[:-1])
     with pytest.raises(MalformedInputError, match="does not say how many rows"):
         empty.import_([lines[0].replace('"rows"', '"lines"'), *lines[1:]])

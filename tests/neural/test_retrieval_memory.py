@@ -311,7 +311,11 @@ def test_errors_leave_the_memory_as_it_was() -> None:
         (InvalidInputError, "a value for each key", lambda: memory.write(one, torch.ones(2, E))),
         (InvalidInputError, "finite", lambda: memory.write(one * torch.inf, value)),
         (InvalidInputError, "change them with update", lambda: memory.write(one, value, ids=[3])),
-        (InvalidInputError, "different integers", lambda: memory.write(torch.ones(2, D), torch.ones(2, E), ids=[9, 9])),
+        (
+            InvalidInputError,
+            "distinct non-negative integers",
+            lambda: memory.write(torch.ones(2, D), torch.ones(2, E), ids=[9, 9]),
+        ),
         (InvalidInputError, "not negative", lambda: memory.write(one, value, ids=[-1])),
         (InvalidInputError, "ids must be", lambda: memory.write(one, value, ids=["a"])),  # type: ignore[list-item]
         (InvalidInputError, "ids must be", lambda: memory.write(one, value, ids=[2**64])),

@@ -169,12 +169,12 @@ def test_what_is_said_again_later_holds_again(advised: Advised) -> None:
 
 
 WRONG: list[tuple[object, str]] = [
-    ([FactOperation("UPDATE", ("fact-of-nobody",))], "none of the facts it was shown"),
+    ([FactOperation("UPDATE", ("fact-of-nobody",))], "not one of the facts shown"),
     ([FactOperation("DELETE")], "names no fact"),
     ([FactOperation("ERASE", ())], "'ERASE', not one of ADD, UPDATE, DELETE, NOOP"),  # type: ignore[arg-type]
-    ([], "did not return a list of one FactOperation"),
-    ("ADD", "did not return a list of one FactOperation"),
-    ([FactOperation("UPDATE", (["x"],))], "none of the facts it was shown"),  # type: ignore[arg-type]
+    ([], "must return a list of one FactOperation"),
+    ("ADD", "must return a list of one FactOperation"),
+    ([FactOperation("UPDATE", (["x"],))], "not one of the facts shown"),  # type: ignore[arg-type]
 ]
 
 
@@ -206,7 +206,7 @@ def test_a_fact_of_another_user_is_refused(advised: Advised) -> None:
         foreign = facts.select_facts(connection, Scope("eve"))
     chooser.result = [FactOperation("DELETE", (foreign[0].id,))]
     told.tell(likes("tofu"), at=2)
-    assert told.held() == ["steak"] and "none of the facts it was shown" in told.log()[-1].reason
+    assert told.held() == ["steak"] and "not one of the facts shown" in told.log()[-1].reason
     with told.memory.components.database.read(ALL_USERS) as connection:
         assert facts.select_facts(connection, Scope("eve")) == foreign
     assert all("soup" not in text for _, known in chooser.shown for text in known), "nor is it ever shown"

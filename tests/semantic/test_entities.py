@@ -69,13 +69,13 @@ def test_what_cannot_be_merged(told: Memory) -> None:
         merge(told, "bob", "nobody")
     with pytest.raises(NotFoundError, match="'nobody'"):
         merge(told, "nobody", "bob")
-    with pytest.raises(InvalidInputError, match="are one already"):
+    with pytest.raises(InvalidInputError, match="are merged already"):
         merge(told, "bob", "bob")
     merge(told, "bob", "robert")
     for key, into in (("robert", "bob"), ("bob", "robert")):
-        with pytest.raises(InvalidInputError, match="are one already"):
+        with pytest.raises(InvalidInputError, match="are merged already"):
             merge(told, key, into)
     merge(told, "robert", "eve")
-    with pytest.raises(InvalidInputError, match="are one already"):
+    with pytest.raises(InvalidInputError, match="are merged already"):
         merge(told, "eve", "bob")
     assert told.verify() == []

@@ -141,9 +141,9 @@ def test_an_upload_has_a_limit(served: Callable[..., Served]) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
     [
-        ("/v1/messages", {"messages": "  "}, 422, "content is empty or only white space"),
+        ("/v1/messages", {"messages": "  "}, 422, "content is empty or only whitespace"),
         ("/v1/messages", {"messages": {"role": "boss", "content": "x"}}, 422, "role must be one of"),
-        ("/v1/messages", {"messages": "x", "timestamp": "tomorrow"}, 422, "is not a time; write ISO 8601"),
+        ("/v1/messages", {"messages": "x", "timestamp": "tomorrow"}, 422, "is not a time; use ISO 8601"),
         ("/v1/messages", {"messages": "x", "user_id": "\n"}, 422, "user_id must be"),
         ("/v1/messages", {"messages": "x" * 1_048_577}, 413, "limits.max_message_bytes"),
         ("/v1/search", {"query": "x" * 17_000}, 413, "limits.max_question_characters"),

@@ -343,7 +343,7 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(InvalidInputError, match=message):
             call()
     for other in (gate.init_state(3), SurpriseGate(window=9).init_state(2), SurpriseGate("information").init_state(2)):
-        with pytest.raises(InvalidInputError, match="state is not of this gate"):
+        with pytest.raises(InvalidInputError, match="state doesn't match this gate"):
             gate(nll, other)
     with pytest.raises(InvalidInputError, match=r"must be the \.state"):
         gate(nll, gate(nll))  # type: ignore[arg-type]
@@ -352,9 +352,9 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="logits"):
         gate.from_logits(torch.ones(2, 3, 0), targets)
     for wrong in (7, -1):
-        with pytest.raises(InvalidInputError, match="targets must be of 0"):
+        with pytest.raises(InvalidInputError, match="targets must be in 0"):
             gate.from_logits(torch.ones(2, 3, 7), targets + wrong)
-        with pytest.raises(InvalidInputError, match="targets must be of 0"):
+        with pytest.raises(InvalidInputError, match="targets must be in 0"):
             gate.from_hidden(torch.ones(2, 3, 4), torch.ones(7, 4), targets + wrong)
     with pytest.raises(InvalidInputError, match="targets"):
         gate.from_logits(torch.ones(2, 3, 7), targets[:, :2])

@@ -43,7 +43,7 @@ def search(
     least = None if threshold is None else checked_threshold(threshold)
     most = checked_top_k(top_k, limit)
     if not isinstance(query, str) or not query.strip():
-        raise InvalidInputError("Invalid query: must be a non-empty string, and not only white space.")
+        raise InvalidInputError("Invalid query: must be a non-empty string, and not only whitespace.")
     scope, rest = scope_to_read(filters, ids or {})
     fits = condition_of(rest)
     if most == 0:

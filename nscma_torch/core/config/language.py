@@ -61,7 +61,9 @@ class LlmConfig(Section):
                 raise ValueError(f"engine {self.engine!r} needs model, the folder or Hub name of a language model")
             if self.quantization not in QUANTIZATIONS[self.engine]:
                 known = ", ".join(repr(name) for name in QUANTIZATIONS[self.engine])
-                raise ValueError(f"engine {self.engine!r} knows the quantizations {known}, not {self.quantization!r}")
+                raise ValueError(
+                    f"engine {self.engine!r} supports the quantizations {known}, not {self.quantization!r}"
+                )
         return self
 
 

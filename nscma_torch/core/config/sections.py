@@ -105,7 +105,7 @@ class SurpriseConfig(Section):
         if self.engine == "llm" and self.model == "bundled":
             raise ValueError("engine 'llm' needs model, the folder or Hub name of the model that [llm] runs")
         if self.engine == "llm" and (self.dtype, self.quantization) != ("auto", "none"):
-            raise ValueError("engine 'llm' loads no weights: dtype and quantization are those of [llm]; leave them out")
+            raise ValueError("engine 'llm' loads no weights: dtype and quantization are those of [llm]; omit them")
         return self
 
 
@@ -695,19 +695,19 @@ class Config(Section):
     @model_validator(mode="after")
     def _kinds_are_made(self) -> Self:
         for kind in self.unmade(self.retrieval.kinds):
-            raise ValueError(f"retrieval.kinds names {kind!r}, which is not made: add it to facts.units")
+            raise ValueError(f"retrieval.kinds names {kind!r}, which is disabled: add it to facts.units")
         for kind in self.retrieval.kinds:
             if kind in DERIVED_KINDS and not is_derived(self, kind):
                 key = DERIVED_KINDS[kind]
-                raise ValueError(f"retrieval.kinds names {kind!r}, which is not derived: set {key} to true")
+                raise ValueError(f"retrieval.kinds names {kind!r}, which is disabled: set {key} to true")
         return self
 
     @model_validator(mode="after")
     def _scores_are_searched_exactly(self) -> Self:
         if self.index.backend == "faiss" and (self.score.scaling, self.score.recency_since) != ("none", "said"):
             raise ValueError(
-                "score.scaling 'min-max' and score.recency_since 'recalled' change the scores of all units with every "
-                "question, which faiss cannot follow: set index.backend to 'torch'"
+                "score.scaling 'min-max' and score.recency_since 'recalled' change all units' scores with every "
+                "question, which faiss cannot support: set index.backend to 'torch'"
             )
         return self
 
@@ -723,12 +723,12 @@ class Config(Section):
             return self
         if self.llm.engine not in ("http", "vllm") or self.llm.server != "vllm":
             raise ValueError(
-                "surprise.engine 'llm' asks a vLLM for the probabilities of a text: set llm.engine to 'vllm', or to "
+                "surprise.engine 'llm' needs vLLM's token probabilities: set llm.engine to 'vllm', or to "
                 "'http' with llm.server 'vllm', or surprise.engine to 'own'"
             )
         if self.llm.engine == "vllm" and self.llm.model != self.surprise.model:
             raise ValueError(
-                f"with surprise.engine 'llm' it is one model: surprise.model is {self.surprise.model!r} and llm.model "
+                f"surprise.engine 'llm' needs one model, but surprise.model is {self.surprise.model!r} and llm.model "
                 f"{self.llm.model!r}"
             )
         return self

@@ -107,7 +107,7 @@ class Database(ABC):
         except exc.TimeoutError as error:
             raise StoreBusyError(f"all connections to {self.name} are in use; run fewer calls at once") from error
         except UnicodeEncodeError as error:
-            raise EncodingError(f"{error.object[:40]!r} holds half of a surrogate pair, which is not text") from error
+            raise EncodingError(f"{error.object[:40]!r} contains a lone surrogate, which is not valid text") from error
 
     @abstractmethod
     def _explained(self, error: BaseException | None) -> NscmaError:

@@ -190,7 +190,7 @@ class PostgresDatabase(Database):
         if code in {"0A000", "58P01"} and "vector" in said:
             return StoreAccessError(f"the server of {self.name} has no pgvector; install it there")
         if code == "22021" or "NUL" in said:
-            return EncodingError("a text holds the character NUL, which PostgreSQL cannot store; leave it out")
+            return EncodingError("a text contains a NUL character, which PostgreSQL cannot store; remove it")
         if not code or code[:2] in {"08", "28", "3D", "57"}:
             return StoreAccessError(f"{self.name} cannot be reached: {said}; unacknowledged writes may be lost")
         if code[:2] == "42":

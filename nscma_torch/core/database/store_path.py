@@ -25,7 +25,7 @@ def located(path: Path | str) -> Path:
     if not os.fspath(path):
         raise StoreAccessError("the path of the store is empty; name a file, such as nscma.db")
     if str(path) == ":memory:":
-        raise StoreAccessError("a store must be a file, not ':memory:'; use one in a temporary folder")
+        raise StoreAccessError("a store must be a file, not ':memory:'; use a file in a temporary folder")
     try:
         named = Path(path).expanduser()
         found = Path(os.path.realpath(named))
@@ -42,7 +42,7 @@ def located(path: Path | str) -> Path:
     if stat.S_ISDIR(status.st_mode):
         raise StoreAccessError(f"{path} is a folder; name a file, such as {found / 'nscma.db'}")
     if not stat.S_ISREG(status.st_mode):
-        raise StoreAccessError(f"{path} is {_kind(status.st_mode)}, and a store is a file; name another one")
+        raise StoreAccessError(f"{path} is {_kind(status.st_mode)}, not a file; name another path")
     if status.st_nlink > 1:
         raise StoreAccessError(
             f"{path} has {status.st_nlink} names (hard links), and SQLite keeps its log beside each: remove the "

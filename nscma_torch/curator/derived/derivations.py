@@ -119,7 +119,7 @@ class Derivations:
         made = maker.units(due.part.kind, [text.text for text in texts], origins) if texts else []
         with self._database.write(scope.user_id) as connection:
             if user_versions.version(connection, scope.user_id)[1] != epoch:
-                raise StoreBusyError("messages were changed while texts were derived from them; sleep again")
+                raise StoreBusyError("messages changed while texts were derived from them; run sleep again")
             if texts:
                 fingerprint.bind(connection, maker.fingerprint)
             changed = derived_texts.replace(
@@ -133,5 +133,5 @@ class Derivations:
 def _written(deriver: Deriver, parts: Sequence[Groups]) -> list[list[NewText]]:
     found = deriver.write(parts)
     if len(found) != len(parts):
-        raise JobError(f"{len(parts)} parts were to be derived, and the texts of {len(found)} were written")
+        raise JobError(f"texts were written for {len(found)} of {len(parts)} parts")
     return found

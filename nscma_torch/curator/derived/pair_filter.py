@@ -59,7 +59,7 @@ class PairFilter:
         found: list[Checked] = []
         for pair in pairs:
             if not all(0 <= place < len(group) for place in (*pair.sources, *pair.asking)):
-                raise JobError(f"pairs returned one with a source outside of its {len(group)} messages: {pair!r}")
+                raise JobError(f"pairs returned one with a source outside its {len(group)} messages: {pair!r}")
             cited = [group[place] for place in pair.sources]
             if not grounded(pair, cited):
                 continue

@@ -91,7 +91,7 @@ class Reflections:
         recent_ones = [[source.unit for source in recent] for recent, _ in parts]
         questions = self._tasks.questions(recent_ones, self._settings.questions)
         if len(questions) != len(parts):
-            raise JobError(f"the language tasks were asked for questions {len(parts)} times, and gave {len(questions)}")
+            raise JobError(f"questions was given {len(parts)} groups and returned {len(questions)} results; correct it")
         for (recent, stretch), own in zip(parts, questions, strict=True):
             asked = [(question, self._found(question, recent, stretch)) for question in own]
             asked = [(question, group) for question, group in asked if group]

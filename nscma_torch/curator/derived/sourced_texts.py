@@ -31,7 +31,10 @@ def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
 def answered(lines: list[list[SourcedLine]], groups: Sequence[Sequence[Source]]) -> list[list[SourcedLine]]:
     """Return the lines, one list per group. Raises `JobError` for another number of lists."""
     if len(lines) != len(groups):
-        raise JobError(f"{len(groups)} groups of texts were put to the language tasks, which answered {len(lines)}")
+        raise JobError(
+            f"the language tasks were given {len(groups)} groups of texts and returned {len(lines)} results; "
+            "correct them"
+        )
     return lines
 
 

@@ -27,7 +27,7 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
     connection.execute(delete(profile).where(_P.namespace == namespace))
     bare = [line.text for line in lines if not line.fact_ids]
     if bare:
-        raise InvalidInputError(f"every line of a profile rests on facts, this one on none: {bare[0]!r}")
+        raise InvalidInputError(f"a profile line needs source facts, this one has none: {bare[0]!r}")
     rows = [
         {
             "namespace": namespace,

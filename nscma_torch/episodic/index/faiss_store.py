@@ -57,7 +57,7 @@ class FaissStore:
         kind = re.fullmatch(FAISS_FACTORY, factory)
         if kind is None:
             raise ConfigError(
-                f"index.faiss_factory = {factory!r} is not one of 'Flat', 'IVF' with a number of lists ('IVF256') and "
+                f"index.faiss_factory = {factory!r} must be 'Flat', 'IVF' with a number of lists ('IVF256') or "
                 "'HNSW' with a number of links, 2 or more ('HNSW32')"
             )
         lists, links = int(kind[2] or 0), int(kind[4] or 0)

@@ -23,8 +23,8 @@ def check(connection: Connection, fingerprint: str) -> None:
 def _refuse_other(connection: Connection, bound: str | None, fingerprint: str) -> None:
     if bound not in (None, fingerprint):
         raise EmbedderMismatchError(
-            f"{connection.engine.url.database} holds vectors of {bound}, the configured embedder is {fingerprint}; "
-            "use that embedder, or run `nscma reembed` to replace the vectors"
+            f"{connection.engine.url.database} holds vectors from {bound}, but the configured embedder is "
+            f"{fingerprint}; use that embedder, or run `nscma reembed` to replace the vectors"
         )
 
 

@@ -142,7 +142,7 @@ def _row(connection: Connection, scope: Scope, episode_id: str) -> _Place:
     query = select(_E.seq, _E.stream_id, _E.session).where(_E.user_id == scope.user_id, _E.id == episode_id)
     found = connection.execute(query).first()
     if found is None:
-        raise NotFoundError(f"user {scope.user_id!r} has no message with id {episode_id!r}; begin at the newest page")
+        raise NotFoundError(f"user {scope.user_id!r} has no message with id {episode_id!r}; start at the newest page")
     return _Place(*found)
 
 

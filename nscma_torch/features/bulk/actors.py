@@ -39,9 +39,7 @@ class RayActors:
 
     def __init__(self, *, address: str | None = None, actors: int | None = None, gpus: float = 0.0) -> None:
         if (actors is not None and actors < 1) or gpus < 0:
-            raise ConfigError(
-                f"actors is {actors} and gpus {gpus:g}; there is at least one, with no less than 0 of one"
-            )
+            raise ConfigError(f"actors must be at least 1 and gpus at least 0, got {actors} and {gpus:g}")
         for name, value in _QUIET.items():  # before it is imported
             os.environ.setdefault(name, value)
         self._ray = require("ray", extra="ray", purpose="bulk add over actors")
@@ -56,7 +54,7 @@ class RayActors:
             self.close()
             raise ConfigError(
                 f"Ray has {there.get('CPU', 0):g} processors and {there.get('GPU', 0):g} GPUs, too few for "
-                f"{self._size or 'one'} actors with {gpus:g} GPUs each; ask for fewer, or for less of one"
+                f"{self._size or 'one'} actors with {gpus:g} GPUs each; request fewer actors, or a smaller share"
             )
 
     def each(self, make: Callable[[], Work[T, R]], items: Sequence[T]) -> Iterator[R]:

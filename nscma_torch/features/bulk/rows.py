@@ -158,4 +158,4 @@ def _parsed(metadata: str) -> Any:
     try:
         return json.loads(metadata)
     except ValueError as error:
-        raise InvalidInputError(f"metadata is a text, and not the JSON of an object: {error}") from error
+        raise InvalidInputError(f"metadata is a string but not a JSON object: {error}") from error

@@ -62,7 +62,7 @@ def _checked(said: Description, before: int) -> Description:
     known = said.type in get_args(MemoryType) and said.sentiment in (*get_args(Sentiment), None)
     if not known or not all(0 <= place < before for place in said.settles):
         raise JobError(
-            f"describe returned {said!r}, of an unknown type or sentiment, or settling a turn that is none of the "
+            f"describe returned {said!r}, with an unknown type or sentiment, or settling a turn outside the "
             f"{before} before it; correct it"
         )
     if not all(isinstance(name, str) and name_key(name) for name in said.entities):

@@ -79,7 +79,7 @@ class Skills:
                 return None
             changed = user_versions.version(connection, scope.user_id)[1] != epoch
             if changed or turns.missing(connection, scope.user_id, behind):
-                raise StoreBusyError("messages were changed while a skill was written from them; try again")
+                raise StoreBusyError("messages changed while a skill was written from them; try again")
             fingerprint.bind(connection, self._units.fingerprint)
             streams.touch_user(connection, scope.user_id)
             rows = [episodes.require(connection, scope.user_id, one)[0] for one in behind]
@@ -88,7 +88,7 @@ class Skills:
     def _made(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], when: int) -> list[NewUnit]:
         """Build the units of a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
         if not all(isinstance(text, str) and text.strip() for text in (name, trigger)):
-            raise InvalidInputError("a skill needs a name, and a trigger that says when it helps")
+            raise InvalidInputError("a skill needs a name and a trigger (when it helps)")
         listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
         if not listed or not all(isinstance(step, str) and step.strip() for step in steps):
             raise InvalidInputError(f"the steps of skill {name!r} must be a list of texts, none of them empty")

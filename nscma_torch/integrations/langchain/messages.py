@@ -25,7 +25,7 @@ def to_store(message: BaseMessage, session: str) -> Message:
     `InvalidInputError` for anything but a conversation's message.
     """
     if not isinstance(message, BaseMessage) or message.type == "remove":
-        raise InvalidInputError(f"a chat history takes messages of LangChain, got {type(message).__name__}")
+        raise InvalidInputError(f"a chat history takes LangChain messages, got {type(message).__name__}")
     whole, text = _as_json(message_chunk_to_message(message)), _text(message)
     content = {} if message.content == text else {"content": whole["content"]}
     kept = {name: value for name, value in whole.items() if name != "content" and value not in (None, [], {}, "")}

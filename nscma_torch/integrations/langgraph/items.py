@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
 def checked_paths(paths: object) -> tuple[str, ...]:
     """Validate paths into values. Raises `InvalidInputError` for anything but strings, at least one."""
     if isinstance(paths, str) or not isinstance(paths, Sequence) or not paths or not all(map(_is_path, paths)):
-        raise InvalidInputError(f"what is indexed is {paths!r}; name paths such as ['text'], or ['$'] for all of it")
+        raise InvalidInputError(f"invalid index {paths!r}; name paths such as ['text'], or ['$'] for all of it")
     return tuple(paths)
 
 

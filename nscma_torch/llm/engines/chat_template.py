@@ -59,7 +59,7 @@ class ChatTemplate:
         prompt = self.encode(request.turns)
         if len(prompt) + request.max_tokens > context:
             raise EngineRefusedError(
-                f"the prompt of {len(prompt)} tokens and a reply of {request.max_tokens} do not fit the context of "
+                f"the prompt of {len(prompt)} tokens and a reply of {request.max_tokens} exceed the context of "
                 f"{context} tokens of {self._name}"
             )
         return prompt

@@ -50,7 +50,7 @@ def api_key(variable: str) -> str | None:
         return None
     key = os.environ.get(variable, "")
     if not key:
-        raise ConfigError(f"llm.api_key_env names {variable}, which is not set; export it, or leave the key out")
+        raise ConfigError(f"llm.api_key_env names {variable}, which is not set; export it, or omit the key")
     return key
 
 

@@ -65,9 +65,9 @@ class Grammars:
         try:
             matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_json_schema(schema, overrides=_OPTIONS))
         except ValueError as error:
-            raise EngineRefusedError(f"the schema of the reply cannot be followed: {error}") from error
+            raise EngineRefusedError(f"the reply's schema is not supported: {error}") from error
         if matcher.is_error():
-            raise EngineRefusedError(f"the schema of the reply cannot be followed: {matcher.get_error()}")
+            raise EngineRefusedError(f"the reply's schema is not supported: {matcher.get_error()}")
         return matcher
 
 
@@ -97,4 +97,4 @@ class Follower:
 
     def _refuse_error(self) -> None:
         if self._matcher.is_error():
-            raise ReplyError(f"the schema could not be followed to its end: {self._matcher.get_error()}")
+            raise ReplyError(f"the reply could not follow the schema to its end: {self._matcher.get_error()}")

@@ -192,7 +192,7 @@ def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
 def without_logprobs(said: str = "the reply came without log-probabilities") -> EngineRefusedError:
     """Build the error for a server without log-probabilities, which the controller needs."""
     return EngineRefusedError(
-        f"{said}; the controller reads from them how unsure the model is: set controller.threshold = 0 (always "
+        f"{said}; the controller needs them to measure uncertainty: set controller.threshold = 0 (always "
         "retrieve), or serve the model with log-probabilities"
     )
 
@@ -219,12 +219,14 @@ def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
             continue
         blank = len(left) - len(left.lstrip())
         if not left.startswith(word) and not left[blank:].startswith(word.lstrip()):
-            raise ReplyError(f"the tokens do not spell the reply: {shown(word)} where it goes on {shown(left)}")
+            raise ReplyError(
+                f"the tokens do not spell the reply: got {shown(word)} where it continues with {shown(left)}"
+            )
         length = len(word) if left.startswith(word) else blank + len(word.lstrip())
         tokens.append(Token(left[:length], logprob))
         left, piece, logprob = left[length:], b"", 0.0
     if left.strip(" \n\ufffd"):
-        raise ReplyError(f"the tokens do not spell the reply: it goes on {shown(left)} after the last of them")
+        raise ReplyError(f"the tokens do not spell the reply: it continues with {shown(left)} after the last one")
     return (*tokens, Token(left, logprob)) if left else tuple(tokens)
 
 

@@ -22,12 +22,12 @@ def logprobs_of(prompt: Sequence[int], places: Sequence[Mapping[int, float] | No
             infinity, above zero (logits are, with `--logprobs-mode raw_logits`).
     """
     if len(places) != len(prompt):
-        raise ReplyError(f"log-probabilities came for {len(places)} tokens of a prompt of {len(prompt)}")
+        raise ReplyError(f"got log-probabilities for {len(places)} of a prompt's {len(prompt)} tokens")
     found = []
     for at, (token, place) in enumerate(zip(prompt[1:], places[1:], strict=True), 1):
         logprob = None if place is None else place.get(token)
         if logprob is None:
-            raise ReplyError(f"token {token} at place {at} of the prompt came without its log-probability")
+            raise ReplyError(f"token {token} at position {at} of the prompt has no log-probability")
         here = f"token {token} at place {at} of the prompt has the log-probability {logprob}"
         if math.isnan(logprob) or logprob <= _MINUS_INFINITY:
             raise ReplyError(f"{here}: the served model is damaged, or does not have this token")

@@ -77,7 +77,7 @@ def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
     schema = form.model_json_schema()
     problems = list(_unbounded(schema, form.__name__, schema.get("$defs", {}), frozenset()))
     if problems:
-        raise InvalidInputError(f"a model could write without end in this form: {'; '.join(problems)}")
+        raise InvalidInputError(f"this form lets a model write without end: {'; '.join(problems)}")
     return schema
 
 

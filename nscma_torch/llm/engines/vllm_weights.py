@@ -24,11 +24,11 @@ def check_stored(model: str, folder: Path, quantization: VllmQuantization) -> No
         return
     if stored == "none":
         raise ConfigError(
-            f"the weights of {model} are not quantized, and llm.quantization is {quantization!r}: set llm.model to a "
+            f"the weights of {model} are not quantized, but llm.quantization is {quantization!r}: set llm.model to a "
             f"checkpoint stored in {quantization}, or llm.quantization = 'bitsandbytes' to pack them while loading"
         )
     raise ConfigError(
-        f"the weights of {model} are stored in {stored}, and llm.quantization is {quantization!r}: set "
+        f"the weights of {model} are stored in {stored}, but llm.quantization is {quantization!r}: set "
         f"llm.quantization = 'none' to load them as stored, or llm.model to another checkpoint"
     )
 

@@ -18,7 +18,7 @@ def hyde(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """Return the units nearest to the mean vector of the question and its hypothetical passages."""
     tasks = context.tasks
     if not isinstance(tasks, QueryTasks):
-        raise ConfigError("hyde needs language tasks with imagine and divide; take single-step")
+        raise ConfigError("hyde needs language tasks with imagine and divide; use single-step")
     found = context.nearest(question)
     hits = context.hits(dict(list(found.scores.items())[:_SHOWN]))
     rankings, trace = [found], []

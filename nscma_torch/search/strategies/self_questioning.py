@@ -18,7 +18,7 @@ def self_questioning(context: RetrievalContext, question: str, top_k: int) -> Ra
     """Return the best units of the question and its subquestions."""
     tasks = context.tasks
     if not isinstance(tasks, QueryTasks):
-        raise ConfigError("self-questioning needs language tasks with imagine and divide; take single-step")
+        raise ConfigError("self-questioning needs language tasks with imagine and divide; use single-step")
     asked = list(dict.fromkeys((question, *tasks.divide(question))))
     rankings = [context.rank(one, max(top_k, _POOL)) for one in asked]
     scores: dict[int, float] = {}

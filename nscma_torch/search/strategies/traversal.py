@@ -19,7 +19,7 @@ def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """
     kinds = context.bounds.kinds
     if not {"chunk", "summary"}.intersection(kinds):
-        raise InvalidInputError("traversal finds chunks and summaries; ask for one of them, or take another strategy")
+        raise InvalidInputError("traversal finds chunks and summaries; request one of them, or use another strategy")
     ranked = context.rank_nodes(question)
     level, steps = context.roots(), 0
     passed: dict[int, float] = {}

@@ -79,7 +79,7 @@ def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, 
         if into is None:
             continue
         if _end(into, new) in (key, _end(key, new)):
-            raise InvalidInputError(f"{into!r} and {key!r} are one already; undo that merge first")
+            raise InvalidInputError(f"{into!r} and {key!r} are merged already; undo that merge first")
         new[key] = into
     one_of = entities.update().where(entities.c.namespace == namespace, entities.c.key == bindparam("member"))
     if changes:

@@ -260,10 +260,10 @@ def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> di
     subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
     text = episode["text"]
     if not (subject and statement.relation):
-        raise InvalidInputError("a statement lacks its subject or relation; correct what `extract` returns")
+        raise InvalidInputError("a statement has no subject or relation; correct the result of `extract`")
     if not 0 <= statement.start <= statement.end <= len(text):
         place = f"{statement.start}:{statement.end} of {len(text)} characters"
-        raise InvalidInputError(f"a statement stands at {place}; correct what `extract` returns")
+        raise InvalidInputError(f"a statement has the invalid span {place}; correct the result of `extract`")
     if not 0 < statement.confidence <= 1:
         raise InvalidInputError(f"a statement's confidence is {statement.confidence}, it must be in (0, 1]")
     row = {

@@ -218,20 +218,18 @@ class Adviser:
 def _checked(found: object, question: Question) -> FactOperation:
     """Return the single requested operation; `JobError` if it can't be applied."""
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], FactOperation):
-        raise JobError("operate was asked about one statement and did not return a list of one FactOperation")
+        raise JobError("operate was given one statement and must return a list of one FactOperation")
     operation: FactOperation = found[0]
     if operation.action not in get_args(Operation):
         known = ", ".join(get_args(Operation))
         raise JobError(f"operate returned the operation {str(operation.action)[:_SHOWN]!r}, not one of {known}")
     shown = {fact.id for fact in question.known}
     if unknown := [one for one in operation.fact_ids if not isinstance(one, str) or one not in shown]:
-        raise JobError(
-            f"{operation.action} names {str(unknown[0])[:_SHOWN]!r}, which is none of the facts it was shown"
-        )
+        raise JobError(f"{operation.action} names {str(unknown[0])[:_SHOWN]!r}, which is not one of the facts shown")
     if operation.action in ("UPDATE", "DELETE") and not operation.fact_ids:
-        raise JobError(f"{operation.action} names no fact that it changes")
+        raise JobError(f"{operation.action} must name the facts it changes")
     if operation.action == "ADD" and operation.fact_ids:
-        raise JobError("ADD names facts, which it leaves as they are")
+        raise JobError("ADD must not name facts, as it changes none")
     return operation
 
 

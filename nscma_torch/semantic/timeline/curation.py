@@ -242,5 +242,5 @@ def _check_free(connection: Connection, decision: DecisionRow) -> None:
         if own & set(later.record.fact_ids) or entity:
             raise InvalidInputError(
                 f"decision {later.record.id!r} ({later.record.action} {later.record.subject} {later.record.relation} "
-                f"{later.record.object}) rests on {decision.record.id!r}; undo it first"
+                f"{later.record.object}) depends on {decision.record.id!r}; undo it first"
             )

@@ -41,7 +41,7 @@ def selected(
         known = ", ".join(schema.relations)
         raise InvalidInputError(f"unknown relation {relation!r}; the relation file has {known}")
     if subject is not None and not (isinstance(subject, str) and name_key(subject)):
-        raise InvalidInputError(f"a subject is a name, got {subject!r}; leave it out for facts about all")
+        raise InvalidInputError(f"subject must be a name, got {subject!r}; omit it for facts about everything")
     found = facts.select_facts(
         connection,
         scope,

@@ -75,8 +75,8 @@ class Client:
             raise InvalidInputError(f"{self.title} starts its servers itself: omit --url")
         if how.token and self.bearer is None:
             raise InvalidInputError(
-                f"{self.title} documents no way to take a token from the environment; leave --token out, and put the "
-                "header 'Authorization: Bearer …' in by hand"
+                f"{self.title} documents no way to read a token from the environment; omit --token, and add the "
+                "header 'Authorization: Bearer …' by hand"
             )
         headers = {"Authorization": f"Bearer {self.bearer}"} if how.token else {}
         more = self.more if how.token else ()

@@ -101,7 +101,7 @@ def _say(error: ToolError | ResourceError, kind: type[ToolError] | type[Resource
         cause = cause.__cause__
     if isinstance(cause, ValidationError):
         places = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors())
-        raise kind(f"the arguments do not fit: {'; '.join(places)}") from cause
+        raise kind(f"invalid arguments: {'; '.join(places)}") from cause
     if cause is None:
         raise error
     told = described(cause)

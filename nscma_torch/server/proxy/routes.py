@@ -96,7 +96,7 @@ class ChatProxy:
         async def one_model(model: str, request: Request, _: Reader) -> Response:
             """A model of the model's server."""
             if {".", ".."}.intersection(model.split("/")):
-                raise HTTPException(404, f"{model!r} is no name of a model")
+                raise HTTPException(404, f"{model!r} is not a model name")
             return Relay(self._open, self._sent_on(request, f"{MODELS}/{quote(model)}", None), {})
 
         async def passed_on(request: Request, _: Reader) -> Response:
@@ -112,7 +112,9 @@ class ChatProxy:
 
         async def unserved(_: Request) -> Response:
             served = ", ".join((CHAT, MODELS, *PASSED_ON))
-            raise HTTPException(404, f"of the model's server {served} are served; ask it for others itself")
+            raise HTTPException(
+                404, f"only {served} of the model's server are served here; request others from it directly"
+            )
 
         for path in NOT_SERVED:
             router.add_api_route(

@@ -74,7 +74,7 @@ def key_of(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable)
     if not key:  # the name is not repeated: it may be the key itself
-        raise ConfigError("--upstream-key names no environment variable that is set; put the key into one, name that")
+        raise ConfigError("--upstream-key must name an environment variable that holds the key")
     return key
 
 

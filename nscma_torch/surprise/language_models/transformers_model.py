@@ -70,9 +70,7 @@ class CausalSurpriseModel:
         if window < 2 * TILE or window % (2 * TILE):
             raise ConfigError(f"surprise.window is {window} tokens; it must be a multiple of {2 * TILE}")
         if loaded.context is not None and window > loaded.context:
-            raise ConfigError(
-                f"surprise.window is {window} tokens, and {loaded.name} reads {loaded.context}; make it less"
-            )
+            raise ConfigError(f"surprise.window is {window} tokens, but {loaded.name} reads {loaded.context}; lower it")
         if streams < 1 or kept < 0:
             raise ConfigError(f"streams must be at least 1 and kept at least 0: {streams}, {kept}")
         self._loaded = loaded

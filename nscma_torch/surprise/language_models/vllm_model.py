@@ -55,8 +55,8 @@ class VllmSurpriseModel:
         needed = window + 2  # the last token that sees so many, and the one that vLLM must write
         if needed > engine.context:
             raise ConfigError(
-                f"surprise.window is {window} tokens, for which {engine.name} must read {needed}, and its context is "
-                f"{engine.context}; make surprise.window less, or llm.context more"
+                f"surprise.window is {window} tokens, for which {engine.name} must read {needed}, but its context is "
+                f"{engine.context}; lower surprise.window, or raise llm.context"
             )
         if engine.tokenize(_PROBE) != tokenizer.ids(_PROBE):
             raise ConfigError(

@@ -37,8 +37,8 @@ def parse_timestamp(value: object) -> datetime:
             parsed = datetime.fromisoformat(value.strip())
         except ValueError as error:
             raise TimestampError(
-                f"{value[:80]!r} is not a time; write ISO 8601 ('2026-05-12T14:30:00Z'); epoch seconds are taken as a "
-                "number, in JSON and Python"
+                f"{value[:80]!r} is not a time; use ISO 8601 ('2026-05-12T14:30:00Z'), or epoch seconds as a "
+                "number in JSON and Python"
             ) from error
         return _in_range(parsed, value)
     raise TimestampError(

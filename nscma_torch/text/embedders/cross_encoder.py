@@ -49,7 +49,7 @@ class CrossEncoder:
             self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False), dtype=torch.float32
         )
         if scores.shape != (len(texts),):
-            raise ModelError(f"a reranker gives one score for a pair, this one gives {[*scores.shape[1:]]}")
+            raise ModelError(f"a reranker must return one score per pair, this one returns {[*scores.shape[1:]]}")
         if not bool(torch.isfinite(scores).all()):
             raise ModelError("the reranker returned NaN or infinity; check the model's weights")
         return [float(score) for score in scores]

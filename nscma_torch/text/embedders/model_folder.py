@@ -25,6 +25,6 @@ def model_folder(name: str, *, kind: str, purpose: str) -> Path:
         ) from error
     except errors.LocalEntryNotFoundError as error:
         raise ModelNotFoundError(
-            f"the {kind} {name!r} is not on this machine, and nothing is downloaded unasked; "
-            f"run `hf download {name}` once, or give the folder that holds it"
+            f"the {kind} {name!r} is not on this machine, and nothing is downloaded automatically; "
+            f"run `hf download {name}` once, or give its folder"
         ) from error

@@ -81,7 +81,7 @@ class SentenceTransformerEmbedder:
         model = _load(folder, device)
         max_tokens, dimension = model.max_seq_length, model.get_embedding_dimension()
         if max_tokens is None or dimension is None:
-            raise ModelError(f"{folder} does not say how many tokens it reads and how long its vectors are")
+            raise ModelError(f"{folder} does not report its maximum tokens and its dimension")
         numerics = {
             "weights": _weights_digest(model),
             "tokenizer": hashlib.sha256((folder / "tokenizer.json").read_bytes()).hexdigest()

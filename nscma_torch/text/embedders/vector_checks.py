@@ -20,7 +20,7 @@ def refuse_empty(texts: Sequence[str]) -> None:
     """Raise EmptyTextError if a text is empty or only whitespace."""
     for position, text in enumerate(texts):
         if not text.strip():
-            raise EmptyTextError(f"text {position} of {len(texts)} is empty; leave it out")
+            raise EmptyTextError(f"text {position} of {len(texts)} is empty; omit it")
 
 
 def refuse_longer(counts: Sequence[int], max_tokens: int) -> None:
@@ -28,8 +28,8 @@ def refuse_longer(counts: Sequence[int], max_tokens: int) -> None:
     for position, count in enumerate(counts):
         if count > max_tokens:
             raise TextTooLongError(
-                f"text {position} of {len(counts)} has {count} tokens and the embedder reads {max_tokens}; "
-                "split it with the chunker, or configure an embedder that reads longer texts"
+                f"text {position} of {len(counts)} has {count} tokens, but the embedder accepts {max_tokens}; "
+                "split it with the chunker, or configure an embedder for longer texts"
             )
 
 

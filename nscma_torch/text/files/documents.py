@@ -150,7 +150,7 @@ def _bounded(text: str, block: tuple[int, int], max_message_bytes: int) -> Itera
         size = len(match[0].encode())
         if size > max_message_bytes:
             raise TextTooLargeError(
-                f"line {text.count(chr(10), 0, match.start()) + 1}: {size} bytes without a line break, and "
+                f"line {text.count(chr(10), 0, match.start()) + 1}: {size} bytes without a line break, but "
                 f"limits.max_message_bytes is {max_message_bytes}; break the line"
             )
         yield match.span()

@@ -77,8 +77,8 @@ def _by_suffix(path: Path) -> Format | None:
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES:
         raise InvalidInputError(
-            f"files of type {suffix!r} are not read, only {', '.join(SUFFIXES)}; name the format ({_FORMATS}) if it is "
-            "one of these, or pipe its text in: nscma add -"
+            f"files of type {suffix!r} are not supported, only {', '.join(SUFFIXES)}; name the format ({_FORMATS}) if "
+            "it is one of these, or pipe its text in: nscma add -"
         )
     return SUFFIXES.get(suffix)
 

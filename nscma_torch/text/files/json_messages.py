@@ -47,8 +47,8 @@ def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 
         number += 1
         if len(raw) > limit:
             raise TextTooLargeError(
-                f"line {number}: more than {limit} bytes, and limits.max_message_bytes is {max_message_bytes}; "
-                "write one message a line, and split this one"
+                f"line {number}: more than {limit} bytes, but limits.max_message_bytes is {max_message_bytes}; "
+                "write one message per line, and split this one"
             )
         line = decode(raw, offset, number)
         offset += len(raw)
@@ -76,7 +76,7 @@ def _parsed(text: str, line: int | None) -> Any:
         where = error.lineno if line is None else line
         raise MalformedInputError(f"not JSON: {error.msg} at column {error.colno}", line=where) from error
     except (ValueError, RecursionError) as error:  # NaN, a number of thousands of digits, thousands of open brackets
-        raise MalformedInputError(f"not JSON that can be read: {error}", line=line) from error
+        raise MalformedInputError(f"not readable as JSON: {error}", line=line) from error
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -95,7 +95,7 @@ def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -
     size = len(message.content.encode())
     if size > max_message_bytes:
         raise TextTooLargeError(
-            f"{where}: {size} bytes, and limits.max_message_bytes is {max_message_bytes}; split the message"
+            f"{where}: {size} bytes, but limits.max_message_bytes is {max_message_bytes}; split the message"
         )
     return message
 
@@ -136,7 +136,7 @@ def check_message(message: Message) -> str:
     if not isinstance(message.content, str):
         raise InvalidInputError(f"content must be a string, got {_kind(message.content)}")
     if not message.content.strip():
-        raise EmptyTextError("content is empty or only white space; leave the message out")
+        raise EmptyTextError("content is empty or only whitespace; omit the message")
     for key in ("content", "name", "session", "source", "idempotency_key"):
         value = getattr(message, key)
         if value is not None and not isinstance(value, str):
@@ -161,10 +161,10 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     depth = 0
     while level:
         if depth > _DEEPEST:
-            raise InvalidInputError(f"metadata is nested more than {_DEEPEST} deep; flatten it")
+            raise InvalidInputError(f"metadata is nested deeper than {_DEEPEST} levels; flatten it")
         for value in level:
             if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-                raise InvalidInputError("metadata holds a number that does not fit into 64 bits; write it as a string")
+                raise InvalidInputError("metadata contains a number larger than 64 bits; write it as a string")
         inner = (one.values() if isinstance(one, Mapping) else one for one in level if isinstance(one, _NESTED))
         level, depth = [value for values in inner for value in values], depth + 1
     return text
