@@ -1,6 +1,6 @@
-"""Makes the parts of a memory from its configuration, each on first use, and hands them to each other.
+"""Create the parts of a memory from its configuration, each on first use, and connect them.
 
-A part's module is imported when the part is made, so that a command which only reads rows does not load torch.
+A part's module is imported when the part is created, so a command that only reads rows doesn't load torch.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 
 class Components(Models):
-    """Database and models of one memory, and what is built on them.
+    """Database and models of one memory, and the parts built on them.
 
     Args:
         store: the database file, or postgresql://….
-        embedder, surprise_model, tasks: stand in for the configured ones.
+        embedder, surprise_model, tasks: replace the configured ones.
 
     Attributes:
-        read_many: reads messages of many users together, ahead of their jobs; set before `worker` is first asked for.
+        read_many: reads messages of many users together, ahead of their jobs; set before the first use of `worker`.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Components(Models):
 
     @property
     def process(self) -> Process:
-        """Counters of this process, for `stats`."""
+        """Return the counters of this process, for `stats`."""
         return Process(self.stages.seconds, self.language, self.tally)
 
     @property
     def _describer(self) -> Describer | None:
-        """Makes structured records; None if they are switched off."""
+        """Return the maker of structured records; None if they are disabled."""
         if not self.config.records.enabled:
             return None
         from nscma_torch.features.records.describing import Describer
@@ -92,7 +92,7 @@ class Components(Models):
 
     @locked_cached_property
     def indexer(self) -> Indexer:
-        """Chunks, embeds and analyses texts."""
+        """Return the part that chunks, embeds and analyses texts."""
         from nscma_torch.ingest.chunking import configured_chunker
         from nscma_torch.ingest.indexer import Indexer
 
@@ -101,7 +101,7 @@ class Components(Models):
 
     @locked_cached_property
     def writer(self) -> Writer:
-        """The write path."""
+        """Return the write path."""
         from nscma_torch.ingest.writer import Writer
 
         return Writer(
@@ -116,7 +116,7 @@ class Components(Models):
 
     @locked_cached_property
     def editor(self) -> Editor:
-        """Update, delete, restore."""
+        """Return the part for update, delete and restore."""
         from nscma_torch.maintenance.edits import Editor
 
         return Editor(
@@ -128,7 +128,7 @@ class Components(Models):
 
     @locked_cached_property
     def eraser(self) -> Eraser:
-        """Real deletion."""
+        """Return the part for permanent deletion."""
         from nscma_torch.maintenance.eraser import Eraser
         from nscma_torch.surprise.gate import MessageGate
 
@@ -143,7 +143,7 @@ class Components(Models):
 
     @locked_cached_property
     def searcher(self) -> Searcher:
-        """Hybrid search."""
+        """Return hybrid search."""
         from nscma_torch.search.search import Searcher
         from nscma_torch.text.embedders.shared_queries import sharing
 
@@ -152,14 +152,14 @@ class Components(Models):
 
     @locked_cached_property
     def fact_graphs(self) -> FactGraphs:
-        """The graphs of facts."""
+        """Return the graphs of facts."""
         from nscma_torch.semantic.graph.fact_graphs import FactGraphs
 
         return FactGraphs(self.relations, lambda: self.device)
 
     @locked_cached_property
     def retriever(self) -> Retriever:
-        """Retrieval strategies."""
+        """Return the retrieval strategies."""
         from nscma_torch.search.retriever import Retriever
 
         section = self.config.retrieval
@@ -169,7 +169,7 @@ class Components(Models):
 
     @locked_cached_property
     def reranker(self) -> Reranker:
-        """The configured reranker: the trained reader, or a cross-encoder."""
+        """Return the configured reranker: the trained reader, or a cross-encoder."""
         from nscma_torch.search.rerankers import configured_reranker
 
         relevance = lambda: None if self.reader_qa is None else self.reader_qa.relevance  # noqa: E731
@@ -177,28 +177,28 @@ class Components(Models):
 
     @locked_cached_property
     def questions(self) -> QuestionReader:
-        """Parser of questions about facts."""
+        """Return the parser of questions about facts."""
         from nscma_torch.reading.questions import QuestionReader
 
         return QuestionReader(self.relations, self.readers.question_network)
 
     @locked_cached_property
     def fact_qa(self) -> FactQA:
-        """Answers from facts."""
+        """Return the part that answers from facts."""
         from nscma_torch.answering.fact_qa import FactQA
 
         return FactQA(self.database, self.relations, self.fact_graphs, self.questions)
 
     @locked_cached_property
     def reader_qa(self) -> ReaderQA | None:
-        """Short answers by the trained reader; None where none is configured."""
+        """Return the part for short answers by the trained reader; None if none is configured."""
         from nscma_torch.answering.reader_qa import configured_reader_qa
 
         return configured_reader_qa(self.database, self.config.reading, self.readers, self.relations)
 
     @locked_cached_property
     def curator(self) -> Curator:
-        """Keeps facts in step with what was said."""
+        """Return the curator, which keeps facts up to date."""
         from nscma_torch.semantic.timeline.adviser import configured_adviser
         from nscma_torch.semantic.timeline.curation import Curator
 
@@ -209,7 +209,7 @@ class Components(Models):
 
     @locked_cached_property
     def sleeper(self) -> Sleeper:
-        """Tidies the memory."""
+        """Return the sleeper, which maintains the memory."""
         from nscma_torch.curator.sleep import Sleeper
 
         return Sleeper(
@@ -225,7 +225,7 @@ class Components(Models):
 
     @locked_cached_property
     def derivations(self) -> Derivations:
-        """Derivations that sleep makes from messages, those that are switched on."""
+        """Return the enabled derivations of texts by sleep."""
         from nscma_torch.answering.read_back import read_back
         from nscma_torch.curator.derived.derivations import Derivations, derivers
         from nscma_torch.curator.derived.deriver import Needs
@@ -245,14 +245,14 @@ class Components(Models):
 
     @locked_cached_property
     def skills(self) -> Skills:
-        """Procedural memory."""
+        """Return the procedural memory."""
         from nscma_torch.features.skills.skills import Skills
 
         return Skills(self.database, self.embedder, self.indexer)
 
     @locked_cached_property
     def worker(self) -> Worker:
-        """Runs background jobs."""
+        """Return the runner of background jobs."""
         from nscma_torch.extraction.extraction import Extractor
         from nscma_torch.extraction.job_handlers import job_handlers, kept_notes
         from nscma_torch.extraction.ratings import configured_rate
@@ -284,7 +284,7 @@ class Components(Models):
     def background(
         self, *, queue_recalls: Callable[[], None] = lambda: None, notify: Callable[[str], None] = lambda _: None
     ) -> BackgroundWorker:
-        """A worker beside the application, not yet started."""
+        """Return a background worker, not yet started."""
         from nscma_torch.api.background import BackgroundWorker
 
         return BackgroundWorker(
@@ -298,7 +298,7 @@ class Components(Models):
 
     @locked_cached_property
     def settling(self) -> PendingReader:
-        """Work that a question waits for."""
+        """Return the part that processes messages before a question."""
         from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
         return PendingReader(
@@ -310,7 +310,7 @@ class Components(Models):
         )
 
     def forget(self, user_id: str) -> None:
-        """Let go of what searching and answering keep of a user in this process."""
+        """Drop a user's data cached in this process for search and answers."""
         made = vars(self)
         if "searcher" in made:
             self.searcher.forget(user_id)
@@ -318,7 +318,7 @@ class Components(Models):
             self.fact_graphs.forget(user_id)
 
     def close(self) -> None:
-        """Let go of the language engine and close the file."""
+        """Close the language engine and the database."""
         try:
             if self.engine is not None:
                 self.engine.close()
@@ -327,7 +327,7 @@ class Components(Models):
 
     @locked_cached_property
     def integrator(self) -> Integrator:
-        """Brings what was extracted into the hierarchy."""
+        """Return the part that adds extracted chunks to the hierarchy."""
         from nscma_torch.hierarchy.integrator import Integrator
 
         return Integrator(self.database, self.indexer, self.tasks, self.config.hierarchy, self.device)

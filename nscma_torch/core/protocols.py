@@ -234,6 +234,6 @@ def required(tasks: object, protocol: type, key: str) -> Any:
     if isinstance(tasks, protocol):
         return tasks
     raise ConfigError(
-        f"{key} needs language tasks with what {protocol.__module__}.{protocol.__name__} names, which "
-        f"{type(tasks).__name__} lacks: change the key, or implement it"
+        f"{key} needs language tasks that implement {protocol.__module__}.{protocol.__name__}, which "
+        f"{type(tasks).__name__} doesn't: change the key, or implement it"
     )

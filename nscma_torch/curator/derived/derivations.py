@@ -1,7 +1,7 @@
-"""Derives texts at sleep: what is due is read, put to the language tasks, and stored with its sources.
+"""Derive texts at sleep: read the due parts, run the language tasks, and store the texts with their sources.
 
-Sources are messages, and texts that were derived before. No transaction is open while the tasks work. Where a message
-was changed, hidden or erased meanwhile, what they wrote is dropped, and the next sleep derives it anew.
+Sources are messages, and texts derived before. No transaction is open while the tasks run. If a message is changed,
+hidden or erased meanwhile, the results are dropped, and the next sleep derives them again.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def derivers(needs: Needs) -> list[Deriver]:
 
 
 class Derivations:
-    """All kinds that the configuration switches on, in the order given: a kind may rest on those before it.
+    """All enabled kinds, in the given order: a kind may use those before it.
 
     Args:
-        units: makes the units by which texts are found.
+        units: builds the units by which texts are found.
     """
 
     def __init__(self, database: Database, units: Callable[[], UnitMaker], derivers: Sequence[Deriver]) -> None:
@@ -53,12 +53,12 @@ class Derivations:
         self._derivers = derivers
 
     def count_due(self, connection: Connection, user_id: str, now: datetime) -> int:
-        """Count the parts that are due, as far as can be known before others are derived."""
+        """Count the parts that are due, as far as known before others are derived."""
         own = namespaces.of_user(connection, user_id) if self._derivers else ()
         return sum(len(deriver.due(connection, namespace, now)) for deriver in self._derivers for namespace in own)
 
     def run(self, user_id: str, now: datetime) -> tuple[int, list[str]]:
-        """Derive what is due of a user: how many texts were written, changed or dropped, and what failed."""
+        """Derive a user's due texts; return how many were written, changed or dropped, and the failures."""
         changed = 0
         failures: list[str] = []
         if not self._derivers:
@@ -77,11 +77,10 @@ class Derivations:
         return changed, failures
 
     def _derive(self, deriver: Deriver, user_id: str, namespace: str, now: datetime) -> Iterator[int]:
-        """Derive one kind of one namespace: all that is due together, or one part after another.
+        """Derive one kind of one namespace: all due parts together, or one after another.
 
-        It is asked once what is due, and again where messages were changed meanwhile, or where texts of later parts
-        went because they rested on those before. Yields for each part how many of its texts changed. Raises what the
-        tasks raise; what was stored stays.
+        Due parts are listed once, and again if messages changed meanwhile, or if later parts lost texts based on
+        earlier ones. Yields for each part how many of its texts changed. Raises the tasks' errors; stored texts stay.
         """
         done: set[Part] = set()
         while True:

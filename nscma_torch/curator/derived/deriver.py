@@ -1,4 +1,4 @@
-"""Interface of a kind of derived text, and what its file gets to build it from."""
+"""Interface of a kind of derived text, and the inputs of its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A part that is to be derived, the hash of what it is derived from, and what reads that."""
+    """A part to be derived, the hash of its sources, and a function that reads them."""
 
     part: Part
     basis: str
@@ -39,13 +39,13 @@ class Deriver(Protocol):
 
     @property
     def in_turn(self) -> bool:
-        """True if a part depends on the texts of earlier parts, so that parts are derived one after another."""
+        """Return True if a part depends on the texts of earlier parts, so parts are derived one after another."""
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """The parts of a namespace whose time has come, in order."""
+        """Return the due parts of a namespace, in order."""
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """The texts of each part, by the language tasks. No transaction is open."""
+        """Write the texts of each part with the language tasks. No transaction is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Needs:
 
     Args:
         tasks: the language tasks.
-        rate: rates the importance of units from 1 to 10; None to take that of their sources.
-        search: ids of the units of some kinds that a scope had by a time, for a question, best first, at most so many.
-        read_back: makes what asks the memory a question.
+        rate: rates the importance of units from 1 to 10; None to use that of their sources.
+        search: finds ids of units of some kinds, in a scope and up to a time, for a question, best first, with a limit.
+        read_back: creates the function that asks the memory a question.
     """
 
     config: Config

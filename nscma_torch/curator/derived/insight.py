@@ -29,7 +29,7 @@ from nscma_torch.semantic.store import namespaces
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Derive insights as `[insights]` says."""
+    """Derive insights as configured in `[insights]`."""
     return Insights(needs.line_task("insight"), needs.config.insights, needs.device())
 
 

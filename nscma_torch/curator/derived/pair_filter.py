@@ -75,7 +75,9 @@ class PairFilter:
         return found
 
     def _read(self, pair: QAPair, group: Sequence[Unit], cited: Sequence[Unit]) -> Evidence | None:
-        """Ask the memory the pair's question; the evidence if the answer matches and comes from a cited message."""
+        """Ask the memory the pair's question; return the evidence if the answer matches and comes from
+        a cited message.
+        """
         asking = [group[place].id for place in pair.asking]
         now = max(unit.occurred_at for unit in group)
         read = self._read_back(pair.query, asker=pair.asker, scope=group[0].scope, now=now, without=asking)

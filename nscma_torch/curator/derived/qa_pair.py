@@ -32,7 +32,7 @@ _KIND = "qa_pair"
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Mine pairs as `[question_pairs]` says; each is read back from the memory."""
+    """Mine pairs as configured in `[question_pairs]`; each is read back from the memory."""
     settings = needs.config.question_pairs
     tasks = needs.tasks_with(QuestionTasks, _KIND)
     return QuestionPairs(needs.database, tasks, PairFilter(needs.read_back(), needs.embedder, settings), settings)

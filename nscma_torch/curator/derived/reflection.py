@@ -37,7 +37,7 @@ _KIND = "reflection"
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Reflect as `[reflection]` says; memories are found by the configured search."""
+    """Reflect as configured in `[reflection]`; memories are found by the configured search."""
     settings = needs.config.reflection
     tasks = needs.tasks_with(ReflectionTasks, _KIND)
 
