@@ -18,12 +18,10 @@ class LlmConfig(Section):
         description="'embedded' (rules, no model), 'http' (an OpenAI-compatible server), or in this process "
         "'transformers' or 'vllm'.",
     )
-    model: str = Field(
-        "", description="Folder or Hub name; its name on the server, empty for the only one that it serves."
-    )
+    model: str = Field("", description="Folder or Hub name; on a server its model name, empty if it serves only one.")
     base_url: str = Field("http://127.0.0.1:8000", description="The server's address, with or without /v1.")
     server: Literal["vllm", "llama.cpp", "other"] = Field(
-        "vllm", description="Which server it is: how it counts tokens; 'other' needs context."
+        "vllm", description="Kind of server, which decides how tokens are counted; 'other' needs context."
     )
     api_key_env: str = Field("", description="Environment variable that holds the server's key; empty for none.")
     quantization: Literal["none", "nf4", "awq", "gptq", "compressed-tensors", "bitsandbytes"] = Field(
@@ -32,22 +30,24 @@ class LlmConfig(Section):
         "'compressed-tensors' (as the model is stored) or 'bitsandbytes' (packed while loading, by vllm-bnb-plugin).",
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Precision of the weights, where the engine loads them."
+        "auto", description="Precision of the weights, if the engine loads them."
     )
-    context: int = Field(0, ge=0, description="Most tokens of prompt and reply together; 0 for the model's own.")
-    max_tokens: int = Field(1024, gt=0, description="Most tokens of a reply, of the controller's too.")
-    temperature: float = Field(0.0, ge=0, le=2, description="Of the sampling, of the controller's too; 0 is greedy.")
-    concurrency: int = Field(16, gt=0, description="Most requests in flight, or sequences in a batch.")
+    context: int = Field(0, ge=0, description="Maximum tokens of prompt and reply together; 0 for the model's own.")
+    max_tokens: int = Field(1024, gt=0, description="Maximum tokens of a reply, including the controller's.")
+    temperature: float = Field(
+        0.0, ge=0, le=2, description="Sampling temperature, also of the controller; 0 is greedy."
+    )
+    concurrency: int = Field(16, gt=0, description="Maximum requests in flight, or sequences in a batch.")
     timeout: float = Field(300.0, gt=0, description="Seconds without a byte after which an attempt fails.")
     attempts: int = Field(
         4,
         gt=0,
-        description="How often a request is sent while the server is away or overloaded, within 3 timeouts in all.",
+        description="Attempts per request while the server is down or overloaded, within 3 timeouts in all.",
     )
     gpu_memory_share: float = Field(
-        0.6, gt=0, lt=1, description="Share of the GPU's memory for the model, where the engine loads it."
+        0.6, gt=0, lt=1, description="Share of the GPU's memory for the model, if the engine loads it."
     )
-    adapter: str = Field("", description="Folder of a LoRA adapter, where the engine loads the model; empty for none.")
+    adapter: str = Field("", description="Folder of a LoRA adapter, if the engine loads the model; empty for none.")
 
     @model_validator(mode="after")
     def _is_used(self) -> Self:
