@@ -6,6 +6,7 @@ A part's module is imported when the part is created, so a command that only rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from nscma_torch.core.jobs.worker import Worker
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.protocols import Embedder, LanguageTasks, RecordTasks, SurpriseModel, required
 from nscma_torch.curator.statistics import Process
-from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.episodic.log.recalls import Recalls, count_leased
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.reading.turns_before import messages_before
 
@@ -276,14 +277,18 @@ class Components(Models):
         return Worker(
             self.database,
             job_handlers(config, self.database, extractor, self.curator, self.integrator),
-            recall_kind=EXTRACT,
+            count_recalls=partial(count_leased, self.database),
             max_attempts=config.worker.max_attempts,
             lease_seconds=config.worker.lease,
         )
 
-    def background(
-        self, *, queue_recalls: Callable[[], None] = lambda: None, notify: Callable[[str], None] = lambda _: None
-    ) -> BackgroundWorker:
+    @locked_cached_property
+    def recalls(self) -> Recalls:
+        """Recalls of this process's searches that are not queued yet."""
+        dated = self.config.score.recency_since == "recalled"
+        return Recalls(self.database, timed=dated or self.config.curator.restarts, at_once=dated)
+
+    def background(self, *, notify: Callable[[str], None] = lambda _: None) -> BackgroundWorker:
         """Return a background worker, not yet started."""
         from nscma_torch.api.background import BackgroundWorker
 
@@ -292,7 +297,7 @@ class Components(Models):
             lambda: self.worker,
             lambda: self.sleeper,
             self.config.worker,
-            queue_recalls=queue_recalls,
+            queue_recalls=self.recalls.queue,
             notify=notify,
         )
 

@@ -68,7 +68,6 @@ from nscma_torch.features.skills import rows as skills
 from nscma_torch.features.skills.rows import Skill
 from nscma_torch.hierarchy.store import hierarchies, tree
 from nscma_torch.maintenance import digest, transfer
-from nscma_torch.search.recalls import Recalls
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import decisions
 from nscma_torch.semantic.timeline import fact_views
@@ -124,10 +123,9 @@ class Memory:
                 checked_instance(value, kind, name)
         checked_flag(background, "background")
         self._components = Components(store, self.config, embedder=embedder, surprise_model=surprise_model, tasks=tasks)
-        self._recalls = Recalls.of(self._components.database, self.config)
         self._end_background: Callable[[], object] | None = None
         if background:
-            beside = self._components.background(queue_recalls=self._recalls.queue)
+            beside = self._components.background()
             beside.start()
             self._end_background = weakref.finalize(self, beside.stop)  # also where `close` is forgotten
 
@@ -175,7 +173,7 @@ class Memory:
         scope = Scope(user_id, agent_id, run_id)
         for message in batch:
             checked_message(message, self.config.limits, recorded_at)
-        self._recalls.queue(scope.user_id)
+        self.components.recalls.queue(scope.user_id)
         return self.components.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
     def add_many(
@@ -305,7 +303,7 @@ class Memory:
         )
         if checked_flag(relevant, "relevant") and not found.bears(self.config.retrieval.floor):
             return []
-        self._recalls.note(scope.user_id, found.hits, at=clock(now))
+        self.components.recalls.note(scope.user_id, found.hits, at=clock(now))
         return found.hits
 
     def ask(
@@ -336,7 +334,7 @@ class Memory:
         at = None if as_of is None else parse_timestamp(as_of)
         before = None if follows is None else checked_instance(follows, Answer, "follows, the answer before,")
         answer, hits = answered(self.components, question, bounds, now=clock(now), as_of=at, follows=before, top_k=most)
-        self._recalls.note(scope.user_id, hits, at=clock(now))
+        self.components.recalls.note(scope.user_id, hits, at=clock(now))
         return answer
 
     def as_module(
@@ -615,8 +613,9 @@ class Memory:
         """
         user_id = checked_user(user_id)
         if dry_run:
-            return self.components.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=self._recalls.waiting())
-        self._recalls.queue()
+            waiting = self.components.recalls.waiting()
+            return self.components.sleeper.sleep(user_id, now=clock(now), dry_run=True, recalls=waiting)
+        self.components.recalls.queue()
         return self.components.sleeper.sleep(user_id, now=clock(now), progress=progress)
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
@@ -747,7 +746,7 @@ class Memory:
         An unreachable language engine is waited for once, for at most 3 times `llm.timeout`; jobs that need it stay
         queued.
         """
-        self._recalls.queue()
+        self.components.recalls.queue()
         return self.components.worker.run_pending(progress=progress)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
@@ -822,7 +821,7 @@ class Memory:
         try:
             if skill_id is not None:
                 return eraser.skill(user, skill_id)
-            self._recalls.forget(user, memory_id)
+            self.components.recalls.forget(user, memory_id)
             return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
         finally:
             self.components.forget(user)  # what a search has read meanwhile
@@ -853,7 +852,7 @@ class Memory:
         try:
             if self._end_background is not None:
                 self._end_background()
-            self._recalls.queue()
+            self._components.recalls.queue()
         finally:
             self._closed = True
             self._components.close()

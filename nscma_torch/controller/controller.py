@@ -265,7 +265,7 @@ class Controller:
         Decisions and replies are never processed for facts: they may repeat anything.
         """
         scope, memory, situation = self.scope, self.memory, course.situation
-        self._tools.queue_recalls()
+        memory.components.recalls.queue(scope.user_id)
         about: dict[str, object] = {}
         if standing_instructions(said):
             about[STANDING] = True

@@ -16,7 +16,6 @@ from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import speakers
 from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
-from nscma_torch.search.recalls import Recalls
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.names import name_key
 from nscma_torch.text.pronouns import FIRST_PERSON
@@ -34,7 +33,6 @@ class MemoryTools:
         self._memory = memory
         self._scope = Scope(scope.user_id, scope.agent_id)
         self._top_k = top_k
-        self._recalls = Recalls.of(memory.components.database, memory.config)
 
     def episodic(self, tool: RetrieveEpisodic, now: datetime) -> Finding:
         """Search the messages."""
@@ -43,7 +41,7 @@ class MemoryTools:
         skew = timedelta(seconds=config.limits.max_clock_skew)
         bounds = Bounds(self._scope, now, skew, config.retrieval.kinds, without={ECHO: True})
         found = retrieved(parts, tool.query, bounds, self._top_k)
-        self._recalls.note(self._scope.user_id, found.hits, at=now)
+        parts.recalls.note(self._scope.user_id, found.hits, at=now)
         return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
@@ -53,12 +51,8 @@ class MemoryTools:
         told = from_facts(parts, tool.entity, self._scope, now=now, follows=follows)
         facts = told.facts if told is not None else tuple(self._about(tool.entity, now))
         hits = tuple(item.hit for item in told.evidence) if told is not None else self._sources(facts, now)
-        self._recalls.note(self._scope.user_id, hits, at=now)
+        parts.recalls.note(self._scope.user_id, hits, at=now)
         return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence, notes)
-
-    def queue_recalls(self) -> None:
-        """Queue the recalls, to be counted by the next background work."""
-        self._recalls.queue()
 
     def _about(self, entity: str, now: datetime) -> list[Fact]:
         """Return the newest facts whose subject or object has this name."""

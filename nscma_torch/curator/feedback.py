@@ -7,7 +7,6 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from nscma_torch.core.database.clock import to_micros
-from nscma_torch.core.jobs import recall_queue
 from nscma_torch.curator.promotion import importance
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, history, recalls, streams
@@ -49,7 +48,7 @@ def withdraw_feedback(
         _weigh(connection, user_id, seq, min(1.0, episode.importance / _LESS))
         return
     recalls.note_recalls(connection, user_id, {episode_id: -_RECALLS})
-    left = max(0, episode.accesses + recall_queue.recalls_queued(connection, seq))
+    left = max(0, episode.accesses + recalls.recalls_queued(connection, seq))
     promoted = round(episode.strength - 1.0)
     if promoted > left:
         episodes.set_columns(connection, seq, strength=1.0 + left)

@@ -20,7 +20,7 @@ from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database, user_or_all
 from nscma_torch.core.errors import EngineUnavailableError, NotFoundError, NscmaError, TimestampError
-from nscma_torch.core.jobs import jobs, recall_queue
+from nscma_torch.core.jobs import jobs
 from nscma_torch.core.protocols import CuratorTasks
 from nscma_torch.core.records import Scope, SleepReport
 from nscma_torch.curator import statistics
@@ -30,7 +30,7 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.episodic.log import backlog, episodes
 from nscma_torch.episodic.log.backlog import EXTRACT
-from nscma_torch.episodic.log.recalls import note_recalls
+from nscma_torch.episodic.log.recalls import Waiting, count_recalls, note_recalls
 from nscma_torch.hierarchy.store import stale_summaries
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts, namespaces, statement_groups
@@ -96,7 +96,7 @@ class Sleeper:
         *,
         now: datetime,
         dry_run: bool = False,
-        recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] | None = None,
+        recalls: Mapping[str, Waiting] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
         """Run all stages and report the changes; with `dry_run`, report them without making any.
@@ -117,15 +117,10 @@ class Sleeper:
         self._work(progress=progress)
         return self.maintain(queued, now)
 
-    def _dry_run(
-        self,
-        sleepers: Sequence[str],
-        now: datetime,
-        recalls: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]],
-    ) -> SleepReport:
+    def _dry_run(self, sleepers: Sequence[str], now: datetime, recalls: Mapping[str, Waiting]) -> SleepReport:
         tally: Counter[str] = Counter()
         for sleeper in sleepers:
-            counts, times = recalls.get(sleeper, ({}, {}))
+            counts, times = recalls.get(sleeper, Waiting(Counter(), {}))
             with suppress(_DryRun), self._database.write(sleeper) as connection:
                 note_recalls(connection, sleeper, counts, times)
                 for stage in (self._queue, self._settle, *self._tidying, self._due):
@@ -215,7 +210,7 @@ class Sleeper:
         return open_disputes(connection, namespace, self._schema, judge, one_object=every)
 
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        recalled = recall_queue.count_recalls(connection, user_id, EXTRACT)
+        recalled = count_recalls(connection, user_id)
         deferred = backlog.queue_deferred(connection, user_id, EXTRACT, to_micros(now))
         return Counter(replayed=recalled + deferred, refreshed=stale_summaries.queue_stale(connection, user_id))
 

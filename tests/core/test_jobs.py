@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
-from nscma_torch.core.jobs import jobs, leases, recall_queue, worker_health
+from nscma_torch.core.jobs import jobs, leases, worker_health
 from nscma_torch.episodic.log import recalls
 
 
@@ -172,15 +172,15 @@ def test_recalls_add_up_and_queue_what_was_not_encoded(connection: Connection, m
     connection.exec_driver_sql("UPDATE episodes SET decision = '{}', encoded = (seq = 2) WHERE seq < 4")
     recalls.note_recalls(connection, "ada", {ids[3]: 0})  # added with infer=False: never queued
     assert jobs.waiting(connection, SIZES)
-    assert recall_queue.users_recalled(connection, "host 1 x") == [], "only of users that are leased"
+    assert recalls.users_recalled(connection, "host 1 x") == [], "only of users that are leased"
     leases.begin(connection, ["bob"])
     leases.claim(connection, leases.JOBS, ["ada", "bob"], "host 1 x", now=0, until=100)
-    assert recall_queue.users_recalled(connection, "host 1 x") == ["ada"], "an id of another's is passed over"
-    assert recall_queue.count_recalls(connection, "bob", "extract") == 0
-    assert recall_queue.count_recalls(connection, "ada", "extract") == 1
+    assert recalls.users_recalled(connection, "host 1 x") == ["ada"], "an id of another's is passed over"
+    assert recalls.count_recalls(connection, "bob") == 0
+    assert recalls.count_recalls(connection, "ada") == 1
     accesses = [row[0] for row in connection.exec_driver_sql("SELECT accesses FROM episodes ORDER BY seq")]
     assert accesses == [3, 1, 0, 0]
-    assert recall_queue.users_recalled(connection, "host 1 x") == []
+    assert recalls.users_recalled(connection, "host 1 x") == []
     batch = jobs.next_batch(connection, SIZES)
     stream = connection.exec_driver_sql("SELECT stream_id FROM episodes WHERE seq = 1").scalar_one()
     assert [(job.lane, job.episode_seq) for job in batch] == [(stream, 1)]

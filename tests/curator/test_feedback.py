@@ -9,12 +9,12 @@ from nscma_torch.core.config import CuratorConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError
-from nscma_torch.core.jobs import recall_queue
 from nscma_torch.core.records import Episode, Scope
 from nscma_torch.curator.feedback import take_feedback
 from nscma_torch.curator.promotion import importance, promote
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes
+from nscma_torch.episodic.log.recalls import count_recalls
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 
@@ -55,7 +55,7 @@ def test_what_helped_counts_as_recalled_three_times(told: Told) -> None:
     assert told.memory.history(key, user_id="ada")[-1].reason == "helpful"
     assert told_of(told.memory, key)[0].importance == before.importance
     with told.memory.components.database.write(ALL_USERS) as connection:
-        recall_queue.count_recalls(connection, "ada", "extract")
+        count_recalls(connection, "ada")
     assert told_of(told.memory, key)[0].accesses == 3
     for user, wrong in (("ada", "no such id"), ("eve", key)):
         with pytest.raises(NotFoundError):

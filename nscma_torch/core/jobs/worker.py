@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE, Database, user_or_all
 from nscma_torch.core.errors import EngineUnavailableError, NscmaError, StoreBusyError, StoreFullError
-from nscma_torch.core.jobs import jobs, leases, recall_queue, worker_health
+from nscma_torch.core.jobs import jobs, leases, worker_health
 from nscma_torch.core.jobs.jobs import Job
 from nscma_torch.core.jobs.leases import JOBS
 from nscma_torch.core.jobs.user_shares import UserShare
@@ -112,7 +112,7 @@ class Worker:
 
     Args:
         handlers: the handlers of each kind of job.
-        recall_kind: the kind of job queued for a recalled episode that is not yet encoded.
+        count_recalls: counts the queued recalls of the users leased to the given owner.
         max_attempts: failures after which a job stays failed.
         lease_seconds: seconds after its last heartbeat until another worker may take over its users.
     """
@@ -122,7 +122,7 @@ class Worker:
         database: Database,
         handlers: Mapping[str, Handler],
         *,
-        recall_kind: str,
+        count_recalls: Callable[[str], None],
         max_attempts: int,
         lease_seconds: float,
     ) -> None:
@@ -133,7 +133,7 @@ class Worker:
         self._alone = frozenset(kind for kind, handler in handlers.items() if handler.separable)
         self._stages = {kind: handler.stage for kind, handler in handlers.items()}
         self._working = threading.Lock()
-        self._recall_kind = recall_kind
+        self._count_recalls = count_recalls
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
         self._number = leases.new_number()
@@ -313,18 +313,10 @@ class Worker:
             return None
         try:
             if run.user_id is None:
-                self._count_recalls()
+                self._count_recalls(self._owner)
             return self._work_off(run)
         finally:
             self._give_back()
-
-    def _count_recalls(self) -> None:
-        """Count the recalls of each leased user; writes nothing if there are none."""
-        with self._database.read(ALL_USERS) as connection:
-            recalled = recall_queue.users_recalled(connection, self._owner)
-        for user_id in recalled:
-            with self._database.write(user_id) as connection:
-                recall_queue.count_recalls(connection, user_id, self._recall_kind)
 
     def _work_off(self, run: _Run) -> bool:
         """Run batches until none is left or the run is to end; returns False as `read` does."""
@@ -354,7 +346,7 @@ class Worker:
         if now - self._renewed > self._lease_seconds / 3:
             self._renew()
         if now - self._looked > _LOOK and run.user_id is None and run.users is None and self._claim(run):
-            self._count_recalls()
+            self._count_recalls(self._owner)
 
     def _run_batch(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> bool:
         """Run one batch; return False if a bug made it fail in a background worker."""

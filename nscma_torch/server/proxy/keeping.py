@@ -16,7 +16,7 @@ from nscma_torch.episodic.log.turns import ECHO, EVIDENCE
 from nscma_torch.reading.turn_forms import only_asks
 from nscma_torch.server.proxy.block import Block
 from nscma_torch.server.proxy.chat_request import UserTurn
-from nscma_torch.server.proxy.recalling import EXCHANGE, BlockContents, RecalledBlock, TurnRecall
+from nscma_torch.server.proxy.recalling import EXCHANGE, BlockContents, RecalledBlock
 from nscma_torch.server.work import REQUEST_INFO, CallPool, RequestInfo
 from nscma_torch.text.terms import terms
 
@@ -31,9 +31,8 @@ class ExchangeWriter:
     A turn is stored once, however many requests its exchange has.
     """
 
-    def __init__(self, memory: Memory, recalling: TurnRecall, settings: UpstreamConfig) -> None:
+    def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
         self._memory = memory
-        self._recalling = recalling
         self._work = CallPool(_THREADS, settings.exchanges, in_order=True)
         self._settings = settings
 
@@ -72,7 +71,6 @@ class ExchangeWriter:
         return "yes"
 
     def _store(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> None:
-        self._recalling.queue()
         most = self._memory.config.limits.max_message_bytes
         said, sources = turn.said, found.block.sources
         large = [what for what, text in (("user turn", said), ("reply", reply)) if _size(text) > most]

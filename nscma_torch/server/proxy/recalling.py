@@ -15,7 +15,6 @@ from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Fact, Hit, Scope
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.turns import ECHO
-from nscma_torch.search.recalls import Recalls
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import facts, facts_told
 from nscma_torch.semantic.store.statement_groups import Key
@@ -73,7 +72,6 @@ class TurnRecall:
     def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
         self._memory = memory
         self._settings = settings
-        self._recalls = Recalls.of(memory.components.database, memory.config)
 
     def only(
         self, user_id: str, turn: UserTurn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()
@@ -123,10 +121,6 @@ class TurnRecall:
                 return RecalledBlock(key, stored.occurred_at, shown)
         return None
 
-    def queue(self) -> None:
-        """Hand on what was found, to be counted."""
-        self._recalls.queue()
-
     def _chosen(self, user_id: str, turn: UserTurn, key: str, at: datetime, shown: Sequence[Block]) -> BlockContents:
         """Choose the best matches that are not already in the conversation or in its blocks."""
         passages_shown = {one.text.strip() for block in shown for one in block.passages}
@@ -145,7 +139,7 @@ class TurnRecall:
             if text not in turn.context and about.get(EXCHANGE) != key and about.get(ECHO) is not True:
                 new.setdefault(text, hit)
         kept = list(new.values())[: self._settings.passages]
-        self._recalls.note(user_id, kept, at=at)
+        parts.recalls.note(user_id, kept, at=at)
         passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
         with parts.database.read(user_id) as connection:
             of_facts = self._facts(

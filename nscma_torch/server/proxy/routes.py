@@ -56,11 +56,10 @@ class ChatProxy:
 
     def __init__(self, context: AppContext, server: UpstreamServer) -> None:
         settings = context.config.upstream
-        recalling = TurnRecall(context.memory, settings)
         self._context = context
         self._server = server
-        self._exchanges = Exchanges(recalling, context.work, settings)
-        self._keeping = ExchangeWriter(context.memory, recalling, settings)
+        self._exchanges = Exchanges(TurnRecall(context.memory, settings), context.work, settings)
+        self._keeping = ExchangeWriter(context.memory, settings)
         self._client: httpx2.AsyncClient | None = None
 
     @asynccontextmanager

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -20,7 +21,7 @@ from nscma_torch.server.proxy.chat_request import UserTurn
 from nscma_torch.server.proxy.keeping import ExchangeWriter
 from nscma_torch.server.proxy.recalling import RecalledBlock, TurnRecall
 from nscma_torch.server.work import REQUEST_INFO
-from tests.helpers.fake_chat_server import completion
+from tests.helpers.fake_chat_server import Asked, Said, completion
 from tests.server.proxy.conftest import Proxied, user
 
 MakeProxied = Callable[..., Proxied]
@@ -300,12 +301,31 @@ def test_recall_counts_as_short_and_storing_by_what_is_stored(proxied: MakeProxi
     assert all(0 < size < 100 and who == "ana" for size, who in sizes[1:])
 
 
+def test_an_erased_messages_pending_recall_is_never_counted(proxied: MakeProxied) -> None:
+    failing = [True]
+
+    def answer(_: Asked) -> Said:
+        return replace(completion("Yes."), status=500 if failing else 200)
+
+    proxy = proxied(answer)
+    (fact,) = proxy.memory.add(FACT, user_id="default")
+    proxy.chat(user("Where does Marta work?"))
+    assert proxy.stored() == [("user", FACT)], "nothing of a failed exchange is stored, so its recall is pending"
+    proxy.memory.erase(user_id="default")
+    failing.clear()
+    (again,) = proxy.memory.add(FACT, user_id="default")
+    proxy.chat(user("And Marta's street?"))
+    proxy.memory.flush()
+    assert again.id == fact.id
+    assert [one.accesses for one in proxy.memory.log(user_id="default") if one.id == fact.id] == [1]
+
+
 def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
     open_memory: Callable[..., Memory], light_surprise: Any, monkeypatch: Any
 ) -> None:
     settings = UpstreamConfig(commit=0.05)
     memory = open_memory(surprise_model=light_surprise)
-    keeping = ExchangeWriter(memory, TurnRecall(memory, settings), settings)
+    keeping = ExchangeWriter(memory, settings)
     go, add = threading.Event(), Memory.add
 
     def slow(*arguments: Any, **more: Any) -> Any:
