@@ -171,10 +171,9 @@ class Memory:
         said = None if timestamp is None else parse_timestamp(timestamp)
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
         scope = Scope(user_id, agent_id, run_id)
-        for message in batch:
-            checked_message(message, self.config.limits, recorded_at)
+        checked = [checked_message(message, self.config.limits, recorded_at) for message in batch]
         self.components.recalls.queue(scope.user_id)
-        return self.components.writer.add(batch, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+        return self.components.writer.add(checked, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
 
     def add_many(
         self,
@@ -199,11 +198,11 @@ class Memory:
             raise InvalidInputError("add_many takes an iterable of messages; use `add` for a single one")
         stream = checked_stream(messages, "messages must be an iterable of messages")
         while batch := list(islice(stream, self.config.limits.max_batch)):
-            batch = as_messages(batch)
             recorded_at = clock(now)
-            for message in batch:
-                checked_message(message, self.config.limits, recorded_at)
-            yield from self.components.writer.add(batch, scope, recorded_at=recorded_at, infer=infer, progress=progress)
+            checked = [checked_message(message, self.config.limits, recorded_at) for message in as_messages(batch)]
+            yield from self.components.writer.add(
+                checked, scope, recorded_at=recorded_at, infer=infer, progress=progress
+            )
 
     def update(
         self,

@@ -12,7 +12,7 @@ from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.core.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
 from nscma_torch.text.calendar.timestamps import parse_timestamp
-from nscma_torch.text.files.json_messages import check_message
+from nscma_torch.text.messages import CheckedMessage
 from nscma_torch.text.names import name_key
 from nscma_torch.text.surrogates import refuse_surrogates
 
@@ -150,9 +150,9 @@ def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
     return iter(values)
 
 
-def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Message:
+def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> CheckedMessage:
     """Validate a message for storage. Raises `InvalidInputError` if it is empty, too large, or dated in the future."""
-    metadata = check_message(message)
+    checked = CheckedMessage.of(message)
     size = len(message.content.encode())
     if size > limits.max_message_bytes:
         raise TextTooLargeError(
@@ -160,7 +160,7 @@ def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Me
             "split it, add it as a document (.txt, .md), or raise the limit"
         )
     beside = {name: getattr(message, name) or "" for name in ("name", "session", "source")}
-    for name, value in {**beside, "metadata": metadata}.items():
+    for name, value in {**beside, "metadata": checked.metadata}.items():
         if len(value.encode()) > limits.max_message_bytes:
             raise TextTooLargeError(
                 f"the {name} of a message is larger than limits.max_message_bytes = {limits.max_message_bytes:,}; "
@@ -168,7 +168,7 @@ def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Me
             )
     if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
         raise TimestampError(f"the timestamp {message.timestamp.isoformat()} is in the future (now: {now.isoformat()})")
-    return message
+    return checked
 
 
 _FIRST_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)

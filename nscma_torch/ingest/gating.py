@@ -46,23 +46,27 @@ class Past:
         if vectors is not None:
             before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors
             vectors = followed(before, vectors)[len(self.history) + len(texts) - len(history) :]
-        said = self.said.union(map(episodes.text_hash, texts))
-        return Past(weighed.proxy_state, weighed.gate_state, history, said, vectors)
+        return Past(weighed.proxy_state, weighed.gate_state, history, weighed.said, vectors)
 
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A decision and an observation per message, and the final state (None without any message)."""
+    """A decision and an observation per message, and the final state (None without any message).
+
+    `said` has the hashes of these texts and of those known before.
+    """
 
     decisions: list[Decision]
     observations: list[Observation]
     proxy_state: bytes | None
     gate_state: GateState
+    said: frozenset[str]
 
 
 def content_hashes(text: str) -> list[str]:
-    """Return hashes of a text and of each statement that it quotes."""
-    return list(dict.fromkeys([episodes.text_hash(text), *map(episodes.text_hash, unquoted(text))]))
+    """Return hashes of a text and of each statement that it quotes; each distinct text is hashed once."""
+    said = dict.fromkeys(episodes.plain(one) for one in (text, *unquoted(text)))
+    return [episodes.hash_of(one) for one in said]
 
 
 def state_after(history: Sequence[str], surprise_model: SurpriseModel) -> bytes | None:
@@ -77,15 +81,17 @@ def gate_messages(
     gate: MessageGate,
     stages: Stages,
     vectors: Callable[[], Tensor] | None = None,
+    hashes: Sequence[Sequence[str]] | None = None,
 ) -> Gated:
     """Run the surprise model and the gate on a stream's next messages, in order.
 
     `vectors` returns those of the messages, [n, d]; it is called once the surprise model is done, so they can be
     computed in parallel. Without it, paraphrases aren't detected: `nearest`, `news`, `learned` and `gradient` are None.
-    A state that the surprise model can't read is recomputed from the history.
+    A state that the surprise model can't read is recomputed from the history. `hashes`: the `content_hashes` of each
+    text, if known.
     """
     if not texts:
-        return Gated([], [], past.proxy_state, past.gate_state)
+        return Gated([], [], past.proxy_state, past.gate_state, past.said)
     with stages.stage("surprise"):
         try:
             score = surprise_model.score([texts], [past.proxy_state])[0]
@@ -105,13 +111,14 @@ def gate_messages(
     history, said = list(past.history), set(past.said)
     decisions, observations = [], []
     ends_of = score.ends or repeat(None, len(texts))
+    hashes = [content_hashes(text) for text in texts] if hashes is None else hashes
     with stages.stage("gate"):
-        for text, nll, ends, odds, gradient in zip(texts, score.nll, ends_of, learned, gradients, strict=True):
+        weighed = zip(texts, hashes, score.nll, ends_of, learned, gradients, strict=True)
+        for text, (whole, *quoted), nll, ends, odds, gradient in weighed:
             nearest, news = (None, None) if novelty is None else novelty.score(text, history)
             seen = "\n".join(history)
             own_of = {"nearest": nearest, "news": news, "learned": odds, "gradient": gradient}
             observation = observe(text, nll, seen, salience(text), ends=ends, **own_of)
-            whole, *quoted = content_hashes(text)
             if whole in said or (quoted and said.issuperset(quoted)):  # in this stream or another one of the user's
                 observation = replace(observation, repeat=True)
             decision, state = gate.decide(observation, state)
@@ -119,4 +126,4 @@ def gate_messages(
             decisions.append(decision)
             history = episodes.newest([text, *reversed(history)], HISTORY)
             said.add(whole)
-    return Gated(decisions, observations, score.state, state)
+    return Gated(decisions, observations, score.state, state, frozenset(said))

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import groupby
-from typing import Any
 
 import torch
 from sqlalchemy import Connection
@@ -27,7 +26,7 @@ from nscma_torch.core.database.turn_queue import TurnQueues
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.core.jobs import jobs
 from nscma_torch.core.protocols import SurpriseModel
-from nscma_torch.core.records import Added, Message, Scope
+from nscma_torch.core.records import Added, Decision, Episode, Scope
 from nscma_torch.episodic.index import fingerprint, units
 from nscma_torch.episodic.index.packed_vectors import refuse_infinite
 from nscma_torch.episodic.log import backlog, episodes, streams
@@ -50,6 +49,7 @@ from nscma_torch.ingest.recent_messages import Window, Windows
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.rules import OF_THE_MODEL
+from nscma_torch.text.messages import CheckedMessage
 
 _BESIDE = 1024  # characters from which on embedding gets a thread of its own: below, starting one costs more time
 
@@ -85,7 +85,7 @@ class Writer:
 
     def add(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[CheckedMessage],
         scope: Scope,
         *,
         recorded_at: datetime,
@@ -105,10 +105,12 @@ class Writer:
         those after it are not stored.
         """
         added: list[Added] = []
-        for source, group in groupby(messages, key=lambda message: message.source):
+        for source, group in groupby(messages, key=lambda checked: checked.message.source):
             run = list(group)
-            heard = _Heard(progress, sum(len(message.content.encode()) for message in run))
-            batch = _Batch(run, scope, source, to_micros(recorded_at), optional_micros(expires_at), infer, check, heard)
+            texts = [checked.message.content for checked in run]
+            heard = _Heard(progress, sum(len(text.encode()) for text in texts))
+            times = to_micros(recorded_at), optional_micros(expires_at)
+            batch = _Batch(run, [*map(content_hashes, texts)], scope, source, *times, infer, check, heard)
             with self._turns.of((scope, source)):
                 added += self._add_batch(batch)
             heard(1.0)
@@ -130,7 +132,7 @@ class Writer:
                 stored = self._commit(connection, batch, new, stream, weighed, indexed) if unchanged else None
             if stored is not None:
                 self._windows.put(stream.id, stored.version, Window(after.history, after.vectors), erasures=erasures)
-                return batch.results(known, stored.rows)
+                return batch.results(known, stored.made)
         if self._served:
             raise StoreBusyError(
                 f"other writers changed the conversation {SERVED_ATTEMPTS} times while the served model read the "
@@ -145,7 +147,7 @@ class Writer:
             weighed, _ = self._prepare(batch, new, stream, past, indexed)
             stored = self._commit(connection, batch, new, stream, weighed, indexed)
             assert stored is not None, "nobody else can move a stream while this holds the write lock"
-            return batch.results(known, stored.rows)
+            return batch.results(known, stored.made)
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
         """Return the stored stream, and the state that the surprise model and the gate need of it and of the user's
@@ -153,7 +155,7 @@ class Writer:
         """
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
         stream = streams.load(connection, batch.scope, batch.source)
-        hashes = [key for i in new for key in content_hashes(batch.messages[i].content)]
+        hashes = [key for i in new for key in batch.hashes[i]]
         window = self._windows.get(stream.id, user_versions.version(connection, batch.scope.user_id))
         if window is None:
             recent = episodes.recent(connection, stream.id, HISTORY)
@@ -194,9 +196,9 @@ class Writer:
         Returns the results, and the stream's state after them.
         """
         past = replace(past, proxy_state=self._proxy_state(stream, past.history))
-        texts = [batch.messages[i].content for i in new]
+        texts, hashes = [batch.text(i) for i in new], [batch.hashes[i] for i in new]
         if not self._embed_deferred:
-            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages)
+            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages, hashes=hashes)
             self._index(batch, {i: d.write for i, d in zip(new, weighed.decisions, strict=True)}, indexed)
             return weighed, past.after(texts, weighed, None)
         with ThreadPoolExecutor(max_workers=1) as beside:
@@ -211,13 +213,13 @@ class Writer:
                 refuse_infinite(chunks)
                 return message_vectors([row for row, _ in owned], chunks, len(new))
 
-            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages, vectors)
+            weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages, vectors, hashes)
             return weighed, past.after(texts, weighed, vectors())
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
         """Fill `indexed` for the messages of `embed` that are missing in it, or lack a vector."""
         missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
-        texts = [batch.messages[i].content for i in missing]
+        texts = [batch.text(i) for i in missing]
         indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing], batch.heard), strict=True))
 
     def _commit(
@@ -247,7 +249,9 @@ class Writer:
         seqs = next_seqs(connection, "episodes", len(new))
         rows = [
             episodes.new_row(
-                batch.messages[i],
+                batch.messages[i].message,
+                metadata=batch.messages[i].metadata,
+                text_hash=batch.hashes[i][0],
                 seq=seqs[n],
                 scope=batch.scope,
                 stream_id=stream.id,
@@ -267,14 +271,15 @@ class Writer:
             deferred = zip(rows, weighed.observations, strict=True)
             repeated = [row for row, seen in deferred if seen.repeat and not row["write"]]
             backlog.queue_repeated(connection, RESTATE, repeated)
-        return _Stored(dict(zip(new, rows, strict=True)), version)
+        decisions = weighed.decisions if batch.infer else [None] * len(new)
+        return _Stored({i: (row["id"], made) for i, row, made in zip(new, rows, decisions, strict=True)}, version)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Rows of the new episodes by position in the batch, and the user's version after them."""
+    """Id and decision of the new episodes by position in the batch, and the user's version after them."""
 
-    rows: dict[int, dict[str, Any]]
+    made: dict[int, tuple[str, Decision | None]]
     version: tuple[int, int]
 
 
@@ -297,7 +302,8 @@ class _Heard:
 class _Batch:
     """Messages of one stream stored together."""
 
-    messages: list[Message]
+    messages: list[CheckedMessage]
+    hashes: list[list[str]]  # the `content_hashes` of each
     scope: Scope
     source: str | None
     recorded_at: int
@@ -306,33 +312,41 @@ class _Batch:
     check: Callable[[Connection], None]
     heard: Callable[[float], None]
 
-    def known(self, connection: Connection) -> dict[str, Any]:
+    def text(self, place: int) -> str:
+        """Return a message's text."""
+        return self.messages[place].message.content
+
+    def key(self, place: int) -> str | None:
+        """Return a message's idempotency key."""
+        return self.messages[place].message.idempotency_key
+
+    def known(self, connection: Connection) -> dict[str, Episode]:
         """Return the episodes that already hold one of the batch's idempotency keys."""
-        keys = [message.idempotency_key for message in self.messages if message.idempotency_key is not None]
+        keys = [key for i in range(len(self.messages)) if (key := self.key(i)) is not None]
         return episodes.known_keys(connection, self.scope.user_id, keys) if keys else {}
 
-    def new(self, known: dict[str, Any]) -> list[int]:
+    def new(self, known: dict[str, Episode]) -> list[int]:
         """Return positions of the messages to store: all except retries and repeated keys."""
         seen = set(known)
         places = []
-        for i, message in enumerate(self.messages):
-            key = message.idempotency_key
+        for i in range(len(self.messages)):
+            key = self.key(i)
             if key is None or key not in seen:
                 places.append(i)
                 seen.update(() if key is None else (key,))
         return places
 
-    def results(self, known: dict[str, Any], stored: dict[int, dict[str, Any]]) -> list[Added]:
+    def results(self, known: dict[str, Episode], made: dict[int, tuple[str, Decision | None]]) -> list[Added]:
         """Return the outcome of each message, in order."""
-        by_key = {row["idempotency_key"]: row["id"] for row in stored.values() if row["idempotency_key"] is not None}
+        by_key = {self.key(i): id for i, (id, _) in made.items()}
         added = []
-        for i, message in enumerate(self.messages):
-            if i in stored:
-                row = stored[i]
-                added.append(Added(row["id"], "ADD", message.content, episodes.decision_of(row)))
+        for i in range(len(self.messages)):
+            if i in made:
+                id, decision = made[i]
+                added.append(Added(id, "ADD", self.text(i), decision))
             else:
-                key = message.idempotency_key
+                key = self.key(i)
                 assert key is not None, "only a message with a key can be a retry"
                 earlier = known.get(key)
-                added.append(Added(by_key[key] if earlier is None else earlier.id, "NOOP", message.content, None))
+                added.append(Added(by_key[key] if earlier is None else earlier.id, "NOOP", self.text(i), None))
         return added

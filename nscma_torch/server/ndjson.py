@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from io import BytesIO
 from typing import Any
 
 from fastapi import Response
@@ -18,11 +17,9 @@ from starlette.types import Receive, Scope, Send
 from nscma_torch.core.errors import EmptyTextError, NscmaError, TextTooLargeError
 from nscma_torch.server.app_context import AppContext
 from nscma_torch.server.problems import Problem, described, problem
-from nscma_torch.text.files.json_messages import json_line_messages
+from nscma_torch.text.files.json_messages import json_line_messages, longest_line
 
 MEDIA_TYPE = "application/x-ndjson"
-_ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
-_ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 
 
 class AddedLine(BaseModel):
@@ -88,11 +85,11 @@ class AddStream(Response):
 
     @property
     def _longest(self) -> int:
-        return _ESCAPED_BYTES * self._context.config.limits.max_message_bytes + _ENVELOPE_BYTES
+        return longest_line(self._context.config.limits.max_message_bytes)
 
     def _store(self, batch: Sequence[bytes]) -> None:
         told, most = self._told, self._context.config.limits.max_message_bytes
-        numbered = json_line_messages(BytesIO(b"\n".join(batch)), most, before=told.lines)
+        numbered = json_line_messages((line + b"\n" for line in batch), most, before=told.lines)
         messages = [
             replace(said, idempotency_key=said.idempotency_key or (self._key and f"{self._key}:{number}"))
             for number, said in numbered

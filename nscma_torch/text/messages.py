@@ -1,18 +1,31 @@
-"""Convert the input of `Memory.add` to a list of messages."""
+"""Convert the input of `Memory.add` to a list of messages, and check each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 from nscma_torch.core.records import Message
 from nscma_torch.text.calendar.timestamps import parse_timestamp
-from nscma_torch.text.files.json_messages import parse_message
+from nscma_torch.text.files.json_messages import check_message, parse_message
 
 MessagesLike = str | Message | Mapping[str, Any] | Sequence[Message | Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMessage:
+    """A message that can be stored, with its metadata as JSON."""
+
+    message: Message
+    metadata: str
+
+    @classmethod
+    def of(cls, message: Message) -> CheckedMessage:
+        """Check a message; errors as of `check_message`."""
+        return cls(message, check_message(message))
 
 
 def as_messages(

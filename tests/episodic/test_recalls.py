@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.controller.tools import Tools
+from nscma_torch.controller.tools import MemoryTools
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.core.records import Hit, Scope, Unit, UnitKind
 from nscma_torch.episodic.log.recalls import Recalls
@@ -49,6 +49,8 @@ def test_recalls_that_could_not_be_queued_stay_but_for_those_of_erased_messages(
 def test_recalls_of_a_controller_are_counted_with_those_of_the_memory(memory: Memory) -> None:
     memory.add("My codeword is xylophone.", user_id="ada", now=NOW)
     memory.search("xylophone", user_id="ada", now=NOW)
-    Tools(memory, Scope("ada"), top_k=3).episodic(RetrieveEpisodic(action="retrieve_episodic", query="xylophone"), NOW)
+    MemoryTools(memory, Scope("ada"), top_k=3).episodic(
+        RetrieveEpisodic(action="retrieve_episodic", query="xylophone"), NOW
+    )
     memory.flush()
     assert [episode.accesses for episode in memory.log(user_id="ada")] == [2]

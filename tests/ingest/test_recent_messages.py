@@ -139,6 +139,6 @@ def test_a_short_batch_is_embedded_without_a_thread(
 def test_a_window_has_as_many_vectors_as_texts() -> None:
     vectors, past = torch.eye(3), Past()
     for i in range(3):
-        past = past.after(["x" * (HISTORY // 2 + 1)], Gated([], [], None, GateState()), vectors[i : i + 1])
+        past = past.after(["x" * (HISTORY // 2 + 1)], Gated([], [], None, GateState(), frozenset()), vectors[i : i + 1])
     assert len(past.history) == 1 and past.vectors is not None
     assert torch.equal(past.vectors, vectors[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +14,11 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import NotFoundError, StateMismatchError, VectorError
 from nscma_torch.core.records import Message, Scope
-from nscma_torch.episodic.log import streams
+from nscma_torch.episodic.log import episodes, streams
 from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
+from nscma_torch.text import messages
+from nscma_torch.text.files import json_messages
+from nscma_torch.text.messages import CheckedMessage
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -160,6 +164,30 @@ def test_progress_adds_up_to_the_bytes_of_all_messages(open_memory: Open, light_
     assert heard == [6, 6]
 
 
+def test_a_message_is_hashed_parsed_and_checked_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, call: Callable[..., Any], counted: Callable[..., bool]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            calls[name] += counted(*arguments)
+            return call(*arguments)
+
+        return called
+
+    monkeypatch.setattr(
+        episodes, "derive_id", counting("hash", streams.derive_id, lambda kind, *_: bool(kind == "text"))
+    )
+    for module in (json_messages, messages):
+        parse = counting("time", module.parse_timestamp, lambda value: isinstance(value, str))
+        monkeypatch.setattr(module, "parse_timestamp", parse)
+    check = counting("metadata", json_messages.metadata_json, lambda _: True)
+    for owner in (json_messages, episodes):
+        monkeypatch.setattr(owner, "metadata_json", check, raising=False)
+    said = {"role": "user", "content": "I moved to Porto.", "timestamp": "2024-08-01T10:00:00Z", "mood": "glad"}
+    memory.add(said, user_id="ada", now=NOW)
+    assert calls == {"hash": 1, "time": 1, "metadata": 1}
+
+
 def test_a_check_that_fails_leaves_out_its_run_and_those_after_it(memory: Memory) -> None:
     calls = 0
 
@@ -171,7 +199,7 @@ def test_a_check_that_fails_leaves_out_its_run_and_those_after_it(memory: Memory
 
     said = [Message("document", f"Section {i}.", source=source) for i, source in enumerate("aabc")]
     with pytest.raises(NotFoundError):
-        memory.components.writer.add(said, Scope("ada"), recorded_at=NOW, check=check)
+        memory.components.writer.add([*map(CheckedMessage.of, said)], Scope("ada"), recorded_at=NOW, check=check)
     assert [(one.text, one.source) for one in memory.log(user_id="ada")] == [("Section 0.", "a"), ("Section 1.", "a")]
     assert calls == 2
 

@@ -22,6 +22,7 @@ from nscma_torch.llm.loading import CausalLM, load_causal_lm
 from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.surprise.language_models.transformers_model import TILE, CausalSurpriseModel
 from nscma_torch.surprise.measurement import measure
+from nscma_torch.text.messages import CheckedMessage
 
 WINDOW = 4 * TILE
 MESSAGES = [*CORPUS, "ok", "好", "A line\nand <|end|> another  one", " ", CORPUS[0] * 9, "😀 done.", *CORPUS, "bye"]
@@ -171,7 +172,7 @@ def test_a_memory_weighs_with_the_configured_model(tiny_llama: Path, tmp_path: P
     for cut in (1, 4):
         parts = Components(tmp_path / f"{cut}.db", config)
         assert isinstance(parts.surprise_model, CausalSurpriseModel)
-        said = [Message("user", text) for text in CORPUS]
+        said = [CheckedMessage.of(Message("user", text)) for text in CORPUS]
         scope = Scope("ana")
         added = []
         for at in range(0, len(said), cut):

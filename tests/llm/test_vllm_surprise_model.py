@@ -40,6 +40,7 @@ from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.surprise.language_models.transformers_model import CausalSurpriseModel
 from nscma_torch.surprise.language_models.vllm_model import STEP, VllmSurpriseModel
+from nscma_torch.text.messages import CheckedMessage
 from tests.llm.scoring_server import ScoringServer, Spoil
 from tests.llm.scripted import ScriptedEngine
 
@@ -268,10 +269,10 @@ def test_a_memory_weighs_with_the_served_model(server: ScoringServer, tiny_llama
         with closing(Components(tmp_path / f"{cut}.db", config)) as parts:
             assert isinstance(parts.surprise_model, VllmSurpriseModel)
             for at in range(0, len(said), cut):
-                added += parts.writer.add(said[at : at + cut], Scope("ana"), recorded_at=NOW)
+                added += parts.writer.add([*map(CheckedMessage.of, said[at : at + cut])], Scope("ana"), recorded_at=NOW)
             server.down = True
             with pytest.raises(EngineUnavailableError, match="503"):
-                parts.writer.add([Message("user", "More.")], Scope("ana"), recorded_at=NOW)
+                parts.writer.add([CheckedMessage.of(Message("user", "More."))], Scope("ana"), recorded_at=NOW)
             server.down = False
             with parts.database.read(ALL_USERS) as connection:
                 count = connection.exec_driver_sql("SELECT count(*) FROM episodes").scalar_one()

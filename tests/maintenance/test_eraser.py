@@ -19,6 +19,7 @@ from nscma_torch.episodic.log import streams
 from nscma_torch.ingest.gating import SERVED_ATTEMPTS
 from nscma_torch.ingest.writer import Writer
 from nscma_torch.maintenance.eraser import Eraser
+from nscma_torch.text.messages import CheckedMessage
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -163,10 +164,10 @@ def test_a_served_surprise_model_writes_outside_of_the_lock_or_not_at_all(
         writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, embed_deferred=True, served=True)
         message = Message("user", name)
         if count == sooner:
-            writer.add([message], Scope("ada"), recorded_at=NOW)
+            writer.add([CheckedMessage.of(message)], Scope("ada"), recorded_at=NOW)
         else:
             with pytest.raises(StoreBusyError, match="nothing was stored"):
-                writer.add([message], Scope("ada"), recorded_at=NOW)
+                writer.add([CheckedMessage.of(message)], Scope("ada"), recorded_at=NOW)
         assert busy.locked == []
     texts = [episode.text for episode in rival.log(user_id="ada")]
     assert "I like tea." in texts and "I like jam." not in texts and rival.verify() == []

@@ -24,6 +24,7 @@ from nscma_torch.llm.message_tokens import MessageTokenizer
 from nscma_torch.llm.token_streams import CausalScore
 from nscma_torch.surprise.language_models.transformers_model import CausalSurpriseModel
 from nscma_torch.surprise.language_models.vllm_model import STEP, VllmSurpriseModel
+from nscma_torch.text.messages import CheckedMessage
 
 pytestmark = pytest.mark.vllm
 
@@ -99,7 +100,9 @@ def test_a_memory_whose_engine_in_this_process_is_its_surprise_model(
     parts = Components(tmp_path / "store.db", config)
     parts.engine = LazyEngine("vllm", lambda: in_process)  # the one of all these tests stands for the configured one
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    added = parts.writer.add([Message("user", text) for text in (*CORPUS, CORPUS[0])], Scope("ana"), recorded_at=at)
+    added = parts.writer.add(
+        [CheckedMessage.of(Message("user", text)) for text in (*CORPUS, CORPUS[0])], Scope("ana"), recorded_at=at
+    )
     parts.database.close()
     decided = [one.decision for one in added if one.decision is not None]
     assert isinstance(parts.surprise_model, VllmSurpriseModel) and len(decided) == len(CORPUS) + 1

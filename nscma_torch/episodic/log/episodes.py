@@ -18,7 +18,6 @@ from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.records import Decision, Episode, Message, Scope
 from nscma_torch.episodic.index.unit_schema import unit_sources
 from nscma_torch.episodic.log.streams import derive_id
-from nscma_torch.text.files.json_messages import metadata_json
 from nscma_torch.text.json_compare import equal
 
 # Statements of every message are made once: making one costs as much as running it.
@@ -37,9 +36,19 @@ _KNOWN_TEXTS = (
 )
 
 
+def plain(text: str) -> str:
+    """Return a text without case and extra whitespace, as it is hashed."""
+    return " ".join(text.casefold().split())
+
+
+def hash_of(plain_text: str) -> str:
+    """Return the hash of a `plain` text."""
+    return derive_id("text", plain_text)
+
+
 def text_hash(text: str) -> str:
     """Return a hash of a text that ignores case and whitespace, for finding verbatim restatements."""
-    return derive_id("text", " ".join(text.casefold().split()))
+    return hash_of(plain(text))
 
 
 def id_of(stream_id: str, position: int, role: str, name: str | None, text: str) -> str:
@@ -50,6 +59,8 @@ def id_of(stream_id: str, position: int, role: str, name: str | None, text: str)
 def new_row(
     message: Message,
     *,
+    metadata: str,
+    text_hash: str,
     seq: int,
     scope: Scope,
     stream_id: str,
@@ -60,7 +71,7 @@ def new_row(
     observation: Mapping[str, Any] | None,
     importance: float,
 ) -> dict[str, Any]:
-    """Build the row of a new episode."""
+    """Build the row of a new episode; `metadata` is JSON."""
     return {
         "seq": seq,
         "id": id_of(stream_id, position, message.role, message.name, message.content),
@@ -73,8 +84,8 @@ def new_row(
         "name": message.name,
         "session": message.session,
         "text": message.content,
-        "text_hash": text_hash(message.content),
-        "metadata": metadata_json(message.metadata),
+        "text_hash": text_hash,
+        "metadata": metadata,
         "idempotency_key": message.idempotency_key,
         "occurred_at": optional_micros(message.timestamp),
         "utc_offset": utc_offset(message.timestamp),

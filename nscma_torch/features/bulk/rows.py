@@ -20,7 +20,7 @@ from nscma_torch.core.errors import EmptyTextError, InvalidInputError
 from nscma_torch.core.extras import require
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.text.files.file_keys import FileKeys, place_of
-from nscma_torch.text.files.json_messages import json_line_values, label, parse_message
+from nscma_torch.text.files.json_messages import json_line_values, label, lines_of, parse_message
 
 LINES = (".jsonl", ".ndjson")
 PARQUET = ".parquet"
@@ -129,7 +129,7 @@ def _line_values(path: Path, limits: LimitsConfig) -> Iterator[tuple[int, Any]]:
     except OSError as error:
         raise InvalidInputError(f"cannot read it: {error.strerror}") from error
     with stream:
-        yield from json_line_values(stream, limits.max_message_bytes)
+        yield from json_line_values(lines_of(stream, limits.max_message_bytes), limits.max_message_bytes)
 
 
 def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:

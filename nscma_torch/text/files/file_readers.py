@@ -20,7 +20,7 @@ from nscma_torch.core.records import Message
 from nscma_torch.text.files.decoding import UTF8_BOM, decode
 from nscma_torch.text.files.documents import markdown_messages, text_messages
 from nscma_torch.text.files.file_keys import FileKeys, place_of
-from nscma_torch.text.files.json_messages import json_line_messages, json_messages
+from nscma_torch.text.files.json_messages import json_line_messages, json_messages, lines_of
 
 Format = Literal["json", "jsonl", "markdown", "text"]
 
@@ -113,7 +113,7 @@ def _numbered(
 ) -> Iterator[tuple[int, Message]]:
     stream.seek(0)
     if kind == "jsonl":
-        return json_line_messages(stream, max_message_bytes)
+        return json_line_messages(lines_of(stream, max_message_bytes), max_message_bytes)
     return _WHOLE_TEXT_READERS[kind](decode(_read_whole(stream, max_file_bytes)), max_message_bytes)
 
 

@@ -8,7 +8,8 @@ without text becomes "name(arguments)". An `idempotency_key` is used, all other 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NoReturn
 
 from nscma_torch.core.errors import (
@@ -33,18 +34,24 @@ _ESCAPED_BYTES = 6  # the longest JSON escape of one byte of text
 _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
 
-def json_line_messages(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Message]]:
-    """Yield line number (from 1, after `before` lines) and message of each non-blank line, reading line by line."""
-    for number, value in json_line_values(stream, max_message_bytes, before=before):
+def lines_of(stream: BinaryIO, max_message_bytes: int) -> Iterator[bytes]:
+    """Yield the lines of a file, reading no more than one byte beyond the longest allowed line at a time."""
+    return iter(partial(stream.readline, longest_line(max_message_bytes) + 1), b"")
+
+
+def json_line_messages(
+    lines: Iterable[bytes], max_message_bytes: int, *, before: int = 0
+) -> Iterator[tuple[int, Message]]:
+    """Yield line number (from 1, after `before` lines) and message of each non-blank line."""
+    for number, value in json_line_values(lines, max_message_bytes, before=before):
         yield number, _message(value, f"line {number}", number, max_message_bytes)
 
 
-def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
+def json_line_values(lines: Iterable[bytes], max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
     """Yield the same with each line's value, whatever it is."""
-    limit = _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
-    offset, number = 0, before
-    while raw := stream.readline(limit + 1):
-        number += 1
+    limit = longest_line(max_message_bytes)
+    offset = 0
+    for number, raw in enumerate(lines, before + 1):
         if len(raw) > limit:
             raise TextTooLargeError(
                 f"line {number}: more than {limit} bytes, but limits.max_message_bytes is {max_message_bytes}; "
@@ -54,6 +61,11 @@ def json_line_values(stream: BinaryIO, max_message_bytes: int, *, before: int = 
         offset += len(raw)
         if line.strip():
             yield number, _parsed(line, number)
+
+
+def longest_line(max_message_bytes: int) -> int:
+    """Return the most bytes that a line with one message may have."""
+    return _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
 
 
 def json_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
