@@ -36,8 +36,8 @@ class Wordings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    asks: tuple[str, ...] = Field((), description="Plain questions for its object: 'Where does Ana live?'.")
-    template: str = Field("{subject} {relation} {object}", description="Plain sentence that shows a fact.")
+    asks: tuple[str, ...] = Field((), description="Plain questions about its object: 'Where does Ana live?'.")
+    template: str = Field("{subject} {relation} {object}", description="Plain sentence that states a fact.")
 
 
 class ChineseWordings(Wordings):
@@ -46,10 +46,10 @@ class ChineseWordings(Wordings):
     Questions are in the notation of `reading.chinese_question_forms`, statements in that of `reading.chinese_forms`.
     """
 
-    asks: tuple[str, ...] = Field((), description="Questions for the object, or for the subject where O is given.")
-    states: tuple[str, ...] = Field((), description="It holds.")
-    begins: tuple[str, ...] = Field((), description="It has come to hold: events.")
-    ends: tuple[str, ...] = Field((), description="It holds no longer.")
+    asks: tuple[str, ...] = Field((), description="Questions about the object, or about the subject if O is given.")
+    states: tuple[str, ...] = Field((), description="Statements that it holds.")
+    begins: tuple[str, ...] = Field((), description="Statements that it began: events.")
+    ends: tuple[str, ...] = Field((), description="Statements that it no longer holds.")
 
 
 class Relation(BaseModel):
@@ -62,26 +62,26 @@ class Relation(BaseModel):
     cardinality: Literal["one", "many"] = "many"
     subject: str = Field("person", description="Kind of the subject.")
     object: str = Field("any", description="Kind of the object.")
-    symmetric: bool = Field(False, description="The object stands in the same relation to the subject.")
-    inverse: str = Field("", description="Relation in which the object stands to the subject.")
+    symmetric: bool = Field(False, description="The object has the same relation to the subject.")
+    inverse: str = Field("", description="Relation of the object to the subject.")
     shared_home: str = Field(
-        "", description="Relation by which those stand in this one who have one and the same home as its object."
+        "", description="Relation that two subjects have if they share a home, the object of this one."
     )
-    opposite: str = Field("", description="Relation that ends where this one begins, for the same object.")
-    locates: bool = Field(False, description="The subject is where its object is.")
+    opposite: str = Field("", description="Relation that ends when this one begins, for the same object.")
+    locates: bool = Field(False, description="The subject is at its object's location.")
     open: bool = Field(
-        False, description="For what no other relation tells: its topic is a predicate in the words of a message."
+        False, description="For statements that fit no other relation: its topic is a predicate in the message's words."
     )
-    lasting: bool = Field(False, description="What once held, holds for good: 'was born in'.")
+    lasting: bool = Field(False, description="Facts of it never end: 'was born in'.")
     particular: bool = Field(
-        False, description="Its objects are single things: 'I sold the Fiat' ends the one Fiat that is known."
+        False, description="Its objects are individual things: 'I sold the Fiat' ends the only known Fiat."
     )
     named: bool = Field(
-        False, description="An object without a name takes no name's place: who lives in Ghent may live in a flat."
+        False, description="An object that is no name doesn't replace one: somebody in Ghent may live in a flat."
     )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     exclusive_roles: tuple[tuple[str, ...], ...] = Field(
-        (), description="Nouns that tell objects apart, those that mean the same together: a mother is no father."
+        (), description="Nouns that distinguish objects, synonyms together: a mother is not a father."
     )
     en: Wordings = Wordings()
     zh: ChineseWordings = ChineseWordings()
