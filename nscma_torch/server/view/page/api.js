@@ -76,6 +76,6 @@ async function told(response) {
     const problem = await response.json();
     return problem.detail || problem.title || response.statusText;
   } catch {
-    return response.statusText || "no explanation came with it";
+    return response.statusText || "no explanation was given";
   }
 }

@@ -7,22 +7,22 @@ import { growing } from "./pages.js";
 import { opener } from "./message.js";
 
 export const title = "Conflicts";
-export const lead = "Contradictions that nothing has settled, and every decision of the curator. What it decided can be taken back.";
+export const lead = "Unresolved contradictions, and every decision of the curator. Decisions can be undone.";
 
-const ACTIONS = { ADD: ["good", "added"], UPDATE: ["", "replaced"], ARCHIVE: ["wait", "archived"], NOOP: ["", "known already"], MERGE: ["", "merged"], PROPOSE: ["wait", "may be one"] };
+const ACTIONS = { ADD: ["good", "added"], UPDATE: ["", "replaced"], ARCHIVE: ["wait", "archived"], NOOP: ["", "known already"], MERGE: ["", "merged"], PROPOSE: ["wait", "may be the same"] };
 
 export function show(root, params, { signal, again }) {
   const open = growing({
     load: (offset) => get("v1/view/conflicts", { limit: 20, offset }, { signal }),
     row: contradiction, noun: "contradiction",
-    none: () => empty("Nothing contradicts anything", "Where two statements cannot both hold and neither weighs more, both sides stand here until one does."),
+    none: () => empty("No contradictions", "If two statements conflict and neither weighs more, both sides are listed here until one does."),
   });
   const changes = h("input", { type: "checkbox", checked: params.has("changes") });
   const made = h("div");
   const list = () => made.replaceChildren(growing({
     load: (offset) => get("v1/view/decisions", { changes: changes.checked, limit: 30, offset }, { signal }),
     row: (one) => decision(one, again), noun: "decision",
-    none: () => empty(changes.checked ? "Nothing was replaced, archived or merged" : "No decisions yet", "The curator decides when facts are read from messages."),
+    none: () => empty(changes.checked ? "Nothing was replaced, archived or merged" : "No decisions yet", "The curator makes decisions as facts are extracted from messages."),
   }));
   changes.addEventListener("change", list);
   list();
@@ -65,7 +65,7 @@ function decision(one, again) {
       one.undone && h("span", { class: "badge" }, "taken back")),
     h("p", { class: "muted", dir: "auto" }, time(one.at), one.reason && `, ${one.reason}`),
     may("write") && !one.undone && h("p", { class: "back" },
-      proposal && button("They are one", change("merge", "merged"), { "aria-label": `Merge ${one.subject} and ${one.object}` }),
+      proposal && button("Merge them", change("merge", "merged"), { "aria-label": `Merge ${one.subject} and ${one.object}` }),
       !proposal && button("Undo", change("undo", "undone"), { "aria-label": `Undo: ${label} ${one.subject} ${words(one.relation)} ${one.object}` })),
     said);
 }
@@ -86,8 +86,8 @@ function sleeping(signal, again) {
     event.target.disabled = false;
   };
   return h("section", { class: "card", "aria-labelledby": "sleep" }, h("h2", { id: "sleep" }, "Sleep"),
-    h("p", {}, "Sleep reads what was deferred, settles disputes, archives what has faded, and renews summaries and the profile. The background worker does it by itself; here you can see what is due."),
-    h("p", { class: "actions" }, button("What would it do?", sleep(true)), button("Sleep now", sleep(false))), said);
+    h("p", {}, "Sleep processes deferred messages, settles disputes, archives faded memories, and renews summaries and the profile. The background worker runs it automatically; here you can see what is due."),
+    h("p", { class: "actions" }, button("Preview", sleep(true)), button("Sleep now", sleep(false))), said);
 }
 
 function reported(report, dry) {

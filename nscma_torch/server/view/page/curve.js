@@ -13,7 +13,7 @@ const LEFT = 42;
  */
 export function curve(messages, width, chosen) {
   const decided = messages.map((message, i) => ({ i, decision: message.decision })).filter((one) => one.decision);
-  if (!decided.length) return h("p", { class: "muted" }, "The gate decided on none of these.");
+  if (!decided.length) return h("p", { class: "muted" }, "The gate made no decision on these messages.");
   const step = (width - LEFT - 8) / messages.length;
   const x = (i) => LEFT + step * (i + 0.5);
   const scores = decided.flatMap(({ decision }) => [decision.score, decision.threshold]);
@@ -33,10 +33,10 @@ export function curve(messages, width, chosen) {
     return area;
   });
   const written = decided.filter(({ decision }) => decision.write).length;
-  const said = `Score against threshold of ${number(decided.length)} messages: ${number(written)} written, ${number(decided.length - written)} deferred. The table below says the same.`;
+  const said = `Score against threshold of ${number(decided.length)} messages: ${number(written)} written, ${number(decided.length - written)} deferred. The table below has the same data.`;
   return s("svg", { viewBox: `0 0 ${width} ${HIGH + LOW + 44}`, width, height: HIGH + LOW + 44, class: "curve", role: "img", "aria-label": said },
     s("text", { x: 0, y: 12, class: "caption" }, "score"), axis(y, y.ends, width),
-    s("text", { x: 0, y: HIGH + 30, class: "caption" }, "surprise, nats a token"), axis((value) => HIGH + 34 + surprise(value), [0, surprise.ends[1]], width),
+    s("text", { x: 0, y: HIGH + 30, class: "caption" }, "surprise, nats per token"), axis((value) => HIGH + 34 + surprise(value), [0, surprise.ends[1]], width),
     s("path", { d: steps, class: "threshold" }), decided.map(bar), s("path", { d: line, class: "surprise" }), areas);
 }
 

@@ -45,7 +45,7 @@ export function empty(title, ...more) {
 
 /** The server's own message of an error, and a way to try again. */
 export function problem(error, again) {
-  const title = error.status ? `The server answered ${error.status}` : "The server was not reached";
+  const title = error.status ? `The server answered ${error.status}` : "The server is unreachable";
   return h("div", { class: "problem", role: "alert" },
     h("p", {}, h("strong", {}, title), h("br"), h("span", { dir: "auto" }, error.message)),
     again && button("Try again", again));

@@ -15,10 +15,10 @@ export function confirmErasure({ message, done }) {
   const go = h("button", { class: "danger filled", disabled: true }, message ? "Erase this message" : "Erase everything");
   const cancel = button("Cancel", () => dialog.close());
   const form = h("form", { class: "stack" },
-    h("h2", { id: title }, message ? "Erase this message for good?" : "Erase all of this user for good?"),
+    h("h2", { id: title }, message ? "Permanently erase this message?" : "Permanently erase everything of this user?"),
     message && h("blockquote", { class: "said short", dir: "auto" }, message.text),
     h("p", {}, message
-      ? "The text goes from the file, with the facts and summaries that rest on it alone; what else was made with it is made again without it. There is no way back."
+      ? "The text is deleted from the file, with the facts and summaries based only on it; others that used it are recomputed. This can't be undone."
       : ["Every message, fact, summary and skill of ", h("bdi", { class: "value" }, state.user), " goes from the file. There is no way back."]),
     field(h("span", {}, "Type ", h("code", {}, word), " to go on"), input),
     h("p", { class: "actions" }, go, cancel));
@@ -35,7 +35,7 @@ export function confirmErasure({ message, done }) {
     try {
       const made = await post("v1/erase", what, { scope: "user" });
       receipts.unshift({ at: new Date().toISOString(), receipt: made });
-      announce(made.found ? "Erased, but bytes of it were found" : made.found === 0 ? "Erased, and no byte of it was found" : "Erased");
+      announce(made.found ? "Erased, but some bytes were found" : made.found === 0 ? "Erased, and no bytes were found" : "Erased");
       done(made);
       const shut = button("Close", () => dialog.close(), { class: "primary" });
       form.replaceChildren(h("h2", { id: title }, "Erased"), receipt(made), h("p", { class: "actions" }, shut, save(made)));
@@ -55,15 +55,15 @@ export function receipt(made) {
   const rows = Object.entries(made.rows).filter(([, n]) => n);
   return h("div", { class: "receipt" },
     made.found === null
-      ? h("p", { class: "note" }, "Its rows are gone. The files are the database server's and were not searched; its write-ahead log, replicas and backups keep copies for as long as they are kept.")
+      ? h("p", { class: "note" }, "Its rows are deleted. The files belong to the database server and were not searched; its write-ahead log, replicas and backups keep copies for as long as they exist.")
       : made.found
-      ? h("p", { class: "note bad" }, `${count(made.found, "byte string")} of it still found in the files: see the server's log.`)
+      ? h("p", { class: "note bad" }, `${count(made.found, "byte string")} still found in the files: see the server's log.`)
       : h("p", { class: "note good" }, `No byte of it was found in ${count(made.checked.length, "file")}, except what others said too.`),
     h("dl", { class: "pairs" },
       pair("what", made.item_id ? h("code", {}, made.item_id) : ["all of ", h("bdi", {}, made.user_id)]),
       pair("files searched", h("ul", { class: "plain" }, made.checked.map((path) => h("li", {}, h("code", {}, path.split(/[\\/]/).at(-1)))))),
       pair("rows deleted", rows.length ? h("ul", { class: "plain" }, rows.map(([table, n]) => h("li", {}, `${number(n)} of ${table}`))) : "none"),
-      pair("made again without it", made.rebuilt.length ? count(made.rebuilt.length, "stream or hierarchy", "streams or hierarchies") : "nothing")));
+      pair("recomputed without it", made.rebuilt.length ? count(made.rebuilt.length, "stream or hierarchy", "streams or hierarchies") : "nothing")));
 }
 
 /** Receipts of before, for the view. */

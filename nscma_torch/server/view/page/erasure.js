@@ -8,11 +8,11 @@ import { found, marked } from "./highlight.js";
 import { opener } from "./message.js";
 
 export const title = "Erasure";
-export const lead = "Deletes for good. Afterwards the store's files are searched for the bytes of what went, and a receipt says what was found.";
+export const lead = "Deletes permanently. The store's files are then searched for remaining bytes, and a receipt shows the result.";
 
 export function show(root, params, { signal, again }) {
   if (!may("erase")) {
-    root.append(empty("This token does not give the right to erase", "Make one that does:", h("code", {}, `nscma token add --user ${state.user} --can read,write,erase`)));
+    root.append(empty("This token lacks the right to erase", "Create one that has it:", h("code", {}, `nscma token add --user ${state.user} --can read,write,erase`)));
     return;
   }
   const text = h("input", { type: "search", autocomplete: "off", required: true, maxlength: 4000, value: params.get("q") ?? "" });
@@ -23,7 +23,7 @@ export function show(root, params, { signal, again }) {
   };
   const find = () => fill(region, async () => {
     const hits = await post("v1/search", { query: text.value, top_k: 20, kinds: ["chunk"] }, { signal });
-    if (!hits.length) return empty("Nothing was found", "Other words may. Messages that are hidden stand in the gate's list.");
+    if (!hits.length) return empty("Nothing was found", "Try other words. Hidden messages are in the gate's list.");
     const one = new Map(hits.map((hit) => [hit.id, hit])); // a long message has several passages
     return [h("p", { class: "tally" }, count(one.size, "message")), h("ul", { class: "plain list" }, [...one.values()].map((hit) => h("li", {},
       origin(hit), h("p", { class: "clip", dir: "auto" }, marked(hit.text, found(hit.text, text.value))),
@@ -35,7 +35,7 @@ export function show(root, params, { signal, again }) {
     find();
   });
   add(root,
-    h("p", { class: "note" }, "To hide something from searches and answers and keep a way back, open the message and choose “Hide”."),
+    h("p", { class: "note" }, "To hide a message from searches and answers reversibly, open it and choose “Hide”."),
     form, region,
     receipts.length > 0 && h("section", { "aria-labelledby": "receipts" }, h("h2", { id: "receipts" }, "Receipts of this visit"), kept()),
     h("section", { class: "card danger-zone", "aria-labelledby": "everything" }, h("h2", { id: "everything" }, "Everything of this user"),

@@ -42,7 +42,7 @@ export function predicate({ relation, topic }) {
 export function span(fact) {
   if (fact.valid_from && fact.valid_to) return `${day(fact.valid_from)} to ${day(fact.valid_to)}`;
   if (fact.valid_from) return `since ${day(fact.valid_from)}`;
-  return fact.valid_to ? `until ${day(fact.valid_to)}` : "time not known";
+  return fact.valid_to ? `until ${day(fact.valid_to)}` : "unknown time";
 }
 
 /** The reason of a gate's decision, without what is shown beside it. */

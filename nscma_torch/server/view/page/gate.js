@@ -8,7 +8,7 @@ import { open } from "./message.js";
 import { growing } from "./pages.js";
 
 export const title = "Gate";
-export const lead = "Every message is kept and found. The gate decides which are worth language work now (written) and which wait until sleep or a recall (deferred).";
+export const lead = "Every message is stored and searchable. The gate decides which ones are processed now (written) and which wait for sleep or a recall (deferred).";
 
 let outdated = () => {};
 
@@ -49,8 +49,8 @@ export function changed(stats, before) {
 }
 
 function none(view) {
-  if (view.deferred) return empty("None of these", "Choose another decision, or all.");
-  return empty("No messages yet", may("write") ? "Add one on the overview, or a file with `nscma add`." : "Nothing was added for this user.");
+  if (view.deferred) return empty("No matching messages", "Choose another filter, or all.");
+  return empty("No messages yet", may("write") ? "Add one on the overview, or a file with `nscma add`." : "This user has no messages.");
 }
 
 function choices(signal, choose) {
@@ -61,7 +61,7 @@ function choices(signal, choose) {
   return h("div", {}, button("All messages of this user", () => choose(null), { class: "link" }), growing({ load, row, noun: "conversation", none: () => empty("No conversation yet") }));
 }
 
-const label = (one) => one.source ?? one.session ?? (one.scope.agent_id ? `with ${one.scope.agent_id}` : "conversation without a name");
+const label = (one) => one.source ?? one.session ?? (one.scope.agent_id ? `with ${one.scope.agent_id}` : "unnamed conversation");
 const named = (one) => (one ? [h("bdi", { class: "value" }, label(one)), h("span", { class: "muted" }, ` ${count(one.messages, "message")}`)] : []);
 
 function pager(page, turn) {

@@ -7,7 +7,7 @@ import { placed } from "./layout.js";
 import { opener } from "./message.js";
 
 export const title = "Graph";
-export const lead = "The facts around a person, place or thing. Choose a node to go there.";
+export const lead = "The facts around a person, place or thing. Click a node to open it.";
 
 const TYPING = 200; // milliseconds
 
@@ -39,15 +39,15 @@ export function show(root, params, { signal }) {
   root.append(form, often, region);
   fill(often, async () => {
     const { items } = await get("v1/view/entities", { limit: 10 }, { signal });
-    return items.length ? h("ul", { class: "chips plain", "aria-label": "With most facts" }, items.map(([one, facts]) => h("li", {}, link(one, at.value, h("bdi", {}, one), h("span", { class: "muted" }, ` ${number(facts)}`))))) : [];
+    return items.length ? h("ul", { class: "chips plain", "aria-label": "Most facts" }, items.map(([one, facts]) => h("li", {}, link(one, at.value, h("bdi", {}, one), h("span", { class: "muted" }, ` ${number(facts)}`))))) : [];
   });
   fill(region, async () => {
     const narrow = root.clientWidth < 700;
     const asked = { entity: params.get("entity"), as_of: fromLocal(at.value), limit: narrow ? 14 : 36, further: narrow ? 4 : 16 };
     const graph = await get("v1/view/graph", asked, { signal });
-    if (graph.name === null) return empty("No facts yet", "Facts are read from messages a while after they were added. What they are about then stands here.");
+    if (graph.name === null) return empty("No facts yet", "Facts are extracted from messages some time after these are added. Their subjects are then listed here.");
     name.value ||= graph.name;
-    if (!graph.facts.length) return empty(`Nothing is known of ${graph.name}`, at.value ? "Another time may show more." : "Choose one of the names above, or type a part of one.");
+    if (!graph.facts.length) return empty(`Nothing is known of ${graph.name}`, at.value ? "Try another time." : "Choose one of the names above, or type part of one.");
     return around(graph, at.value, narrow, root.clientWidth);
   });
 }

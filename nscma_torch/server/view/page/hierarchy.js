@@ -6,7 +6,7 @@ import { count, number } from "./format.js";
 import { opener } from "./message.js";
 
 export const title = "Hierarchy";
-export const lead = "What was said, summarised in clusters, and the clusters in clusters. A message may stand under several.";
+export const lead = "Messages summarised in clusters, and clusters of clusters. A message may be in several.";
 
 const PAGE = 30;
 
@@ -17,8 +17,8 @@ export function show(root, _, { signal }) {
     const first = await get("v1/view/tree", { limit: PAGE }, { signal });
     if (!first.total) {
       const chunks = first.levels[0] ?? 0;
-      return empty("No summaries yet", chunks ? `${count(chunks, "passage")} wait for enough that is alike.` : "The background worker builds them from what the gate wrote.",
-        state.agents.length && state.agent === null ? "What was said to an agent has a hierarchy of its own: choose the agent above." : "");
+      return empty("No summaries yet", chunks ? `${count(chunks, "passage")} wait for enough similar ones.` : "The background worker builds them from the messages the gate wrote.",
+        state.agents.length && state.agent === null ? "Each agent's messages have their own hierarchy: choose the agent above." : "");
     }
     return [levels(first.levels), branch(first, {}, signal)];
   });
@@ -55,12 +55,12 @@ function branch(page, below, signal) {
 
 function item(one, signal) {
   if (one.level === 0) {
-    return h("li", { class: "leaf" }, h("p", { class: "clip", dir: "auto" }, one.text || "its message is hidden"), one.message && opener(one.message, "Details"));
+    return h("li", { class: "leaf" }, h("p", { class: "clip", dir: "auto" }, one.text || "message hidden"), one.message && opener(one.message, "Details"));
   }
   const inside = h("div", { class: "inside" });
   const details = h("details", {},
     h("summary", {}, h("span", { class: "badge" }, `level ${one.level}`), h("span", { class: "muted" }, ` ${count(one.members, one.level === 1 ? "passage" : "cluster")} `),
-      h("span", { class: "clip", dir: "auto" }, one.text || "its summary is being written")),
+      h("span", { class: "clip", dir: "auto" }, one.text || "summary pending")),
     inside);
   details.addEventListener("toggle", () => {
     if (!details.open || inside.childNodes.length) return;

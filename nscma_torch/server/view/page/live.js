@@ -32,7 +32,7 @@ export function follow(changed) {
         before = stats;
       } catch (error) {
         wait = LATER;
-        document.getElementById("live").replaceChildren(h("span", { class: "away" }, "the server was not reached"));
+        document.getElementById("live").replaceChildren(h("span", { class: "away" }, "the server is unreachable"));
       }
     }
     setTimeout(look, wait);
@@ -45,7 +45,7 @@ export const facts = (stats) => (stats.facts.active ?? 0) + (stats.facts.dispute
 
 function show(stats) {
   const queued = stats.jobs_queued
-    ? h("span", { class: "working" }, `${number(stats.jobs_queued)} waiting to be read`)
+    ? h("span", { class: "working" }, `${number(stats.jobs_queued)} waiting to be processed`)
     : h("span", {}, "all read");
   document.getElementById("live").replaceChildren(
     h("span", { id: "live-messages" }, count(stats.messages, "message")), h("span", {}, count(facts(stats), "fact")), queued,

@@ -113,11 +113,11 @@ function askForToken(message) {
   askForToken.open = new Promise((given) => {
     const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
     const form = h("form", { class: "stack" },
-      h("h2", { id: "token-title" }, "A token is needed"),
+      h("h2", { id: "token-title" }, "Token required"),
       message && h("p", { class: "problem", role: "alert" }, message),
-      h("p", {}, "Make one in a terminal: ", h("code", {}, "nscma token add --user NAME --can read,write"), ". It is kept in this tab until you close it, and sent to this server alone."),
+      h("p", {}, "Create one in a terminal: ", h("code", {}, "nscma token add --user NAME --can read,write"), ". It is kept in this tab until you close it, and sent to this server alone."),
       field("Token", input),
-      h("div", { class: "actions" }, h("button", { class: "primary" }, "Look at the memory")));
+      h("div", { class: "actions" }, h("button", { class: "primary" }, "View the memory")));
     const dialog = h("dialog", { "aria-labelledby": "token-title", class: "small" }, form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
