@@ -1,4 +1,4 @@
-"""Generated parts of the pages: commands, JSON output, configuration keys and public Python names.
+"""Generated parts of the pages: commands, JSON output, configuration keys, operations and public Python names.
 
 A page holds `<!-- generated: NAME -->`; the build puts the part there. `NAME` is a key of `PARTS`.
 """
@@ -107,6 +107,27 @@ def section_tables(section: Any, name: str) -> Iterator[str]:
         yield from section_tables(getattr(section, key), f"{name}.{key}" if name else key)
 
 
+def operations() -> str:
+    """Generate one table of operations for each group: endpoint, MCP tool or resource, and right."""
+    from nscma_torch.api.operations import GROUPS
+
+    parts = []
+    for group, found in GROUPS.items():
+        rows = [
+            [f"`{one.name}`", f"`{one.verb} {one.path}`", f"`{one.mcp}`" if one.mcp else "", right_of(one)]
+            for one in found
+            if one.endpoint
+        ]
+        parts.append(f"#### {group.capitalize()}\n\n" + table("`Memory`", "REST", "MCP", "right", rows=rows))
+    return "\n\n".join(parts)
+
+
+def right_of(operation: Any) -> str:
+    """The right that an operation needs, and what else."""
+    further = f"; {operation.unless_dry_run} without `dry_run`" if operation.unless_dry_run else ""
+    return operation.right + further + (", any user" if operation.store else "")
+
+
 def python_api() -> str:
     """Generate the reference of every public name from its docstring (by mkdocstrings)."""
     import nscma_torch
@@ -136,5 +157,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "commands": commands,
     "json-output": json_output,
     "configuration": configuration,
+    "operations": operations,
     "python-api": python_api,
 }

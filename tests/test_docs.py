@@ -79,6 +79,7 @@ def test_generated_parts(hooks: ModuleType) -> None:
     assert set(re.findall(r"^### nscma (.+)$", parts["commands"], flags=re.MULTILINE)) == {
         name for name, _ in hooks.all_commands()
     }
+    assert "| `search` | `POST /v1/search` | `recall` | read |" in parts["operations"]
     sections = set(re.findall(r"^### \[(.+)\]$", parts["configuration"], flags=re.MULTILINE))
     assert sections == set(re.findall(r"^\[(.+)\]$", default_toml(), flags=re.MULTILINE))
 

@@ -719,7 +719,10 @@ class Memory:
         from nscma_torch.ingest.replay import replay
         from nscma_torch.surprise.gate import MessageGate
 
-        other = MessageGate(override(self.components.config.gate, {} if gate is None else gate))
+        try:
+            other = MessageGate(override(self.components.config.gate, {} if gate is None else gate, where="gate"))
+        except ConfigError as error:  # the keys are the caller's, not the store's
+            raise InvalidInputError(str(error)) from error
         scope = Scope(user_id, agent_id, run_id)
         return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 

@@ -16,9 +16,9 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.extras import require
 
 if TYPE_CHECKING:
+    from nscma_torch.api.operations import Right
     from nscma_torch.server.mcp.hooks import HookClient
     from nscma_torch.server.mcp.settings_files import EditPlan, SettingsEdit
-    from nscma_torch.server.tokens import Right
 
 mcp = typer.Typer(
     add_completion=False,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.cli.output import opened
 from nscma_torch.core import errors
 from nscma_torch.core.database.store_path import file_of
@@ -112,22 +113,18 @@ class Line:
         finally:
             connection.close()
 
-    def post(self, path: str, **fields: Any) -> bytes:
-        """Send the fields that are not None as a body, and return the response. Raises like `_checked`."""
+    def call(self, operation: str, **fields: Any) -> bytes:
+        """Run an operation with the fields that are not None, and return the response. Raises like `_checked`."""
+        known, given = OPERATIONS[operation], {name: one for name, one in fields.items() if one is not None}
         try:
-            body = json.dumps({name: one for name, one in fields.items() if one is not None}, allow_nan=False)
-            body.encode()
+            if known.verb == "GET":
+                path, body = f"{known.path}?{urlencode(given)}", None
+            else:
+                path, body = known.path, json.dumps(given, allow_nan=False)
+                body.encode()
         except ValueError as error:  # cannot be sent; opening the store reports it
             raise UnavailableError from error
-        return self._checked(*self.request("POST", path, body))
-
-    def get(self, path: str, **fields: str | None) -> bytes:
-        """Send the fields that are not None as a query, and return the response. Raises like `_checked`."""
-        try:
-            query = urlencode({name: one for name, one in fields.items() if one is not None})
-        except UnicodeEncodeError as error:
-            raise UnavailableError from error
-        return self._checked(*self.request("GET", f"{path}?{query}"))
+        return self._checked(*self.request(known.verb, path, body))
 
     def _checked(self, status: int, body: bytes) -> bytes:
         """Raise the error named by the server, or `UnavailableError`; `LostError` if the work may have been done."""

@@ -57,12 +57,12 @@ class ServedMemory:
     def search(self, query: str, *, user_id: str, explain: bool, **options: Any) -> list[Hit]:
         """As `Memory.search`; `explain` needs the retriever, so the command opens the store for it."""
         assert not explain, "the command opens the store for --explain"
-        found = self._line.post("/v1/search", query=query, user_id=user_id, **_sent(options))
+        found = self._line.call("search", query=query, user_id=user_id, **_sent(options))
         return [_hit(one, user_id) for one in json.loads(found)]
 
     def ask(self, question: str, *, user_id: str, **options: Any) -> Answer:
         """As `Memory.ask`, without the answer's facts and query."""
-        found = json.loads(self._line.post("/v1/ask", question=question, user_id=user_id, **_sent(options)))
+        found = json.loads(self._line.call("ask", question=question, user_id=user_id, **_sent(options)))
         evidence = tuple(
             Evidence(_hit(one["hit"], user_id), one["text"], one["start"], one["end"], one["score"])
             for one in found["evidence"]
@@ -80,10 +80,10 @@ class ServedMemory:
         from pydantic import TypeAdapter
 
         try:
-            found = self._line.get("/v1/store/stats", user_id=user_id)
+            found = self._line.call("stats_of_store", user_id=user_id)
         except ForbiddenError:
             if user_id is not None:
-                self._line.get("/v1/stats", user_id=user_id)
+                self._line.call("stats", user_id=user_id)
             raise UnavailableError from None
         return TypeAdapter(Stats).validate_json(found)
 
@@ -98,7 +98,7 @@ class ServedMemory:
         while batch := messages.batch():
             told = [_message(one) for one in batch]
             try:
-                found = self._line.post("/v1/messages", messages=told, source=batch[0].source, infer=infer, **scope)
+                found = self._line.call("add", messages=told, source=batch[0].source, infer=infer, **scope)
             except LostError as error:
                 raise StoreError(
                     f"the server at {self._line.url} did not answer whether it stored {len(batch)} messages; see "
@@ -114,7 +114,7 @@ class ServedMemory:
 
     def flush(self, *, progress: Callable[[int], None]) -> int:  # noqa: ARG002 - the server does not report progress
         """As `Memory.flush`, alongside the server's own worker."""
-        return int(json.loads(self._line.post("/v1/store/flush"))["count"])
+        return int(json.loads(self._line.call("flush"))["count"])
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:

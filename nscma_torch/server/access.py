@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-from fastapi import Request, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
+from nscma_torch.api.operations import OPERATIONS, Right
 from nscma_torch.core.errors import ForbiddenError, NscmaError, ScopeError, TokenError
 from nscma_torch.core.records import Scope
 from nscma_torch.server.problems import problem
-from nscma_torch.server.tokens import RIGHTS, Right, TokenFile
+from nscma_torch.server.tokens import RIGHTS, TokenFile
 from nscma_torch.server.work import LOCAL, REQUEST_INFO
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host")
@@ -164,9 +165,17 @@ def allowed(*rights: Right) -> Any:
     return Security(check, scopes=list(rights))
 
 
+def needs(operation: str) -> Any:
+    """The dependency of a route that runs an operation: it needs the operation's right."""
+    return allowed(OPERATIONS[operation].right)
+
+
+def _caller(request: Request) -> Principal:
+    return principal_of(request.scope)
+
+
+Caller = Annotated[Principal, Depends(_caller)]
 Reader = Annotated[Principal, allowed("read")]
-Writer = Annotated[Principal, allowed("write")]
-Eraser = Annotated[Principal, allowed("erase")]
 
 
 def presented(headers: Mapping[str, str]) -> str | None:

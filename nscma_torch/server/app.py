@@ -11,19 +11,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.server import (
-    docs,
-    health,
-    mem0_routes,
-    metrics,
-    problems,
-    routes_curation,
-    routes_facts,
-    routes_messages,
-    routes_search,
-    routes_skills,
-    routes_store,
-)
+from nscma_torch.api.operations import OPERATIONS
+from nscma_torch.server import docs, endpoints, exports, health, mem0_routes, metrics, ndjson, problems
 from nscma_torch.server.access import Authenticator, AuthMiddleware
 from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory, ServerSettings
 from nscma_torch.server.guards import OriginGuard, cors
@@ -36,10 +25,6 @@ _NO_TELEMETRY = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", 
 # vLLM needs a FastAPI below 0.137, which has no telemetry to switch off.
 _OPTIONS: dict[str, Any] = {"telemetry": _NO_TELEMETRY} if "telemetry" in inspect.signature(FastAPI).parameters else {}
 _SLOW, _SLOW_WAITING = 3, 32  # calls that take long
-_ENDPOINTS = (
-    *(routes_messages, routes_search, routes_facts, routes_curation, routes_skills, routes_store),
-    mem0_routes,
-)
 _DESCRIPTION = (
     "A long-term memory over HTTP. The user comes from the token; requests that name another one are refused. "
     "Errors are application/problem+json."
@@ -100,8 +85,8 @@ class _Application(FastAPI):
 
 
 def _own() -> RouteGroup:
-    streams = frozenset({routes_messages.STREAM, routes_store.IMPORT})
-    return RouteGroup(tuple(endpoints.router for endpoints in _ENDPOINTS), streams=streams)
+    routers = (*endpoints.ROUTERS, endpoints.relations_router, ndjson.router, exports.router, mem0_routes.router)
+    return RouteGroup(routers, streams=frozenset({OPERATIONS["add_many"].path, OPERATIONS["import"].path}))
 
 
 def _lifespan(context: AppContext, route_groups: Sequence[RouteGroup]) -> Any:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.types import ASGIApp
 
 from nscma_torch.api.memory import Memory
+from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.core.config import Config
 from nscma_torch.core.errors import OverloadedError
 from nscma_torch.server.work import CallPool
@@ -50,6 +51,10 @@ class AppContext:
     def config(self) -> Config:
         """The memory's configuration."""
         return self.memory.config
+
+    def pool(self, operation: str) -> CallPool:
+        """The threads for an operation of the table."""
+        return self.slow if OPERATIONS[operation].slow else self.work
 
     def go_on(self, *_: int) -> None:
         """Progress callback for long calls: raises `OverloadedError` when the server is told to stop."""

@@ -6,6 +6,7 @@ not offered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Response
@@ -13,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nscma_torch.compat.mem0 import operations, searching
 from nscma_torch.core.errors import ScopeError
-from nscma_torch.server.access import Eraser, Principal, Reader, Writer
+from nscma_torch.server.access import Caller, Principal, needs
 from nscma_torch.server.app_context import Context
-from nscma_torch.server.schemas import MANY, FilterParams, MessageIn, RunParams, StrictModel, UserParams
+from nscma_torch.server.parameters import MANY, FilterParams, MessageIn, RunParams, StrictModel, UserParams
 
 router = APIRouter(tags=["mem0"])
 _JSON = dict[str, Any]
@@ -99,9 +100,9 @@ class Mem0AddBody(RunParams):
     memory_type: str | None = None
     prompt: str | None = None
 
-    def plain(self) -> Any:
-        """Return the messages as mappings."""
-        return self.model_dump(include={"messages"}, exclude_unset=True)["messages"]
+    def arguments(self) -> _JSON:
+        """Return the arguments of mem0's `add`, with the messages as mappings."""
+        return {**super().arguments(), **self.model_dump(include={"messages"}, exclude_unset=True)}
 
 
 class Mem0SearchBody(FilterParams):
@@ -133,70 +134,74 @@ class Mem0UpdateBody(StrictModel):
         return self
 
 
-@router.post("/memories", operation_id="mem0_add", response_model=Mem0Events)
-async def add(body: Mem0AddBody, caller: Writer, context: Context) -> Response:
+def _route(endpoint: str, name: str, answer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate the endpoint by which mem0 runs an operation, which needs its right."""
+    verb, path = endpoint.split()
+    options: _JSON = {"operation_id": f"mem0_{name}", "response_model": answer, "dependencies": [needs(name)]}
+    return router.api_route(path, methods=[verb], **options)
+
+
+@_route("POST /memories", "add", Mem0Events)
+async def add(body: Mem0AddBody, caller: Caller, context: Context) -> Response:
     """Store messages, and extract their facts."""
     ids = _ids(body, caller)
-    options = body.model_dump(exclude={"messages", "user_id", "agent_id", "run_id"})
-    return await context.work.json(_JSON, operations.add, context.memory, body.plain(), ids, **options)
+    return await context.work.json(_JSON, operations.add, context.memory, ids=ids, **body.arguments())
 
 
-@router.get("/memories", operation_id="mem0_get_all", response_model=Mem0Items)
-async def get_all(asked: Annotated[Mem0ListParams, Query()], caller: Reader, context: Context) -> Response:
+@_route("GET /memories", "get_all", Mem0Items)
+async def get_all(asked: Annotated[Mem0ListParams, Query()], caller: Caller, context: Context) -> Response:
     """Return the memories of a scope in order of arrival."""
     ids = _ids(asked, caller)
-    options = asked.model_dump(include={"top_k", "limit", "show_expired"})
-    return await context.work.json(_JSON, operations.get_all, context.memory, ids=ids, **options)
+    return await context.work.json(_JSON, operations.get_all, context.memory, ids=ids, **asked.arguments())
 
 
-@router.delete("/memories", operation_id="mem0_delete_all", response_model=Mem0Message)
-async def delete_all(asked: Annotated[RunParams, Query()], caller: Writer, context: Context) -> Response:
+@_route("DELETE /memories", "delete_all", Mem0Message)
+async def delete_all(asked: Annotated[RunParams, Query()], caller: Caller, context: Context) -> Response:
     """Hide all memories of a scope."""
     return await context.work.json(_JSON, operations.delete_all, context.memory, _ids(asked, caller))
 
 
-@router.get("/memories/{memory_id}", operation_id="mem0_get", response_model=Mem0Item | None)
-async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
+@_route("GET /memories/{memory_id}", "get", Mem0Item | None)
+async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Caller, context: Context) -> Response:
     """Return a memory, or null if unknown."""
     user = _owner(caller, asked.user_id)
     return await context.work.json(_JSON | None, operations.get, context.memory, memory_id, user_id=user)
 
 
-@router.put("/memories/{memory_id}", operation_id="mem0_update", response_model=Mem0Message)
-async def update(memory_id: str, body: Mem0UpdateBody, caller: Writer, context: Context) -> Response:
+@_route("PUT /memories/{memory_id}", "update", Mem0Message)
+async def update(memory_id: str, body: Mem0UpdateBody, caller: Caller, context: Context) -> Response:
     """Change a memory's text, metadata or expiration date."""
     user, text = _owner(caller, body.user_id), body.data if body.text is None else body.text
     options: _JSON = body.model_dump(include={"metadata", "expiration_date"}, exclude_unset=True)
     return await context.work.json(_JSON, operations.update, context.memory, memory_id, text, user_id=user, **options)
 
 
-@router.delete("/memories/{memory_id}", operation_id="mem0_delete", response_model=Mem0Message)
-async def delete(memory_id: str, asked: Annotated[UserParams, Query()], caller: Writer, context: Context) -> Response:
+@_route("DELETE /memories/{memory_id}", "delete", Mem0Message)
+async def delete(memory_id: str, asked: Annotated[UserParams, Query()], caller: Caller, context: Context) -> Response:
     """Hide a memory."""
     user = _owner(caller, asked.user_id)
     return await context.work.json(_JSON, operations.delete, context.memory, memory_id, user_id=user)
 
 
-@router.get("/memories/{memory_id}/history", operation_id="mem0_history", response_model=list[Mem0Change])
-async def history(memory_id: str, asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
+@_route("GET /memories/{memory_id}/history", "history", list[Mem0Change])
+async def history(memory_id: str, asked: Annotated[UserParams, Query()], caller: Caller, context: Context) -> Response:
     """Return a memory's history, oldest first."""
     user = _owner(caller, asked.user_id)
     return await context.work.json(list[_JSON], operations.history_events, context.memory, memory_id, user_id=user)
 
 
-@router.post("/search", operation_id="mem0_search", response_model=Mem0Items)
-async def search(body: Mem0SearchBody, caller: Reader, context: Context) -> Response:
+@_route("POST /search", "search", Mem0Items)
+async def search(body: Mem0SearchBody, caller: Caller, context: Context) -> Response:
     """Return the memories that match a query, best first."""
     ids = _ids(body, caller)
-    options = body.model_dump(exclude={"query", "user_id", "agent_id", "run_id"})
-    return await context.work.json(_JSON, searching.search, context.memory, body.query, ids=ids, **options)
+    return await context.work.json(_JSON, searching.search, context.memory, ids=ids, **body.arguments())
 
 
-@router.post("/reset", operation_id="mem0_reset", response_model=Mem0Message)
-async def reset(caller: Eraser, context: Context) -> Mem0Message:
+@_route("POST /reset", "reset", Mem0Message)
+async def reset(caller: Caller, context: Context) -> Mem0Message:
     """Erase every user of the store. This can't be undone."""
     caller.any_user()
-    await context.slow.run(context.memory.reset)
+    await context.pool("reset").run(context.memory.reset)
     return Mem0Message(message="All memories reset")
 
 

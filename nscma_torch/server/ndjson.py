@@ -8,18 +8,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from nscma_torch.core.errors import EmptyTextError, NscmaError, TextTooLargeError
-from nscma_torch.server.app_context import AppContext
+from nscma_torch.server.access import Caller
+from nscma_torch.server.app_context import AppContext, Context
+from nscma_torch.server.endpoints import route
+from nscma_torch.server.parameters import RunParams
 from nscma_torch.server.problems import Problem, described, problem
 from nscma_torch.text.files.json_messages import json_line_messages, longest_line
 
 MEDIA_TYPE = "application/x-ndjson"
+BODY = {"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}  # for the document
+router = APIRouter(tags=["messages"])
+
+
+class StreamParams(RunParams):
+    """Options for storing a stream of messages."""
+
+    infer: bool = True
+    ids: bool = Field(False, description="name the id of each message in the answer")
+    idempotency_key: str | None = Field(
+        None,
+        description="with its number the key of a line that has none, so that a retry adds nothing",
+    )
 
 
 class AddedLine(BaseModel):
@@ -109,6 +125,21 @@ class AddStream(Response):
             self._begun = True
         text = line.model_dump_json(exclude_none=True) + "\n"
         await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+
+@route(
+    router,
+    "add_many",
+    responses={200: {"content": {MEDIA_TYPE: {"schema": AddedLine.model_json_schema()}}}},
+    openapi_extra=BODY,
+    response_class=Response,
+)
+async def add_many(asked: Annotated[StreamParams, Query()], caller: Caller, context: Context) -> Response:
+    """Store a stream of messages, one a line; each line of the response reports a batch that is on disk.
+
+    The last line has `done` true, or the `error`: batches before it are stored, the rest is not.
+    """
+    return AddStream(context, asked.scope(caller), infer=asked.infer, ids=asked.ids, key=asked.idempotency_key)
 
 
 class _GoneError(Exception):

@@ -19,11 +19,11 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from nscma_torch.api.operations import Right
 from nscma_torch.core.database.store_path import file_of, open_to_others
 from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError, StoreAccessError
 from nscma_torch.core.records import Scope
 
-Right = Literal["read", "write", "erase"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
 _PREFIX = "nscma_"  # scanners of secrets know tokens by their beginning
 

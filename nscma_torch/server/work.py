@@ -92,11 +92,13 @@ class CallPool:
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
         """Run a call and return its result as a JSON response, serialised in the same thread, since lists can be long.
 
-        `kind` is the type used for serialisation, and the `response_model` of the endpoint.
+        `kind` is the type used for serialisation, and the `response_model` of the endpoint. A model takes its fields
+        from an object's attributes.
         """
 
         def written() -> bytes:
-            return _adapter(kind).dump_json(call(*args, **kwargs))
+            adapter = _adapter(kind)
+            return adapter.dump_json(adapter.validate_python(call(*args, **kwargs), from_attributes=True))
 
         return Response(await self.run(written), media_type="application/json")
 

@@ -26,8 +26,8 @@ from nscma_torch.server import announcing, notice
 from nscma_torch.server.app import create_app
 from nscma_torch.server.app_context import ServerSettings
 from nscma_torch.server.notice import Notice, ResultInputs
+from nscma_torch.server.results import AnswerOut
 from nscma_torch.server.running import Serving, bound
-from nscma_torch.server.schemas import AnswerOut
 from nscma_torch.server.tokens import TokenFile
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Refusing:
     def __init__(self, error: Exception) -> None:
         self.error, self.taken = error, 0
 
-    def post(self, *_: str, messages: list[dict[str, Any]], **__: object) -> str:
+    def call(self, *_: str, messages: list[dict[str, Any]], **__: object) -> str:
         if self.taken:
             raise self.error
         self.taken = len(messages)
@@ -335,8 +335,8 @@ def test_an_answer_comes_back_with_what_of_it_is_quoted() -> None:
     answer = Answer("Bosch\nAna, 6 January 2026: My sister works at Bosch.", False, 0.9, (), quotes=1)
 
     class Replying:
-        def post(self, *_: object, **__: object) -> str:
-            return AnswerOut.of(answer).model_dump_json()
+        def call(self, *_: object, **__: object) -> str:
+            return AnswerOut.model_validate(answer, from_attributes=True).model_dump_json()
 
     told = ServedMemory(cast("Line", Replying())).ask("Where does my sister work?", user_id="ana")
     assert told == answer and told.short == "Bosch"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.errors import InvalidInputError
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -121,9 +121,9 @@ def test_a_scope_narrows_it(filled: Memory) -> None:
 
 
 def test_unknown_rules(filled: Memory) -> None:
-    with pytest.raises(ConfigError, match=r"lamda.*lam"):
+    with pytest.raises(InvalidInputError, match=r"lamda.*lam"):
         filled.replay(user_id="ada", gate={"lamda": 1})
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidInputError):
         filled.replay(user_id="ada", gate={"rule": "coin"})
 
 

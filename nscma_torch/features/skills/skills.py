@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.surrogates import refuse_surrogates
 
 
-class FoundSkill(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
     """A skill and its cosine similarity to the query, in [-1, 1]."""
 
     skill: Skill

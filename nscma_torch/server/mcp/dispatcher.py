@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from starlette.requests import Request
 
+from nscma_torch.api.operations import OPERATIONS, Right
 from nscma_torch.server.access import Principal, principal_of
-from nscma_torch.server.tokens import Right
 from nscma_torch.server.work import CallPool
 
 if TYPE_CHECKING:
@@ -77,11 +77,13 @@ class Dispatcher:
         finally:
             self._caller.reset(token)
 
-    async def call(self, right: Right, call: Callable[[Memory, Scope], T], *, slow: bool = False) -> T:
-        """Run a call for the current caller and return its result. It completes even if the client cancels or leaves.
+    async def call(self, operation: str, call: Callable[[Memory, Scope], T]) -> T:
+        """Run an operation for the current caller and return the result of `call`, which does it.
 
-        Raises `ForbiddenError` before anything is done where the right is missing.
+        It completes even if the client cancels or leaves. Raises `ForbiddenError` before anything is done if the right
+        is missing.
         """
-        scope = self._caller.get().scope(right)
+        known = OPERATIONS[operation]
+        scope = self._caller.get().scope(known.right)
         memory = await self._memory()
-        return await (self._slow if slow else self._work).run(call, memory, scope)
+        return await (self._slow if known.slow else self._work).run(call, memory, scope)

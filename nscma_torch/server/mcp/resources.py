@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.mcpserver import MCPServer
 
 from nscma_torch.server.mcp.answers import (
-    ConversationEntry,
     ConversationsResult,
     FoundPassage,
     ProfileEntry,
@@ -31,19 +30,23 @@ def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
         """Dated lines about the user, each with the messages that it rests on."""
 
         def told(memory: Memory, scope: Scope) -> str:
-            return ProfileResult(lines=[ProfileEntry.of(one) for one in memory.profile(**scope)]).model_dump_json()
+            lines = [
+                ProfileEntry(text=one.text, since=one.day.isoformat(), message_ids=one.episode_ids)
+                for one in memory.profile(**scope)
+            ]
+            return ProfileResult(lines=lines).model_dump_json()
 
-        return await dispatcher.call("read", told)
+        return await dispatcher.call("profile", told)
 
     @server.resource("nscma://sessions", name="sessions", title="Recent conversations", mime_type=_JSON)
     async def sessions() -> str:
         """The conversations last spoken in, newest first, each with how it began."""
 
         def told(memory: Memory, scope: Scope) -> str:
-            found = memory.sessions(**scope, limit=_RECENT)
-            return ConversationsResult(sessions=[ConversationEntry.of(one) for one in found]).model_dump_json()
+            found = {"sessions": memory.sessions(**scope, limit=_RECENT)}
+            return ConversationsResult.model_validate(found, from_attributes=True).model_dump_json()
 
-        return await dispatcher.call("read", told)
+        return await dispatcher.call("sessions", told)
 
     @server.resource("nscma://sessions/{name}", name="session", title="A conversation", mime_type=_JSON)
     async def session(name: str) -> str:
@@ -51,6 +54,6 @@ def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
 
         def told(memory: Memory, scope: Scope) -> str:
             found = memory.window(**scope, session=name)
-            return TurnsResult(messages=[FoundPassage.of_episode(one) for one in found]).model_dump_json()
+            return TurnsResult(messages=[FoundPassage.of(one, one.id) for one in found]).model_dump_json()
 
-        return await dispatcher.call("read", told)
+        return await dispatcher.call("window", told)

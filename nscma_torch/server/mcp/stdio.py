@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nscma_torch.api.operations import Right
 from nscma_torch.core.records import Scope
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
 from nscma_torch.server.mcp.serving import memory_server
 from nscma_torch.server.problems import log
-from nscma_torch.server.tokens import Right
 from nscma_torch.server.work import CallPool
 
 if TYPE_CHECKING:

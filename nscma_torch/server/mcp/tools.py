@@ -8,21 +8,20 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
+from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.core.errors import InvalidInputError
-from nscma_torch.core.records import EraseReceipt
 from nscma_torch.server.mcp.answers import (
     AskResult,
     FactsResult,
     ForgetResult,
     FoundPassage,
-    HistoryEntry,
     HistoryResult,
     KnownFact,
     RecallResult,
     RememberResult,
 )
 from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
-from nscma_torch.server.schemas import Id, Time
+from nscma_torch.server.parameters import Id, Time
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
@@ -40,16 +39,15 @@ class Tools:
 
     def add_to(self, server: MCPServer[Any]) -> None:
         """Register them."""
-        for tool, title, hints in (
-            (self.remember, "Remember", _hints(read=False)),
-            (self.recall, "Recall passages", _hints(read=True)),
-            (self.ask, "Ask the memory", _hints(read=True)),
-            (self.facts, "List facts", _hints(read=True)),
-            (self.forget, "Forget a message", _hints(read=False, destructive=True, idempotent=True)),
-            (self.history, "Show the history", _hints(read=True)),
+        for tool, title in (
+            (self.remember, "Remember"),
+            (self.recall, "Recall passages"),
+            (self.ask, "Ask the memory"),
+            (self.facts, "List facts"),
+            (self.forget, "Forget a message"),
+            (self.history, "Show the history"),
         ):
-            hints.title = title
-            server.add_tool(tool, title=title, annotations=hints)
+            server.add_tool(tool, title=title, annotations=hints(tool.__name__, title))
 
     async def remember(
         self,
@@ -68,9 +66,9 @@ class Tools:
 
         def stored(memory: Memory, scope: Scope) -> RememberResult:
             (added,) = memory.add([message], **scope, timestamp=said_at, idempotency_key=key)
-            return RememberResult.of(added)
+            return RememberResult(id=added.id, stored=added.event == "ADD")
 
-        return await self._dispatcher.call("write", stored)
+        return await self._dispatcher.call("add", stored)
 
     async def recall(
         self,
@@ -82,9 +80,9 @@ class Tools:
 
         def found(memory: Memory, scope: Scope) -> RecallResult:
             hits = memory.search(query, **scope, top_k=limit, as_of=as_of, relevant=True)
-            return RecallResult(passages=[FoundPassage.of_hit(hit) for hit in hits])
+            return RecallResult(passages=[FoundPassage.of(hit.unit, hit.id) for hit in hits])
 
-        return await self._dispatcher.call("read", found)
+        return await self._dispatcher.call("search", found)
 
     async def ask(
         self,
@@ -96,7 +94,7 @@ class Tools:
         def answered(memory: Memory, scope: Scope) -> AskResult:
             return AskResult.of(memory.ask(question, **scope, as_of=as_of))
 
-        return await self._dispatcher.call("read", answered)
+        return await self._dispatcher.call("ask", answered)
 
     async def facts(
         self,
@@ -114,7 +112,7 @@ class Tools:
             shown = [KnownFact.of(one) for one in every[:limit]]
             return FactsResult(facts=shown, left_out=len(every) - len(shown))
 
-        return await self._dispatcher.call("read", found)
+        return await self._dispatcher.call("facts", found)
 
     async def forget(
         self,
@@ -126,17 +124,14 @@ class Tools:
     ) -> ForgetResult:
         """Hide a message and what follows from it; restore undoes that. Or erase it from disk; nothing undoes that."""
 
-        def erased(memory: Memory, scope: Scope) -> EraseReceipt:
-            return memory.erase(user_id=scope["user_id"], memory_id=id)
-
-        def changed(memory: Memory, scope: Scope) -> bool:
+        def done(memory: Memory, scope: Scope) -> ForgetResult:
+            if action == "erase":
+                receipt = memory.erase(user_id=scope["user_id"], memory_id=id)
+                return ForgetResult(id=id, action=action, changed=True, reset=receipt.rebuilt, left=receipt.found)
             change = memory.delete if action == "hide" else memory.restore
-            return change(id, user_id=scope["user_id"])
+            return ForgetResult(id=id, action=action, changed=change(id, user_id=scope["user_id"]))
 
-        if action == "erase":
-            receipt = await self._dispatcher.call("erase", erased, slow=True)
-            return ForgetResult(id=id, action=action, changed=True, reset=receipt.rebuilt, left=receipt.found)
-        return ForgetResult(id=id, action=action, changed=await self._dispatcher.call("write", changed))
+        return await self._dispatcher.call("delete" if action == "hide" else action, done)
 
     async def history(
         self,
@@ -149,21 +144,23 @@ class Tools:
 
         def happened(memory: Memory, scope: Scope) -> HistoryResult:
             if id is not None and subject is None and relation is None and topic is None:
-                events = memory.history(id, user_id=scope["user_id"])
-                return HistoryResult(changes=[HistoryEntry.of(one) for one in events])
+                found = {"changes": memory.history(id, user_id=scope["user_id"])}
+                return HistoryResult.model_validate(found, from_attributes=True)
             if id is None and subject is not None and relation is not None:
                 line = memory.timeline(subject, relation, **scope, topic=topic)
                 return HistoryResult(facts=[KnownFact.of(one) for one in line])
             raise InvalidInputError("give the id of a message, or a subject and a relation")
 
-        return await self._dispatcher.call("read", happened)
+        return await self._dispatcher.call("timeline" if id is None else "history", happened)
 
 
-def _hints(*, read: bool, destructive: bool = False, idempotent: bool | None = None) -> ToolAnnotations:
-    """Return the tool's annotations for clients. The world is closed: only this memory is touched."""
+def hints(tool: str, title: str) -> ToolAnnotations:
+    """A tool's annotations for clients. The world is closed: only this memory is touched."""
+    rights = {operation.right for operation in OPERATIONS.values() if operation.mcp == tool}
     return ToolAnnotations(
-        read_only_hint=read,
-        destructive_hint=destructive,
-        idempotent_hint=read if idempotent is None else idempotent,
+        title=title,
+        read_only_hint=rights == {"read"},
+        destructive_hint="erase" in rights,
+        idempotent_hint=tool != "remember",
         open_world_hint=False,
     )

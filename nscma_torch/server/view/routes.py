@@ -10,16 +10,19 @@ from sqlalchemy import Connection
 
 from nscma_torch.core.database.clock import optional_micros
 from nscma_torch.core.database.database import Whose, user_or_all
-from nscma_torch.core.records import Scope
+from nscma_torch.core.records import CuratorDecision, Fact, Scope
 from nscma_torch.curator import statistics
 from nscma_torch.episodic.log import log_pages
+from nscma_torch.episodic.log.log_pages import Conversation
 from nscma_torch.hierarchy.store import tree_pages
 from nscma_torch.semantic.store import decisions, fact_pages
+from nscma_torch.semantic.store.fact_pages import Entity
 from nscma_torch.server.access import Reader
 from nscma_torch.server.app_context import AppContext, Context, RouteGroup
-from nscma_torch.server.schemas import UserParams
+from nscma_torch.server.parameters import UserParams
 from nscma_torch.server.tokens import RIGHTS
 from nscma_torch.server.view import files, schemas
+from nscma_torch.server.view.schemas import Paged
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
 _NAMED = 200  # users, and agents
@@ -57,17 +60,13 @@ async def messages(asked: Annotated[schemas.LogPageParams, Query()], caller: Rea
     """Return a page of the log with the gate's decisions, including deleted messages."""
     scope, options = Scope(**asked.scope(caller)), asked.model_dump(exclude={"user_id", "agent_id"})
 
-    def found(connection: Connection) -> schemas.LogOut:
-        page = log_pages.messages(connection, scope, **options)
-        return schemas.LogOut.model_construct(items=list(page.items), skipped=page.skipped, total=page.total)
-
-    return await _read(context, scope.user_id, schemas.LogOut, found)
+    return await _read(context, scope.user_id, schemas.LogOut, lambda one: log_pages.messages(one, scope, **options))
 
 
-@router.get("/conversations", operation_id="view_conversations", response_model=schemas.ConversationsOut)
+@router.get("/conversations", operation_id="view_conversations", response_model=Paged[Conversation])
 async def conversations(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a page of the conversations and documents."""
-    return await _page(context, asked, schemas.ConversationsOut, Scope(**asked.scope(caller)), log_pages.conversations)
+    return await _page(context, asked, Paged[Conversation], Scope(**asked.scope(caller)), log_pages.conversations)
 
 
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
@@ -76,19 +75,18 @@ async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reade
     scope, known_at = Scope(**asked.scope(caller)), optional_micros(asked.known_at)
     wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
 
-    def found(connection: Connection) -> schemas.FactsOut:
+    def found(connection: Connection) -> dict[str, Any]:
         items, total = fact_pages.subjects(connection, scope, known_at=known_at, **wanted)
-        extent = fact_pages.extent(connection, scope)
-        return schemas.FactsOut.model_construct(items=items, total=total, extent=extent)
+        return {"items": items, "total": total, "extent": fact_pages.extent(connection, scope)}
 
     return await _read(context, scope.user_id, schemas.FactsOut, found)
 
 
-@router.get("/entities", operation_id="view_entities", response_model=schemas.EntitiesOut)
+@router.get("/entities", operation_id="view_entities", response_model=Paged[Entity])
 async def entities(asked: Annotated[schemas.EntityPageParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a page of the entities that facts are about."""
     scope = Scope(**asked.scope(caller))
-    return await _page(context, asked, schemas.EntitiesOut, scope, fact_pages.names, text=asked.text)
+    return await _page(context, asked, Paged[Entity], scope, fact_pages.names, text=asked.text)
 
 
 @router.get("/graph", operation_id="view_graph", response_model=schemas.GraphOut)
@@ -96,15 +94,14 @@ async def graph(asked: Annotated[schemas.GraphParams, Query()], caller: Reader, 
     """Return the facts around an entity, and some around its neighbours."""
     scope, as_of = Scope(**asked.scope(caller)), optional_micros(asked.as_of)
 
-    def found(connection: Connection) -> schemas.GraphOut:
+    def found(connection: Connection) -> object:
         name = asked.entity
         if name is None:
             (most, _) = fact_pages.names(connection, scope, limit=1, offset=0)
             if not most:
                 return schemas.GraphOut(name=None, facts=[], total=0)
             name = most[0].name
-        near = fact_pages.around(connection, scope, name, limit=asked.limit, further=asked.further, as_of=as_of)
-        return schemas.GraphOut.model_construct(name=near.name, facts=list(near.facts), total=near.total)
+        return fact_pages.around(connection, scope, name, limit=asked.limit, further=asked.further, as_of=as_of)
 
     return await _read(context, scope.user_id, schemas.GraphOut, found)
 
@@ -115,32 +112,30 @@ async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader
     scope = asked.scope(caller)
     below = None if asked.level is None or asked.number is None else (asked.level, asked.number)
 
-    def found(connection: Connection) -> schemas.TreeOut:
+    def found(connection: Connection) -> dict[str, Any]:
         items, total = tree_pages.page(connection, **scope, below=below, limit=asked.limit, offset=asked.offset)
-        levels = tree_pages.levels(connection, **scope)
-        return schemas.TreeOut.model_construct(items=items, total=total, levels=levels)
+        return {"items": items, "total": total, "levels": tree_pages.levels(connection, **scope)}
 
     return await _read(context, scope["user_id"], schemas.TreeOut, found)
 
 
-@router.get("/decisions", operation_id="view_decisions", response_model=schemas.DecisionsOut)
+@router.get("/decisions", operation_id="view_decisions", response_model=Paged[CuratorDecision])
 async def made(asked: Annotated[schemas.DecisionPageParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a page of the curator's decisions, newest first."""
     scope = Scope(**asked.scope(caller))
-    return await _page(context, asked, schemas.DecisionsOut, scope, decisions.page, changes=asked.changes)
+    return await _page(context, asked, Paged[CuratorDecision], scope, decisions.page, changes=asked.changes)
 
 
-@router.get("/conflicts", operation_id="view_conflicts", response_model=schemas.ConflictsOut)
+@router.get("/conflicts", operation_id="view_conflicts", response_model=Paged[list[Fact]])
 async def conflicts(asked: Annotated[schemas.PageParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a page of the unresolved contradictions."""
     scope = asked.scope(caller)
 
-    def found() -> schemas.ConflictsOut:
+    def found() -> dict[str, Any]:
         every = context.memory.conflicts(**scope)
-        shown = [list(sides) for sides in every[asked.offset : asked.offset + asked.limit]]
-        return schemas.ConflictsOut.model_construct(items=shown, total=len(every))
+        return {"items": every[asked.offset : asked.offset + asked.limit], "total": len(every)}
 
-    return await context.work.json(schemas.ConflictsOut, found)
+    return await context.work.json(Paged[list[Fact]], found)
 
 
 async def _page(
@@ -150,7 +145,7 @@ async def _page(
 
     def found(connection: Connection) -> Any:
         items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)
-        return kind.model_construct(items=items, total=total)
+        return {"items": items, "total": total}
 
     return await _read(context, scope.user_id, kind, found)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
-from nscma_torch.core.records import CuratorDecision, Episode, Fact
-from nscma_torch.episodic.log.log_pages import Conversation
+from nscma_torch.api.operations import Right
+from nscma_torch.core.records import Episode, Fact
 from nscma_torch.hierarchy.store.tree_pages import Twig
-from nscma_torch.semantic.store.fact_pages import Entity, Extent
-from nscma_torch.server.schemas import AgentParams, Id, Time
-from nscma_torch.server.tokens import Right
+from nscma_torch.semantic.store.fact_pages import Extent
+from nscma_torch.server.parameters import AgentParams, Id, Time
 
+T = TypeVar("T")
 Limit = Annotated[int, Field(ge=1, le=200)]
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
 Text = Annotated[str, Field(max_length=400)]
@@ -87,37 +87,26 @@ class AccessOut(BaseModel):
     store: str | None
 
 
-class LogOut(BaseModel):
+class Paged(BaseModel, Generic[T]):
+    """Some of `total` items."""
+
+    items: list[T]
+    total: int
+
+
+class LogOut(Paged[Episode]):
     """Messages in the order they were stored; `skipped` of the `total` precede them."""
 
-    items: list[Episode]
     skipped: int
-    total: int
 
 
-class ConversationsOut(BaseModel):
-    """Conversations and documents, the latest addition first."""
-
-    items: list[Conversation]
-    total: int
-
-
-class FactsOut(BaseModel):
+class FactsOut(Paged[list[Fact]]):
     """Groups of facts with a common subject, relation and topic, the latest change first.
 
     `extent` covers all facts: the range of the page's two time controls.
     """
 
-    items: list[list[Fact]]
-    total: int
     extent: Extent
-
-
-class EntitiesOut(BaseModel):
-    """Entities that facts are about, those with most facts first."""
-
-    items: list[Entity]
-    total: int
 
 
 class GraphOut(BaseModel):
@@ -128,23 +117,7 @@ class GraphOut(BaseModel):
     total: int
 
 
-class TreeOut(BaseModel):
+class TreeOut(Paged[Twig]):
     """Nodes of the hierarchy; `levels` counts all nodes by level, chunks first."""
 
-    items: list[Twig]
-    total: int
     levels: list[int]
-
-
-class DecisionsOut(BaseModel):
-    """Decisions of the curator, newest first."""
-
-    items: list[CuratorDecision]
-    total: int
-
-
-class ConflictsOut(BaseModel):
-    """Unresolved contradictions, with the sides of each."""
-
-    items: list[list[Fact]]
-    total: int

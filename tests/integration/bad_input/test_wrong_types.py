@@ -24,7 +24,7 @@ from nscma_torch.text.calendar.timestamps import parse_timestamp
 HASH = {"device": "cpu", "embedder": {"model": "hash"}, "hierarchy": {"enabled": False}}
 ADA = {"user_id": "ada"}
 HUGE = 10**30
-OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError] | type[ConfigError], str]] = {
+OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError], str]] = {
     "add bytes": (lambda m: m.add(b"hi", **ADA), InvalidInputError, "got bytes"),
     "add_many nothing": (lambda m: [*m.add_many(None, **ADA)], InvalidInputError, "iterable of messages, got NoneType"),
     "add_many a number": (lambda m: [*m.add_many(5, **ADA)], InvalidInputError, "iterable of messages, got int"),
@@ -42,8 +42,8 @@ OF_A_MEMORY: dict[str, tuple[Callable[[Memory], Any], type[InvalidInputError] | 
     "import a path": (lambda m: m.import_("backup.jsonl"), InvalidInputError, "an open file, got str"),
     "import a number": (lambda m: m.import_(5), InvalidInputError, "an open file, got int"),
     "erase": (lambda m: m.erase(memory_id=[], **ADA), InvalidInputError, "memory_id must be of type str, got list"),
-    "gate": (lambda m: m.replay(gate=5, **ADA), ConfigError, "must map keys to values, got int"),
-    "empty gate": (lambda m: m.replay(gate=[], **ADA), ConfigError, "must map keys to values, got list"),
+    "gate": (lambda m: m.replay(gate=5, **ADA), InvalidInputError, "must map keys to values, got int"),
+    "empty gate": (lambda m: m.replay(gate=[], **ADA), InvalidInputError, "must map keys to values, got list"),
     "skill": (lambda m: m.add_skill("\ud800", trigger="a", steps=["b"], **ADA), EncodingError, "lone surrogate"),
     "step": (lambda m: m.add_skill("a", trigger="a", steps=["\ud800"], **ADA), EncodingError, "lone surrogate"),
 }

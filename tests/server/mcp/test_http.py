@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from nscma_torch.api.memory import Memory
+from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.server.access import Principal
 from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
 from nscma_torch.server.mcp.http import route_group
@@ -20,7 +21,7 @@ from nscma_torch.server.tokens import RIGHTS
 from nscma_torch.server.work import CallPool
 from tests.server.conftest import Served
 from tests.server.mcp.conftest import MODES, refused, run, said, session
-from tests.server.mcp.script import everything
+from tests.server.mcp.script import RESOURCES, everything
 
 Door = Callable[..., tuple[Served, int]]
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -65,6 +66,27 @@ def test_every_tool_says_what_it_does(door: Door) -> None:
             assert client.instructions is not None and "never instructions" in client.instructions
 
     run(work)
+
+
+def test_tools_and_resources_run_the_operations_of_the_table(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, port = door()
+    run_one, used = Dispatcher.call, set[str]()
+
+    async def noted(self: Dispatcher, operation: str, call: Any) -> Any:
+        used.add(operation)
+        return await run_one(self, operation, call)
+
+    async def work() -> set[str]:
+        async with session(port) as client:
+            await everything(client)
+            templates = (await client.list_resource_templates()).resource_templates
+            tools = {one.name for one in (await client.list_tools()).tools}
+            return tools | RESOURCES | {one.uri_template for one in templates}
+
+    monkeypatch.setattr(Dispatcher, "call", noted)
+    names = run(work)
+    known = {one for one in OPERATIONS.values() if one.mcp}
+    assert {one.mcp for one in known} == names and {one.id for one in known} == used
 
 
 def test_without_tokens_the_address_names_the_user(door: Door) -> None:

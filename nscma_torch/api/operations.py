@@ -1,0 +1,128 @@
+"""One table of what can be asked of a memory: the methods of `Memory`, their endpoints, rights and MCP tools.
+
+The REST endpoints are made from it; MCP, mem0's paths and the command line look up rights, threads and paths here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Right = Literal["read", "write", "erase"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation.
+
+    Args:
+        id: the operation id; of a method's first endpoint the method's name.
+        right: the right that it needs.
+        endpoint: HTTP method and path below /v1; empty if it is for Python alone.
+        method: the method of `Memory`, if `id` is not its name.
+        mcp: the MCP tool, or resource, that runs it.
+        store: about all users, or one if the caller names one; needs a token for any user.
+        slow: takes long, so that it runs in the threads for long calls.
+        now: the caller may set the clock.
+        missing: what there is none of, if the method returns None.
+        unless_dry_run: the right that it needs, too, without `dry_run`.
+        streamed: has a hand-written endpoint, as its body or answer is a stream.
+    """
+
+    id: str
+    right: Right
+    endpoint: str = ""
+    method: str = ""
+    mcp: str = ""
+    store: bool = False
+    slow: bool = False
+    now: bool = False
+    missing: str = ""
+    unless_dry_run: Right | None = None
+    streamed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The method of `Memory`."""
+        return self.method or self.id
+
+    @property
+    def verb(self) -> str:
+        """The HTTP method."""
+        return self.endpoint.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path of the endpoint."""
+        return "/v1" + self.endpoint.partition(" ")[2]
+
+
+_MESSAGE, _SKILL = "/messages/{memory_id}", "/skills/{skill_id}"
+GROUPS: dict[str, tuple[Operation, ...]] = {
+    "messages": (
+        Operation("add", "write", "POST /messages", mcp="remember", now=True),
+        Operation("add_many", "write", "POST /messages/stream", streamed=True),
+        Operation("get_all", "read", "GET /messages", now=True),
+        Operation("query", "read", "POST /messages/query", method="get_all", now=True),
+        Operation("delete_all", "write", "DELETE /messages"),
+        Operation("get", "read", f"GET {_MESSAGE}", missing="active message"),
+        Operation("update", "write", f"PATCH {_MESSAGE}"),
+        Operation("delete", "write", f"DELETE {_MESSAGE}", mcp="forget"),
+        Operation("restore", "write", f"POST {_MESSAGE}/restore", mcp="forget"),
+        Operation("history", "read", f"GET {_MESSAGE}/history", mcp="history"),
+        Operation("record", "read", f"GET {_MESSAGE}/record", missing="structured record of a message"),
+        Operation("feedback", "write", f"POST {_MESSAGE}/feedback"),
+        Operation("log", "read", "GET /log"),
+        Operation("records", "read", "GET /records"),
+        Operation("sessions", "read", "GET /sessions", mcp="nscma://sessions"),
+        Operation("window", "read", "GET /window", mcp="nscma://sessions/{name}"),
+    ),
+    "search": (
+        Operation("search", "read", "POST /search", mcp="recall", now=True),
+        Operation("ask", "read", "POST /ask", mcp="ask", now=True),
+        Operation("as_module", "read"),
+    ),
+    "facts": (
+        Operation("facts", "read", "GET /facts", mcp="facts", now=True),
+        Operation("timeline", "read", "GET /timeline", mcp="history"),
+        Operation("conflicts", "read", "GET /conflicts"),
+        Operation("profile", "read", "GET /profile", mcp="nscma://profile"),
+        Operation("derived", "read", "GET /derived/{kind}"),
+        Operation("tree", "read", "GET /tree"),
+    ),
+    "curation": (
+        Operation("decisions", "read", "GET /decisions"),
+        Operation("undo", "write", "POST /decisions/{decision_id}/undo"),
+        Operation("merge", "write", "POST /decisions/{proposal_id}/merge"),
+        Operation("sleep", "write", "POST /sleep", slow=True, now=True),
+        Operation("replay", "read", "POST /replay", slow=True, unless_dry_run="write"),
+        Operation("reextract", "write", "POST /reextract", slow=True),
+        Operation("rebuild", "write", "POST /rebuild", slow=True),
+        Operation("stats", "read", "GET /stats"),
+        Operation("digest", "read", "GET /digest", slow=True),
+        Operation("erase", "erase", "POST /erase", slow=True, mcp="forget"),
+    ),
+    "skills": (
+        Operation("add_skill", "write", "POST /skills"),
+        Operation("skills", "read", "GET /skills"),
+        Operation("find_skills", "read", "POST /skills/find"),
+        Operation("skill_outcome", "write", f"POST {_SKILL}/outcome"),
+        Operation("archive_skill", "write", f"POST {_SKILL}/archive"),
+        Operation("restore_skill", "write", f"POST {_SKILL}/restore"),
+    ),
+    "store": (
+        Operation("export", "read", "GET /export", slow=True, streamed=True),
+        Operation("export_store", "read", "GET /store/export", "export", store=True, slow=True, streamed=True),
+        Operation("import", "write", "POST /store/import", "import_", store=True, slow=True, streamed=True),
+        Operation("stats_of_store", "read", "GET /store/stats", "stats", store=True),
+        Operation("digest_of_store", "read", "GET /store/digest", "digest", store=True, slow=True),
+        Operation("verify", "read", "GET /store/verify", store=True, slow=True),
+        Operation("sleep_all", "write", "POST /store/sleep", "sleep", store=True, slow=True, now=True),
+        Operation("flush", "write", "POST /store/flush", store=True, slow=True),
+        Operation("retry_failed", "write", "POST /store/retry", store=True),
+        Operation("reembed", "write", "POST /store/reembed", store=True, slow=True),
+        Operation("reset", "erase", "POST /store/reset", store=True, slow=True),
+        Operation("close", "write"),
+    ),
+}
+OPERATIONS = {operation.id: operation for operations in GROUPS.values() for operation in operations}

@@ -1,0 +1,222 @@
+"""Arguments of requests: derived from the methods of `Memory`, written by hand where an endpoint takes other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from inspect import Parameter, Signature
+from types import NoneType
+from typing import Annotated, Any, Self, get_args, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from nscma_torch.api.operations import Operation
+from nscma_torch.core.errors import ScopeError
+from nscma_torch.core.records import KEEP, Answer, FactQuery, MemoryType, Resolution, Sentiment
+from nscma_torch.server.access import Principal
+from nscma_torch.text.calendar.timestamps import parse_timestamp
+from nscma_torch.text.messages import as_messages
+
+Time = Annotated[
+    datetime,
+    BeforeValidator(parse_timestamp),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}]}),
+]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Id = Annotated[str, Field(min_length=1, max_length=256)]
+FIRST_ERROR = Field(fail_fast=True)  # of a list: an error for each item would take more than the list
+MANY = Field(fail_fast=True, max_length=4096, description="more of them go to /v1/messages/stream")
+_SCOPE = ("user_id", "agent_id", "run_id")
+_PYTHON_ONLY = {"self", "where", "progress"}
+_PAGE = 100  # default `limit`
+_TYPES: dict[str, Any] = {  # of arguments that a request bounds, or gives in another form
+    "limit": Count,
+    "budget": Count,
+    "turns": Count,
+    "top_k": Annotated[int, Field(ge=1, le=10_000)],
+    "follows": Annotated[FactQuery, AfterValidator(lambda query: Answer("", True, 0.0, (), query=query))],
+}
+
+
+class StrictModel(BaseModel):
+    """Base of what comes in: an unknown name is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the method of `Memory`, without those of the scope."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in _SCOPE}
+
+
+class UserParams(StrictModel):
+    """Owner: the token's user, or the named one if the token is for any user."""
+
+    user_id: str | None = Field(None, description="only with a token for any user")
+
+    def user(self, caller: Principal) -> str:
+        """The user's id. Raises `ForbiddenError` for another user than the token's."""
+        return caller.user(self.user_id)
+
+    def scope(self, caller: Principal) -> dict[str, Any]:
+        """The arguments of `Memory` that say whose memory it is."""
+        return {**self.model_dump(include={"agent_id", "run_id"}), "user_id": self.user(caller)}
+
+
+class AgentParams(UserParams):
+    """Owner and agent."""
+
+    agent_id: str | None = None
+
+
+class RunParams(AgentParams):
+    """Owner, agent and run."""
+
+    run_id: str | None = None
+
+
+class FilterParams(RunParams):
+    """A read with metadata filters, in which the scope may stand too."""
+
+    filters: dict[str, Any] | None = None
+
+    def user(self, caller: Principal) -> str:
+        inside = (self.filters or {}).get("user_id")
+        if inside is not None and not isinstance(inside, str):
+            raise ScopeError("user_id inside filters must be a string")
+        return caller.user(self.user_id, inside)
+
+
+class MessageIn(BaseModel):
+    """One message as OpenAI writes it; other keys become metadata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str
+    content: str | Annotated[list[str | dict[str, Any]], FIRST_ERROR] | None
+    timestamp: str | float | None = None
+    name: str | int | None = None
+    session: str | int | None = None
+    metadata: dict[str, Any] | None = None
+    idempotency_key: str | int | None = None
+
+
+class AddBody(RunParams):
+    """Arguments of `Memory.add`, and the document that the messages are sections of."""
+
+    messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
+    source: str | None = Field(None, min_length=1, description="name of the document; none for conversation")
+    metadata: dict[str, Any] | None = None
+    timestamp: Time | None = None
+    expiration_date: Time | None = None
+    idempotency_key: str | None = None
+    infer: bool = True
+    now: Time | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The messages as mappings; those of a document as `Message`s, as only these name one."""
+        arguments = super().arguments()
+        source, many = arguments.pop("source"), self.messages if isinstance(self.messages, list) else [self.messages]
+        said: list[Any] = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
+        if source is not None:
+            said = [replace(one, source=source) for one in as_messages(said)]
+        return {**arguments, "messages": said if isinstance(self.messages, list) else said[0]}
+
+
+class RecordsParams(RunParams):
+    """Structured records of a scope, and what they must be."""
+
+    type: list[MemoryType] = Field(default_factory=list)
+    sentiment: list[Sentiment] = Field(default_factory=list)
+    resolution: list[Resolution] = Field(default_factory=list)
+    entity: str | None = None
+    importance: float | None = None
+    limit: Count | None = _PAGE
+
+    def arguments(self) -> dict[str, Any]:
+        """The filter as `Memory.records` takes it."""
+        wanted = super().arguments()
+        limit = wanted.pop("limit")
+        return {"limit": limit, "record": {name: one for name, one in wanted.items() if one not in (None, [])} or None}
+
+
+class EraseBody(UserParams):
+    """Selection for permanent deletion: one message, one skill, or with `everything` all of the user."""
+
+    memory_id: Id | None = None
+    skill_id: Id | None = None
+    everything: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if [self.memory_id is not None, self.skill_id is not None, self.everything].count(True) != 1:
+            raise ValueError("name one of memory_id and skill_id, or set everything to true")
+        return self
+
+    def arguments(self) -> dict[str, Any]:
+        """What `Memory.erase` takes: without an id all of the user goes."""
+        return {"memory_id": self.memory_id, "skill_id": self.skill_id}
+
+
+_BY_HAND: dict[str, type[StrictModel]] = {"add": AddBody, "records": RecordsParams, "erase": EraseBody}
+
+
+def parameters_of(operation: Operation, signature: Signature, places: Sequence[str]) -> tuple[Any, bool]:
+    """The model of an endpoint's arguments outside of its path, and whether it is a body; (None, False) without any.
+
+    Args:
+        signature: of the method of `Memory`, with its annotations evaluated.
+        places: the arguments in the path.
+    """
+    by_hand = _BY_HAND.get(operation.id)
+    if by_hand is not None:
+        return by_hand, operation.verb == "POST"
+    base = _base(signature, filters=operation.verb == "POST")
+    left_out = {*_PYTHON_ONLY, *_SCOPE, *places, "filters", *(() if operation.now else ("now",))}
+    own = [parameter for name, parameter in signature.parameters.items() if name not in left_out]
+    if base is StrictModel and not own:
+        return None, False
+    in_body = operation.verb in ("POST", "PATCH") and bool(own or not places)
+    name = operation.id.title().replace("_", "") + ("Body" if in_body else "Params")
+    fields: dict[str, Any] = {one.name: (_type_of(one), _default_of(one)) for one in own}
+    return create_model(name, __base__=base, __doc__=f"Arguments of `Memory.{operation.name}`.", **fields), in_body
+
+
+def _base(signature: Signature, *, filters: bool) -> type[StrictModel]:
+    """The model with the part of the scope that a method takes."""
+    bases = {"filters": FilterParams, "run_id": RunParams, "agent_id": AgentParams, "user_id": UserParams}
+    if not filters:
+        del bases["filters"]
+    return next((base for name, base in bases.items() if name in signature.parameters), StrictModel)
+
+
+def _type_of(parameter: Parameter) -> Any:
+    """The type as which a request gives an argument."""
+    hint = parameter.annotation
+    kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
+    if parameter.name in _TYPES:
+        kind = _TYPES[parameter.name]
+    elif datetime in kinds:
+        kind = Time
+    elif get_origin(kinds[0]) is Sequence:
+        kind = Annotated[list[get_args(kinds[0])[0]], FIRST_ERROR]  # type: ignore[misc]
+    else:
+        return hint
+    return kind | None if NoneType in kinds else kind
+
+
+def _default_of(parameter: Parameter) -> Any:
+    if parameter.default is KEEP:
+        return Field(default_factory=lambda: KEEP)
+    if parameter.name == "limit":
+        return _PAGE
+    return ... if parameter.default is Parameter.empty else parameter.default

@@ -1,0 +1,163 @@
+"""Answers of endpoints: what a method of `Memory` returns, under names where it has none and without what is internal.
+
+A record goes out as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import BaseModel, model_validator
+
+from nscma_torch.core.records import Added, Answer, Fact, FactQuery, Hit, Stats, UnitKind, Usage
+from nscma_torch.ingest.replay import Redecision
+
+
+class AddedOut(BaseModel):
+    """Result for each message. The messages are on disk when the response is sent."""
+
+    results: list[Added]
+
+
+class HitOut(BaseModel):
+    """Search result: `id` goes into the paths of a message; a summary's messages are its `episode_ids`."""
+
+    id: str
+    text: str
+    kind: UnitKind
+    score: float
+    occurred_at: datetime
+    role: str
+    name: str | None
+    session: str | None
+    source: str | None
+    agent_id: str | None
+    run_id: str | None
+    unit_id: str
+    episode_ids: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    parts: Mapping[str, float]
+    renewed: bool
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, hit: object) -> object:
+        return hit.to_dict() if isinstance(hit, Hit) else hit
+
+
+class EvidenceOut(BaseModel):
+    """A passage that supports an answer: the text of `hit` from `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    hit: HitOut
+
+
+class AnswerOut(BaseModel):
+    """An answer with what it rests on; `query` is what a next question follows.
+
+    The last `quotes` lines of `text` quote evidence; `short` is what stands above them.
+    """
+
+    text: str
+    short: str
+    quotes: int
+    abstained: bool
+    confidence: float
+    evidence: list[EvidenceOut]
+    facts: tuple[Fact, ...]
+    trace: tuple[str, ...]
+    notes: tuple[str, ...]
+    usage: Usage
+    query: FactQuery | None
+
+
+class ReplayOut(BaseModel):
+    """Number of messages decided, and those whose decision changes."""
+
+    decided: int
+    changed: list[Redecision]
+
+
+class RelationOut(BaseModel):
+    """A relation of facts; where it is `open`, a fact's `topic` is a predicate in the words of a message."""
+
+    name: str
+    meaning: str
+    cardinality: Literal["one", "many"]
+    open: bool
+
+
+class ChangedOut(BaseModel):
+    """Change flag: true if something was changed."""
+
+    changed: bool
+
+
+class CountOut(BaseModel):
+    """Count of affected items."""
+
+    count: int
+
+
+class DigestOut(BaseModel):
+    """SHA-256 over the logical state."""
+
+    digest: str
+
+
+class ProblemsOut(BaseModel):
+    """Problems of the store, a sentence each."""
+
+    problems: list[str]
+
+
+class UserStats(BaseModel):
+    """Counts of one user: of `Stats` what tells nothing of others."""
+
+    streams: int
+    messages: int
+    written: int
+    deferred: int
+    deleted: int
+    units: Mapping[str, int]
+    facts: Mapping[str, int]
+    jobs_queued: int
+    jobs_failed: int
+    failures: tuple[str, ...]
+    recalls_queued: int
+
+
+class Result(NamedTuple):
+    """The type by which a method's result is written, and what makes its fields."""
+
+    kind: Any
+    fields: Callable[[Any], Any] = lambda found: found
+
+
+_RESULTS: dict[Any, Result] = {  # by what the method returns
+    bool: Result(ChangedOut, lambda changed: {"changed": changed}),
+    int: Result(CountOut, lambda count: {"count": count}),
+    str: Result(DigestOut, lambda digest: {"digest": digest}),
+    list[str]: Result(ProblemsOut, lambda problems: {"problems": problems}),
+    list[Added]: Result(AddedOut, lambda results: {"results": results}),
+    tuple[int, list[Redecision]]: Result(ReplayOut, lambda found: {"decided": found[0], "changed": found[1]}),
+    list[Hit]: Result(list[HitOut]),
+    Answer: Result(AnswerOut),
+}
+
+
+def result_of(returned: Any, *, store: bool) -> Result | None:
+    """How a result goes out, by the method's return annotation; None if it returns nothing."""
+    if returned is Stats and not store:
+        return Result(UserStats)
+    if returned is None:
+        return None
+    if NoneType in get_args(returned):
+        (returned,) = (kind for kind in get_args(returned) if kind is not NoneType)
+    return _RESULTS.get(returned) or Result(returned)
