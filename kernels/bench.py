@@ -33,7 +33,7 @@ from cases.rolling_stats import rolling_stats_cases
 from cases.scored_topk import scored_topk_cases
 from cases.token_nll import token_nll_cases
 
-BUDGET = 10.0  # seconds after which no further turn of a case begins, unless told otherwise
+BUDGET = 10.0  # default seconds after which no further turn of a case begins
 CASES: dict[str, Callable[[torch.device, bool], Iterator[Case]]] = {
     "batched_clusters": batched_clusters_cases,
     "ego_split": ego_split_cases,

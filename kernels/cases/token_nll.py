@@ -113,7 +113,7 @@ def _peak(who: str, size: tuple[int, int, int], device: str, threads: int) -> fl
         before = torch.cuda.memory_allocated()
         run(*inputs)
         return (torch.cuda.max_memory_allocated() - before) / 1e6
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak restarts
     before = _status("VmRSS")
     run(*inputs)
     return (_status("VmHWM") - before) / 1e3

@@ -32,7 +32,7 @@ _WIDTHS = [4, 8, 12, 16, 20, 24, 32, 48, 64, 96, PAIRWISE]
 _CACHED = 1 << 18  # elements at a time: few enough to stay in the cache, many enough for several threads
 _CHEAP = 1 << 19  # comparisons of labels that take no longer than the calls for one more tile
 CODE = (1 << 29) - 1  # labels are smaller, so that a bit above them is free
-LAST = -(2**63)  # the priority of who does not move
+LAST = -(2**63)  # priority of nodes that don't move
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2**64 / golden ratio, as int64
 
 
@@ -247,7 +247,7 @@ def desire(
 ) -> Tensor:
     """Return the label [B] that weighs most: the node's own if it does, else the first of those that do."""
     odd = hashes.bitwise_and(0x7FFFFFFF).int() | 1
-    key = (label - own).mul_(odd).bitwise_and_(CODE)  # each node numbers the labels anew, its own 0
+    key = (label - own).mul_(odd).bitwise_and_(CODE)  # each node renumbers the labels, its own as 0
     units = torch.le(label, n, out=torch.empty_like(label)) if weight is None else weight
     key, upto = _pairwise(key, units, weight is None) if len(key) <= PAIRWISE else _sorted(key, units)
     first = key.add_(upto.ne_(upto.amax(0)).int(), alpha=CODE + 1).amin(0)

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from nscma_kernels.memory_layers import Gradients, gradients, recall, recall_gradients
 
-TOKENS = 256  # whose gradients are computed at a time; CPU libraries multiply more rows at a third of the speed
+TOKENS = 256  # rows per gradient computation; CPU libraries multiply more at a third of the speed
 
 
 class Plan(NamedTuple):
@@ -66,7 +66,7 @@ class Tokens(NamedTuple):
     theta: Tensor  # [B, N * C]
     eta: Tensor  # [B, N]
     keep: Tensor  # [B, N], 1 - alpha
-    written: Tensor | None  # [B, N], 0 where a chunk leaves its stream's memory alone, else 1
+    written: Tensor | None  # [B, N], 0 if a chunk leaves its stream's memory unchanged, else 1
 
     def gradients(self, plan: Plan, begin: int, end: int, base: Sequence[Tensor]) -> Gradients:
         part = slice(begin * plan.chunk, end * plan.chunk)

@@ -38,7 +38,7 @@ class MemoryState:
     base: tuple[Tensor, ...]  # L of [B, in, out]: the weights at the start of the segment
     pending: Pending
     position: int = 0  # tokens of the segment that the weights hold
-    norm: bool = False  # whether what the memory recalls is normed and added to the key: see `recall`
+    norm: bool = False  # whether the recalled value is normed and added to the key: see `recall`
 
     @classmethod
     def fresh(cls, weights: tuple[Tensor, ...], *, norm: bool = False) -> Self:

@@ -32,7 +32,7 @@ class RollingStats(NamedTuple):
 def rolling_stats(
     values: Tensor,  # [..., T]
     window: int,  # N
-    state: Tensor | None = None,  # [..., M], what the call before returned
+    state: Tensor | None = None,  # [..., M], returned by the previous call
     *,
     current: bool = True,
     correction: int = 0,
@@ -54,14 +54,14 @@ def rolling_stats(
     dtype = torch.float64 if values.dtype == torch.float64 else torch.float32
     known = torch.cat([state, values], dim=-1)
     length, m = known.shape[-1], state.shape[-1]
-    begin = m if current else m - 1  # first position whose window is asked for
+    begin = m if current else m - 1  # first position with a requested window
     flat = known.reshape(math.prod(known.shape[:-1]), length)
     mean = torch.empty(len(flat), values.shape[-1], dtype=dtype, device=values.device)
     std = torch.empty_like(mean)
     if begin < 0:
         mean[:, :1] = std[:, :1] = torch.nan
     first, last = max(0, begin) // window, -(-length // window)
-    blocks = max(1, min(last - first, CHUNK // window))  # scanned at a time, of so many streams
+    blocks = max(1, min(last - first, CHUNK // window))  # values scanned at a time, for this many streams
     streams = max(1, CHUNK // min(length + 1, (blocks + 1) * window))
     for stream in range(0, len(flat), streams):
         some = slice(stream, stream + streams)

@@ -21,7 +21,7 @@ class Filter:
 
     mask: Tensor | None = None  # [N] bool
     flags: Tensor | None = None  # [N] int64, a bit for each kind
-    any_of: int | None = None  # bits of which a row's flags hold one at least
+    any_of: int | None = None  # bits of which a row's flags must have at least one
     keys: Tensor | None = None  # [N, R] int64
     low: Sequence[int] | None = None  # [R], low <= key
     high: Sequence[int] | None = None  # [R], key <= high

@@ -17,9 +17,9 @@ from nscma_kernels.scoring import LARGE, Operands, Pairs, cached_rows, choose, l
 
 STRIPE = 2**22  # near scores held at a time
 FEWEST, MOST = 2**12, 2**18  # rows of a stripe
-MANY = 48  # queries from which a stripe is copied into the fastest dtype, columns and filter beside the vectors
+MANY = 48  # number of queries from which a stripe is copied into the fastest dtype, with columns and filter
 GROUP = 128  # rows of a group at most
-SPARSE = 2  # of a stripe of which less than 1 / SPARSE passes, only those rows are multiplied
+SPARSE = 2  # if less than 1 / SPARSE of a stripe passes, only those rows are multiplied
 PAIRS = 2**22  # pairs held at a time
 
 

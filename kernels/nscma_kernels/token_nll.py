@@ -135,7 +135,7 @@ class _TokenNLL(torch.autograd.Function):
         for_hidden, for_weight, _, for_bias = ctx.needs_input_grad[:4]
         with torch.autocast(hidden.device.type, enabled=False):
             tiles = Tiles(hidden, weight, targets, bias, ctx.softcap)
-            if shift is not None:  # the same products as before, so that the probabilities sum to one
+            if shift is not None:  # the same products as before, so the probabilities sum to one
                 total = total - shift
             at_target = by_nll * torch.expm1(-nll)
             if by_entropy is not None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 FAR = -800.0  # exp of it is zero in float64
-GUESSED = 256  # words whose largest logit stands for that of all
+GUESSED = 256  # words whose largest logit estimates that of all
 SOUND = (1e-16, 1e30)  # a sum relative to a guessed maximum outside of these is done again
 
 
@@ -26,7 +26,7 @@ class Sums(NamedTuple):
     top: Tensor  # the largest logit
     total: Tensor  # sum of exp(z - top)
     moment: Tensor  # sum of exp(z - top) (z - top)
-    shift: Tensor | None = None  # what the products had subtracted when they were rounded
+    shift: Tensor | None = None  # value subtracted from the products before rounding
 
     def finish(self, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
@@ -91,7 +91,7 @@ class Tiles:
         z = held[:k]
         if self.hidden.dtype == self.dtype:
             torch.mm(self.weight[v], self.hidden[t].T, out=z)
-        elif self.hidden.is_cuda:  # which alone rounds no product
+        elif self.hidden.is_cuda:  # the only one that rounds no product
             torch.mm(self.weight[v], self.hidden[t].T, out_dtype=self.dtype, out=z)
         else:
             z.copy_(torch.mm(self.weight[v], self.hidden[t].T, out=self._near[: k * n].view(k, n)))

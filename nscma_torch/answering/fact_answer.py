@@ -154,7 +154,7 @@ class _Answering:
         if query.previous or query.before or len(query.path) > 1:
             return None
         reached = self._graph.backwards(query.object, relation.name, self._as_of, topic=query.topic)
-        if not reached and relation.locates:  # "who has a key?" may be read as asking what the key holds
+        if not reached and relation.locates:  # "who has a key?" may be parsed as asking what the key holds
             reached = self._graph.walk([query.object], query.path, self._as_of, topic=query.topic)
         if reached:
             return self._listed(reached)

@@ -85,7 +85,7 @@ class FactQA:
         begin = time.perf_counter()
         if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
             raise InvalidInputError(f"follows walks {follows.path!r}, and each must be a relation of the schema")
-        if scope.run_id is not None:  # what a run says of a fact may have been ended outside of it
+        if scope.run_id is not None:  # a fact stated in a run may have been ended outside it
             return None
         with self._database.read(scope.user_id) as connection:
             asker = speakers.asker_of(connection, scope.user_id)
@@ -144,7 +144,7 @@ class FactQA:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
             about = matter(fact, question, query.subject)
-            if fact.relation != query.path[-1]:  # "Where does my boss live?" asks who that is only on the way
+            if fact.relation != query.path[-1]:  # "Where does my boss live?" identifies the boss only on the way
                 about = frozenset(terms(" ".join(self._schema[fact.relation].nouns)))
             for episode, follows, *_ in self._later(connection, scope, fact, about, now):
                 if may_renew(fact, _own_text(episode), episode.occurred_at, about, self._schema, follows=follows):

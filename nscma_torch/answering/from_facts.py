@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import Renewable
 
 CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
-CHANGED = 0.5  # likelihood of a change to what a fact was made of, from which a newer passage takes its place
+CHANGED = 0.5  # probability of a change to a fact's source from which a newer passage replaces it
 _WORD = re.compile(r"\w+")
 
 
@@ -47,7 +47,7 @@ def from_facts(
     told = parts.fact_qa.ask(question, scope, now=now, as_of=as_of, follows=follows)
     if told is None or as_of is not None or script(question) == "cjk":
         return told
-    if not told.evidence:  # that there is none of what was asked rests on no message that another could renew
+    if not told.evidence:  # an answer of "none" has no source message that another could renew
         return told
     if told.facts:
         renewable = parts.fact_qa.renewable(told, question, scope, now=now)

@@ -11,7 +11,7 @@ from nscma_torch.core.records import Evidence, Scope
 from nscma_torch.search.retriever import Retriever
 from nscma_torch.search.search_bounds import Bounds
 
-_MORE = 4  # hits beside those that are read, in the place of those that are left out
+_MORE = 4  # spare hits, replacing excluded ones
 
 
 class SearchAndRead:

@@ -35,7 +35,7 @@ _OPEN = re.compile(
     r"\b(?:know|knows|sure|certain|wonder\w*|ask\w*|doubt\w*|unclear|idea)\b[^.?!]{0,30}\b(?:if|whether)\b",
     re.IGNORECASE,
 )
-_SPEAKING = frozenset({"i", "me", "us", "myself"})  # "my mother and I" are also who speaks
+_SPEAKING = frozenset({"i", "me", "us", "myself"})  # "my mother and I" includes the speaker
 _ROLE = re.compile(rf"\s({PERSON_NOUN.pattern})$", re.IGNORECASE)
 
 
@@ -104,9 +104,9 @@ class SubjectVeto:
         whom, role = _subject(best, passages[best.passage])
         if asked.role:
             other = role != "" and not same_role(role, asked.role, self._schema)
-        elif _is_speaker(best):  # in a conversation of two, who says something of the other's is often taken for them
+        elif _is_speaker(best):  # in a conversation of two, the speaker is often confused with the other
             other = asked.whether and name_key(whom) != name_key(asker)
-        else:  # who is only named beside a value may have nothing to do with it: "taking white. Kinga is sulking"
+        else:  # a name beside a value may be unrelated: "taking white. Kinga is sulking"
             named = whom[:1].isupper() and name_key(whom) != name_key(asker)
             described = asked.whether and best.text.lower() not in SECOND_PERSON  # "our cleaner", "the plumber"
             other = role != "" or (best.share >= SURE and described) or (named and best.share >= SUREST)

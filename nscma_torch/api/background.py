@@ -31,7 +31,7 @@ from nscma_torch.curator.sleep import Queued, Sleeper, check_clock
 from nscma_torch.episodic.log import episodes
 
 _WRONG_CLOCK = 60.0  # seconds between two looks at a clock that is wrong
-_LOOK = 1.0  # seconds between two looks for users whose scheduled sleep others do
+_LOOK = 1.0  # seconds between two checks for users whose scheduled sleep other workers run
 _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
 
 
@@ -261,7 +261,7 @@ class BackgroundWorker:
         for failure in self._sleeper().maintain(queued, now).failures:
             self._notify(f"sleep: {failure}")
             with self._database.write(user_id) as connection:
-                if user_versions.version(connection, user_id)[1] == epoch:  # else what it quotes may be erased by now
+                if user_versions.version(connection, user_id)[1] == epoch:  # otherwise it may quote erased text
                     worker_health.note_error(connection, user_id, failure, leases.now(connection))
 
     def _goes_on(self) -> bool:

@@ -358,7 +358,7 @@ class Memory:
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         if checked_number(scale, "scale") <= 0:
             raise InvalidInputError(f"scale is {scale!r}, it must be above 0")
-        self._bounds(scope, wanted, kinds, as_of, now)  # what is wrong with them is said here
+        self._bounds(scope, wanted, kinds, as_of, now)  # invalid ones are reported here
         if self.config.score.scaling != "none":
             raise ConfigError(
                 "a view as a module needs scores linear in the question, which score.scaling 'min-max' isn't: "
@@ -826,7 +826,7 @@ class Memory:
             self.components.recalls.forget(user, memory_id)
             return eraser.user(user) if memory_id is None else eraser.episode(user, memory_id)
         finally:
-            self.components.forget(user)  # what a search has read meanwhile
+            self.components.forget(user)  # data read by a search meanwhile
 
     def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Recompute all vectors with the configured embedder; return their number."""

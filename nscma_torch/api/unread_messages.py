@@ -84,7 +84,7 @@ class PendingReader:
                     self._worker().settle(user_id, _KINDS, seconds=self._seconds, works=False)
                 if self._decides() and self._queued(user_id, (CURATE,)):
                     self._worker().settle(user_id, (CURATE,), seconds=self._seconds)
-            except (StoreAccessError, StoreBusyError, StoreFullError) as error:  # a question changes nothing by itself
+            except (StoreAccessError, StoreBusyError, StoreFullError) as error:  # a question itself changes nothing
                 problem = str(error)
         with self._database.read(user_id) as connection:
             states = jobs.waiting_episodes(connection, user_id, _READING)

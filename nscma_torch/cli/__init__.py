@@ -23,7 +23,7 @@ def main() -> None:
     atexit.register(gc.disable)  # the last collection would search everything, to free what ends with the process
     from nscma_torch.core.errors import NscmaError
 
-    if COMPLETE in os.environ:  # a shell asks, and Typer is to know how it wants to be told
+    if COMPLETE in os.environ:  # a shell's completion request, in the format Typer expects
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()

@@ -42,7 +42,7 @@ def heading(hit: Hit, day: Callable[[Hit], str] | None = None) -> str:
 def _quoted(item: Evidence) -> str:
     """Format a quote, with the words behind the answer highlighted."""
     text, start, end = item.hit.text, item.start, item.end
-    if text[start:end] != item.text:  # it is worded anew
+    if text[start:end] != item.text:  # it is reworded
         return f"[bold]{plain(one_line(item.text))}[/]"
     before, after = " ".join(text[:start].split()), " ".join(text[end:].split())
     before = f"{before} " if len(before) <= _AROUND else f"…{before[-_AROUND:]} "

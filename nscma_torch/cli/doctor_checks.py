@@ -23,7 +23,7 @@ from nscma_torch.doctor.plan import CARDS, GIB, MemoryPlan, card_bytes, plan
 from nscma_torch.doctor.scale import UNITS_PER_MESSAGE, estimates
 from nscma_torch.llm.message_tokens import MessageTokenizer
 
-_UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # what a model that cannot be loaded raises
+_UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # errors of a model that can't be loaded
 
 
 def examine(store: str, config: Path | None, *, json: bool) -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from nscma_torch.cli import options as o
 from nscma_torch.cli.output import opened, print_line, warn
 
-_LOOK = 0.2  # seconds between two looks whether it was told to stop
+_LOOK = 0.2  # seconds between two checks for a stop
 
 
 @o.app.command()

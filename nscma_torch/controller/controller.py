@@ -118,7 +118,7 @@ class Controller:
             recent=own.recent_turns,
             batch=own.summary_batch,
         )
-        self._before: FactQuery | None = None  # what was asked last, that "and before that?" asks on
+        self._before: FactQuery | None = None  # the last question, which "and before that?" continues
 
     def _read(self, question: str, hits: Sequence[Hit], answerability: float, now: datetime) -> Answer:
         """Return the answer from hits by the memory's language tasks and reader."""

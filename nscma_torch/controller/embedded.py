@@ -27,7 +27,7 @@ from nscma_torch.reading.turn_forms import asks, questions, statements
 from nscma_torch.text.scripts import script
 
 _MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
-_CERTAIN = 2.0  # support of what stands in context word for word
+_CERTAIN = 2.0  # support of text that is in context verbatim
 
 
 ReadHits = Callable[[str, Sequence[Hit], float, datetime], Answer]  # a question, hits, their answerability, when it is

@@ -31,7 +31,7 @@ class locked_cached_property(Generic[T]):  # noqa: N801 - a decorator, as `funct
         if owner is None:
             return self
         known = vars(owner)
-        if self._name not in known:  # what is made already is had without waiting for what another thread makes
+        if self._name not in known:  # a finished value is available without waiting for another thread's
             with owner.build_lock:
                 if self._name not in known:
                     known[self._name] = self._compute(owner)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 else:
     DerivedKind = Literal[*DERIVED_KINDS, "skill"]
     UnitKind = Literal["chunk", "triple", "atomic_fact", "summary", *DERIVED_KINDS, "skill"]
-OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset({"chunk", "triple", "atomic_fact"})  # the others rest on many, or none
+OF_ONE_MESSAGE: frozenset[UnitKind] = frozenset(
+    {"chunk", "triple", "atomic_fact"}
+)  # the others have several sources, or none
 Status = Literal["active", "archived", "deleted"]
 FactStatus = Literal["active", "archived", "disputed"]
 Action = Literal["ADD", "UPDATE", "ARCHIVE", "NOOP", "MERGE", "PROPOSE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
-UNKNOWN_BEGIN = datetime.min.replace(tzinfo=UTC)  # of what began before it was said, nobody knows when
+UNKNOWN_BEGIN = datetime.min.replace(tzinfo=UTC)  # for facts that began at an unknown time before they were stated
 ROLES = ("user", "assistant", "system", "tool", "document")
 MemoryType = Literal["question", "problem", "plan", "preference", "event", "fact", "remark"]
 Sentiment = Literal["positive", "neutral", "negative"]

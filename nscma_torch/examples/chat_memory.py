@@ -27,18 +27,18 @@ from nscma_torch import Controller, Memory
 def main() -> None:
     """Chat, change a fact, show evidence and history, erase."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
-        # Every turn is stored, and what it says about the user becomes facts.
+        # Every turn is stored, and its statements about the user become facts.
         chat = Controller(memory, user_id="ana")
         chat.turn("I live in Lisbon and I am allergic to nuts.")
         chat.turn("My sister Marta works at Bosch.")
         print("Where do I live?", chat.turn("Where do I live?").text)
 
-        # A newer statement replaces the old value; the reply names the message that it rests on.
+        # A newer statement replaces the old value; the reply cites its source message.
         chat.turn("Last week I moved to Porto.")
         reply = chat.turn("Where do I live?")
         print("And now?", reply.text, "| evidence:", reply.evidence[0].text)
 
-        # Facts are followed from one to the next, and what was never said is not made up.
+        # Facts are chained, and unknown answers are not made up.
         print("Where does my sister work?", chat.turn("Where does my sister work?").text)
         print("What is my blood type?", chat.turn("What is my blood type?").text)
 
@@ -46,7 +46,7 @@ def main() -> None:
         for fact in memory.facts(user_id="ana", subject="user", archived=True):
             print(f"{fact.relation:12} {fact.object:8} {fact.status}")
 
-        # `erase` deletes for real, and searches the files for what is left of the text.
+        # `erase` deletes permanently, and searches the files for remains of the text.
         receipt = memory.erase(user_id="ana")
         print(f"erased {receipt.rows['episodes']} messages; traces left in the files: {receipt.found}")
 

@@ -44,7 +44,7 @@ def main() -> None:
     frozen = all(weight.grad is None for weight in model.lm_head.parameters())
     print("the decoder's own weights are frozen:", frozen)
 
-    with memory.session() as streams:  # what was read stays from call to call
+    with memory.session() as streams:  # the memory persists between calls
         model(tokens[:, :64])
         first = model(tokens[:, 64:]).logits
         streams.reset()

@@ -202,7 +202,7 @@ class Extractor:
             current = {seq: units.seqs_of_episode(connection, seq, "chunk") for seq in wanted}
             same = {seq: ids[seq] for seq in ids if current[seq] == chunks_of[seq]}
             contexts_now = self._contexts(connection, user_id, same)
-            # an episode that was edited meanwhile, or whose context was, keeps its job; that of an erased one is done
+            # an episode that was edited meanwhile, or whose context was, keeps its job; an erased one's is done
             rows = {seq: episodes.row_of(connection, seq) for seq in same if contexts_now[seq] == contexts[seq]}
             old = [
                 unit

@@ -36,7 +36,7 @@ class RepeatRecheck:
 
 
 def _renews(connection: Connection, user_id: str, seq: int) -> bool:
-    if jobs.failed(connection, user_id, EXTRACT, before=seq):  # who knows what that would have changed
+    if jobs.failed(connection, user_id, EXTRACT, before=seq):  # the effect of that is unknown
         return True
     earlier = backlog.same_said(connection, seq)
     if not earlier:

@@ -100,7 +100,7 @@ def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam
     The first level of clusters always exists; further levels are added until their size stops shrinking.
     """
     levels: list[list[Level]] = [[] for _ in changes]
-    going = list(range(len(changes)))  # places of the hierarchies whose networks of this depth stand in `level`
+    going = list(range(len(changes)))  # positions of the hierarchies whose networks of this depth are in `level`
     level = joined([_stored(change, 0) for change in changes])
     edit = foundation(level, changes, settings)
     for depth in range(settings.max_levels + 1):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level
 
-_UNIT = 2**16  # weights count as integers of this fraction, so that sums do not depend on their order
+_UNIT = 2**16  # weights count as integers of this fraction, so sums don't depend on their order
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.hierarchy.store.hierarchies import LevelRows, NodeKey
 from nscma_torch.hierarchy.summaries import Members, Summariser, Superseded, UnitMaker, Written
 
-_MOST_CHUNKS = 1 << 16  # clustered together, unless one hierarchy alone has more; 100 MB of vectors at 384 dimensions
+_MOST_CHUNKS = 1 << 16  # clustered together, unless a single hierarchy has more; 100 MB of vectors at 384 dimensions
 _WORTH_AN_IMPORT = 200  # small networks one by one take as long as the import of PyG, which several together need
 
 
@@ -65,8 +65,8 @@ class Integrator:
         self._summariser = Summariser(database, units, tasks)
         self._settings = settings
         self._device = device
-        self._last: State | None = None  # what was written last, valid while its version is the stored one
-        self._ahead: dict[str, _Clustered | None] = {}  # by lane; None: it is clustered alone, in its turn
+        self._last: State | None = None  # the last written state, valid while its version is the stored one
+        self._ahead: dict[str, _Clustered | None] = {}  # by lane; None: clustered separately, in its turn
 
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:
         """Cluster the hierarchies of `waiting` batches, one per lane, together, in advance of `run`.
@@ -138,7 +138,7 @@ class Integrator:
                 state = self._commit(connection, batch, before, after, new, written)
             self._last = state
         except Superseded:
-            pass  # the jobs are still queued, and will find what is there now
+            pass  # the jobs are still queued, and will use the current state
         self._ahead.pop(batch[0].lane, None)
 
     def _commit(

@@ -15,7 +15,7 @@ def joined(levels: Sequence[Level]) -> Level:
 
     Raises `MissingDependencyError` for several networks if torch-geometric is not installed.
     """
-    if len(levels) == 1:  # needs no PyG, whose import takes longer than one small network
+    if len(levels) == 1:  # avoids PyG, whose import takes longer than one small network
         return levels[0]
     from nscma_torch.hierarchy.network import Batch, Network, level_of
 

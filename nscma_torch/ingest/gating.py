@@ -95,7 +95,7 @@ def gate_messages(
     with stages.stage("surprise"):
         try:
             score = surprise_model.score([texts], [past.proxy_state])[0]
-        except StateMismatchError:  # damaged; the log has what it was made of
+        except StateMismatchError:  # damaged; it can be recomputed from the log
             score = surprise_model.score([texts], [state_after(past.history, surprise_model)])[0]
     novelty, learned, gradients = None, list[float | None]([None] * len(texts)), list[float | None]([None] * len(texts))
     state = past.gate_state

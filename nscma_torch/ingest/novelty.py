@@ -18,8 +18,8 @@ from nscma_torch.episodic.index import packed_vectors
 from nscma_torch.reading.restatement import Wording, joined, news, unheard, wording
 from nscma_torch.text.sentences import split_sentences
 
-NEAR = 0.6  # least cosine of an earlier message whose words are compared; of two about different things it is less
-COMPARED = 8  # most earlier messages whose words are compared, nearest first
+NEAR = 0.6  # minimum cosine of an earlier message for comparing words; messages about different things have less
+COMPARED = 8  # maximum number of earlier messages to compare by words, nearest first
 MUCH = 10.0  # news that is not counted further
 DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded side by side
 

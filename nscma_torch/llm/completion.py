@@ -18,8 +18,8 @@ from nscma_torch.llm.engines.contract import LanguageEngine, Request, Turn, Turn
 from nscma_torch.llm.engines.structured import Filled, FormT, ReplyForm, fill
 
 ItemT = TypeVar("ItemT")
-_REMARK = "It could not be used. " * 18  # longer than what is added to a prompt whose reply could not be used
-_JOINT = 4  # tokens that an item of a prompt has beside its own, at most
+_REMARK = "It could not be used. " * 18  # longer than the remark added to a prompt after an unusable reply
+_JOINT = 4  # maximum overhead tokens of a prompt's item
 _MOST_KEPT = 4096  # forms of batches that failed
 
 

@@ -117,7 +117,7 @@ def _texts(
     for column in (episodes.c.text, episodes.c.metadata):  # texts side by side, as a stream's window holds them
         query = select(column).where(of_log).order_by(episodes.c.stream_id, episodes.c.position)
         yield from connection.execute(query).scalars()
-    earlier = case((history.c.event == "UPDATE", history.c.reason))  # what was said of a message before
+    earlier = case((history.c.event == "UPDATE", history.c.reason))  # earlier versions of a message
     for said in connection.execute(select(history.c.old_text, history.c.new_text, earlier).where(of_history)):
         yield from (text for text in said if text)
     written = units_table.c.kind != "chunk"

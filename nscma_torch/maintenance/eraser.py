@@ -207,7 +207,7 @@ class Eraser:
         for seq, _ in gone:
             erased.add(erase.delete_episode(connection, seq))
         erase.promise_rewrite(connection)
-        unit_changes.void(connection, user_id)  # no process keeps what it read of the units that went
+        unit_changes.void(connection, user_id)  # no process keeps cached data of deleted units
         streams.touch_user(connection, user_id, changed=True)
         erased.rows.update(erase.delete_empty_scopes(connection, user_id))
         left = [stream for stream in remaining if streams.is_stored(connection, stream.stream.id)]

@@ -97,5 +97,5 @@ def softmax_of(
     real: Tensor,  # [..., k] bool
 ) -> Tensor:
     """Softmax over the real places, 0 at the others; all 0, with zero gradients, if there are none."""
-    lowest = torch.finfo(scores.dtype).min  # not -inf, whose softmax alone is NaN
+    lowest = torch.finfo(scores.dtype).min  # not -inf, as a softmax over only -inf is NaN
     return torch.where(real, scores.masked_fill(~real, lowest).softmax(-1), 0.0)

@@ -24,8 +24,8 @@ class Attended(NamedTuple):
     """One run of a layer's attention."""
 
     attention: nn.Module
-    hidden: Tensor  # [B, T, D] what it read
-    out: Tensor  # [B, T, D] what it gave
+    hidden: Tensor  # [B, T, D] its input
+    out: Tensor  # [B, T, D] its output
     position_embeddings: tuple[Tensor, Tensor] | None  # cos, sin [B or 1, T, E]; None where positions are in `hidden`
 
 

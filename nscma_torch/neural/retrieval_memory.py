@@ -78,10 +78,10 @@ class RetrievalMemory(nn.Module):
         InvalidInputError: a size is not positive, or the scale is not a positive number.
     """
 
-    keys: Tensor  # [R, D], zeros where there is no item
-    values: Tensor  # [R, E], zeros where there is no item
-    ids: Tensor  # [R] int64, -1 where there is no item
-    scopes: Tensor  # [R] int64, -1 where there is no item
+    keys: Tensor  # [R, D], zeros in empty rows
+    values: Tensor  # [R, E], zeros in empty rows
+    ids: Tensor  # [R] int64, -1 in empty rows
+    scopes: Tensor  # [R] int64, -1 in empty rows
     next_id: Tensor  # [] int64
 
     def __init__(self, key_dim: int, value_dim: int, *, scale: float | None = None) -> None:

@@ -21,7 +21,7 @@ class SegmentState(NamedTuple):
     """The tokens of a segment so far, and each one's memory token."""
 
     hidden: Tensor  # [B, N, D] inputs of the attention
-    recalled: Tensor  # [B, N, D] what the memory recalled for each
+    recalled: Tensor  # [B, N, D] the memory's recall for each
     rotary: Tensor | None  # [B, N, 2, E] cosines and sines of the position; None where positions are in `hidden`
     real: Tensor  # [B, N] bool; false: padding
 

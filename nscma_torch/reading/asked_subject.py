@@ -57,7 +57,7 @@ def asked_subject(question: str) -> AskedSubject | None:
         return AskedSubject(role, verbal["asking"] is None, f"who {about} {{answer}}?")
     owned = _OWNED.fullmatch(text)
     if owned is None or re.fullmatch(_PERSON, owned["thing"], re.IGNORECASE):
-        return None  # "who is my boss?" asks for somebody, not about them
+        return None  # "who is my boss?" asks who somebody is, not about them
     return AskedSubject((owned["role"] or "").lower(), False, f"whose {owned['thing']} is {{answer}}?")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SURE = 0.62  # least confidence of a statement by the reader
 SURE_OPEN = 0.93  # of an open one
 SURE_NEW = 0.84  # of one of a relation that the proposer was not trained on
-OUTDATED = 0.3  # likelihood that a value is over, from which another value beside it takes its place
+OUTDATED = 0.3  # probability that a value is over from which another value beside it replaces it
 ASSERTED = ("holds", "ended", "denied")
 
 

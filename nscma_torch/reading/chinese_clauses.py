@@ -23,7 +23,7 @@ _UNREAL = re.compile(  # the whole sentence states nothing
     r"|^(?:请|帮我|麻烦|给我)?(?:再)?写一?[个篇首段封]|故事|小说里|电影里|剧里|翻译成|吹牛|真希望"
 )
 _SPLIT = re.compile(r"[，,；;。！!：～~\n]+|:(?!\d)|(?:但是|不过|所以|因为|而且|然后|但)")
-_FILLERS = 2  # words beside a sign of correction that state nothing: a lone mark
+_FILLERS = 2  # words beside a correction mark that state nothing: a lone mark
 _CALLED = re.compile(rf"(?<=[{HANZI}])[，,](?:(?:它的?|他的?|她的?)?(?:名字|名)叫|(?<=[只条匹][{HANZI}]{{2}}[，,])叫)")
 _QUESTION = re.compile(r"(?!.*[还才可正][^，,]*呢\W*$).*[吗呢么]\W*$", re.DOTALL)
 _FIRM = re.compile(

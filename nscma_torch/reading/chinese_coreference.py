@@ -43,9 +43,9 @@ class ChineseCoreference:
     person: str = ""
     thing: str = ""
     subject: str = ""  # of the clause before, resolved
-    topic: str = ""  # what the clause before said to have changed
+    topic: str = ""  # what changed according to the previous clause
     kin: list[Statement] = field(default_factory=list)
-    document: bool = False  # of which a clause without a subject may speak of anybody
+    document: bool = False  # after which a clause without a subject may be about anybody
     alone: bool = False  # the thing was named without anything said of it
 
     def resolve(self, phrase: str) -> str:

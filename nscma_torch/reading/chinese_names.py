@@ -24,7 +24,7 @@ GIVEN = (
     "谦亨奇固轮翰朗伯宏言若鸣朋斌梁栋维启克伦翔旭鹏泽晨辰士建家致树炎德行时泰盛雄琛钧冠策腾楠榕航弘小晴萌诗凡轩一诺彤彦轶阳昊然瑞琪莉珍妮凯迪珂璇婧宸睿远程军萍霞艳芬"
 )
 _LOVE, _SOUND = "爱", "艾"
-_FOREIGN = rf"爱(?:玛|[{SOUNDS}]{{2,4}})(?=[^{SOUNDS}]|$)"  # one sound alone may be a word: 爱米
+_FOREIGN = rf"爱(?:玛|[{SOUNDS}]{{2,4}})(?=[^{SOUNDS}]|$)"  # a single sound may be a word: 爱米
 _BEGIN = rf"(?<![{HANZI}A-Za-z0-9])"  # of a clause
 _AFTER_NAME = (
     "[是住在有会姓叫说去从得患当]|喜欢|最喜|讨厌|[也都还就才不没很]?(?:是|住|在|有|喜欢|会)|[和跟与][我你他她]|对[^，,。]{1,12}过敏"

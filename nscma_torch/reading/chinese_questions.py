@@ -24,7 +24,7 @@ _NOUN_FORMS = (  # of any relation that has nouns
     "O 是 [不是] S's NOUN [吗]",
     "object: S 有 (哪些|什么) NOUN",
 )
-_FITTING: dict[Shape, frozenset[str]] = {  # question words for what a noun names, beside 什么
+_FITTING: dict[Shape, frozenset[str]] = {  # question words for a noun's kind, besides 什么
     "person": frozenset({"谁"}),
     "place": frozenset({"哪里", "哪儿", "哪", "什么"}),
     "group": frozenset({"哪里", "哪儿", "哪", "什么", "谁"}),

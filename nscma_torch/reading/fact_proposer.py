@@ -27,7 +27,7 @@ from nscma_torch.reading.whole_tokens import whole_tokens
 from nscma_torch.text.embedders.minilm import POSITIONS
 
 WEIGHTS = Path(__file__).with_name("weights") / "proposer.safetensors"
-ASKED = "what is told?"  # what stands in the place of a question in a row
+ASKED = "what is told?"  # placeholder for the question in a row
 FIRST = 0.05  # least probability of an object's first token
 MOST_FACTS = 24  # proposals of a message
 SHORTER = 0.85  # times the probability of a last token for each token before it: of two objects the nearer end wins

@@ -19,7 +19,7 @@ from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import STANCES
 from nscma_torch.reading.relations import Schema
 
-LIKELY = 0.08  # least probability of a proposal, its object placed and told, for the reader to be asked
+LIKELY = 0.08  # minimum probability of a proposal (object placed and told) for asking the reader
 MOST_ASKED = 8  # proposals of a message
 # of a fact's confidence: the proposer's views of its object, that it is told and its subject; the reader's of both last
 INTERCEPT, WEIGHTS = -1.23, (0.18, 0.23, 0.0, 0.38, 0.22)

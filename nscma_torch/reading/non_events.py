@@ -16,7 +16,9 @@ _CLAUSE_END = re.compile(
     r"|\band\s+(?!(?:a|an|the|my|our|his|her|their|some|any|to)\b|[A-Z]|\d)",
 )
 _NOT_QUITE = re.compile(r"\b(?:almost|nearly)\s+(\w+)", re.IGNORECASE)
-_IN_COURSE = frozenset({"forgot", "forgotten", "missed", "finished", "done", "completed"})  # what they say holds
+_IN_COURSE = frozenset(
+    {"forgot", "forgotten", "missed", "finished", "done", "completed"}
+)  # statements that something holds
 _NOT_DONE = re.compile(  # verbs that take another verb
     r"\b(?:(?:fail|refus|declin|neglect)(?:e|s|es|ed|ing)?\s+to|avoided\s+\w+ing|came\s+close\s+to|close\s+to\s+\w+ing"
     r"|(?:decided|opted|chose|chosen)\s+(?:not\s+to|against)|talked\s+(?:me|us|him|her|them)\s+out\s+of"

@@ -23,7 +23,7 @@ _TEXT = (
     r"|conversation|draft|speech|story|voicemail|dms?|notes?|profile|description|summary|translation)"
 )
 _FORM = r"(?:grammar|spelling|punctuation|wording|phrasing|tone|sentiment)"
-_WORK = (  # verbs that are said of texts alone, and those that need a text as their object
+_WORK = (  # verbs used only of texts, and those that need a text as their object
     r"translate|proof-?read|summari[sz]e|rewrite|re-?word|rephrase|paraphrase|polish|shorten|simplify|condense"
     r"|classify|categori[sz]e|transcribe|critique|annotate|punctuate|spell-?check|grammar-?check|parse|extract"
 )

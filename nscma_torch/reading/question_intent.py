@@ -15,7 +15,7 @@ _ADVICE = re.compile(
     r"|推荐|(?:给我(?!的)|有什么|有没有|哪些)[^。？！]{0,6}建议|帮我|教我|应该怎么|怎么办",
     re.IGNORECASE,
 )
-# asked for what was said, though in words of a request
+# questions about earlier messages, phrased as requests
 _RECORDED = re.compile(
     r"\b(?:help me (?:remember|recall|find)|(?:show|tell) me (?:what|where|when|who|which|how (?:many|much)))\b"
     r"|\b(?:do|does|has|have) (?!you\b|we\b)[\w'’]+(?: [\w'’]+)? (?:suggest|recommend)"

@@ -29,7 +29,7 @@ WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
 LONGEST_SLOT = 12  # tokens
 _TOPIC = SLOTS.index("topic")
 _FLAG = 0.5  # least probability of a flag
-_NEW = 2.0  # added to the logit of a relation that it was not trained on: known by its words alone it comes out lower
+_NEW = 2.0  # added to the logit of a relation it was not trained on, whose logits are lower
 
 
 class Slots(NamedTuple):

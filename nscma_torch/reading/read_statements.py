@@ -39,7 +39,7 @@ _OWNER = re.compile(r"(?:\b(?:my|our)\s)?\b[\w-]+['’]s\s$", re.I)  # "my siste
 _REACH = 60  # characters before a noun in which its owner is looked for
 _DEFINITE = re.compile(r"\b(?:the|this|that)\s$", re.I)
 _CLAUSE_END = re.compile(r"[,;:.!?]\s")
-_FIRST = re.compile(r"\b(?:I\b|i(?=[ '’])|[Ww]e\b|[Mm]y\b|[Oo]ur\b)")  # speaks as the subject, or of what is theirs
+_FIRST = re.compile(r"\b(?:I\b|i(?=[ '’])|[Ww]e\b|[Mm]y\b|[Oo]ur\b)")  # the speaker as subject or owner
 _UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who|everyone|someone|nobody)\b", re.I)
 
 
@@ -173,7 +173,7 @@ def _statement(
     if not subject or not value or name_key(subject) == name_key(value):
         return None
     if shape == "person" and _UNNAMED.fullmatch(value):
-        return None  # "my sister" alone tells nothing
+        return None  # "my sister" alone says nothing
     nameless = "'s " not in subject and subject == subject.lower() != passages[-1].speaker
     if shape == "name" and nameless and not _definite(fact.subject, passages):
         return None  # "a dog called Rex": of which dog it is the name is told by whose it is

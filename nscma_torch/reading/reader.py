@@ -35,7 +35,7 @@ MAX_SPAN = 24  # tokens of the longest answer
 # has shares of both. Chosen on development dialogues.
 PER_TOKEN = 0.06
 SPANS_PER_ROW = 8
-_CANDIDATES = 64  # best spans of a row, of which those that overlap a better one are left out
+_CANDIDATES = 64  # best spans of a row, before removing those that overlap a better one
 _CPU_TOKENS = 1024  # of a batch on a CPU, padding included
 
 

@@ -20,9 +20,9 @@ from torch import Tensor
 from nscma_torch.core.errors import ModelError
 
 PADDED_TO = 32  # tokens: rows are padded to a multiple of it, or of a part of it
-QUESTION_TOKENS = 64  # most of a question; what is longer is cut at its end
+QUESTION_TOKENS = 64  # maximum tokens of a question; longer ones are truncated
 SPEAKER_TOKENS = 16  # most of a speaker's name
-PART_TOKENS = 128  # most of a long passage that are read again beside others
+PART_TOKENS = 128  # maximum tokens of a long passage that are read again with others
 OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 
@@ -54,7 +54,7 @@ class InputPart(NamedTuple):
     """A passage, or a piece of a long one, as tokens: those of its date, and the others with their origins."""
 
     passage: int
-    place: int  # among the pieces of the passage, each of which overlaps the next
+    place: int  # index among the passage's overlapping pieces
     day: list[int]
     tokens: list[tuple[int, Piece | None]]
 

@@ -74,7 +74,7 @@ class RelationModel(nn.Module):
         self,
         words: Tensor,  # [R, d], unit vectors of the relations' words by the published encoder
         places: Tensor,  # [R] int64 among `relations`, -1 where it is none of them
-        keep: Tensor | None = None,  # [R] bool: whose own vector is used; None: of all
+        keep: Tensor | None = None,  # [R] bool: relations whose own vector is used; None: all
     ) -> Tensor:  # [R, d]
         """Return the vectors of relations."""
         own = places >= 0 if keep is None else (places >= 0) & keep

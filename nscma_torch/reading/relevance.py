@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Hashable)
 _PHRASES = 0.2  # weight of the pairs, relative to that of the score; of .1-.5
 _GAP = 2  # words from the first of a pair to the second, at most
 _FEEDBACK = 0.35  # weight of the shared words; of .2-.5
-_READ = 5  # best hits whose words are shared; of 5, 10, 20
+_READ = 5  # number of best hits for shared words; best of 5, 10, 20
 _SHARED = 10  # words that they lend; of 10, 20, 40
 _CHOSEN = 0.35  # relevance, relative to the best, from which on a hit helps; of .25, .35, .5
 _WORDS = 60  # of a passage that is read for names

@@ -151,9 +151,9 @@ class Wording:
     words: frozenset[str]  # neither names, numbers, nor empty
     exact: frozenset[str]  # names and numbers
     denies: bool
-    ours: bool  # speaks of those who talk, in the first or second person
+    ours: bool  # refers to the speakers, in the first or second person
     third: bool  # has a pronoun of the third person
-    meant: frozenset[int]  # groups of synonyms that its words stand in
+    meant: frozenset[int]  # synonym groups of its words
     families: frozenset[str]  # beginnings of its words
     marked: frozenset[tuple[str, str]]  # kind of mark and word: what it is from, to, before, ..
 

@@ -34,7 +34,7 @@ def answerability(
     query: Query,
     meaning: Tensor,  # [d]
     mask: Tensor,  # [n] bool
-    author: Tensor,  # [n] bool, units of the speakers whom the question names
+    author: Tensor,  # [n] bool, units of the speakers named in the question
 ) -> float:
     """Return the support in [-1, 2] for an answer among the units under `mask`; `view` has the candidate vectors."""
     inside = mask & author if query.speakers else mask

@@ -48,7 +48,7 @@ class _User:
             return latest
         if not self.lock.acquire(blocking=False):
             return None
-        try:  # a transaction that is older than what the index has seen is of no use
+        try:  # a transaction older than the index is useless
             return self.caught_up(connection) if self.index.generation <= generation else None
         finally:
             self.lock.release()
@@ -110,8 +110,8 @@ class Indexes:
                 connection = transaction.enter_context(self._begun(user_id))
                 snapshot = own.at_once(connection)
             if snapshot is None:
-                transaction.close()  # nobody holds a transaction while waiting for the lock
-                with own.lock:  # the next begins inside, so that none is older than what the index has seen
+                transaction.close()  # no transaction is held while waiting for the lock
+                with own.lock:  # the next begins inside, so it is not older than the index
                     connection = transaction.enter_context(self._begun(user_id))
                     snapshot = own.caught_up(connection)
             yield IndexSnapshot(connection, snapshot, own.vectors)

@@ -26,13 +26,13 @@ from nscma_torch.text.terms import query_terms, terms
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _REFERS = re.compile(r"\b(?:it|that|this|them)\b|[它这那]", re.IGNORECASE)
-_USER = frozenset(terms("user"))  # what a fact calls whose memory it is: no word that messages name them by
+_USER = frozenset(terms("user"))  # the facts' name for the user, which messages don't use
 _AHEAD = re.compile(
     r"\b(?:will|shall|would|could|might|may|should|must|can|cannot|going to|wants? to|plans? to|hopes? to|needs? to"
     r"|about to|try to|trying to|tried to|ha(?:ve|s) to|like to|love to)\b"
 )
 _ALSO_CALLED = {"works_at": ("job",)}  # what has no noun of a relation's own, since other relations are asked by it
-_SHORT = 8  # words of a message that speaks of what was said just before without naming it
+_SHORT = 8  # words of a message that refers to the previous one without naming its subject
 
 
 def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:

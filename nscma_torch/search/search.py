@@ -47,7 +47,7 @@ from nscma_torch.text.terms import terms
 Lane = Literal["lexical", "vector"]
 # advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
 _ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
-_SPEAKERS = 16  # units of the speakers whom a question names, whose vectors are read to tell how near the nearest is
+_SPEAKERS = 16  # units of the speakers named in a question, read to measure the nearest one's similarity
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Nearest(NamedTuple):
 
     seqs: Tensor  # [q, k] int64
     scores: Tensor  # [q, k]
-    keys: Tensor  # [q, k, d] what was compared
+    keys: Tensor  # [q, k, d] the compared vectors
     values: Tensor  # [q, k, d] the units' own vectors
 
 
@@ -87,7 +87,7 @@ class _Asked(NamedTuple):
     meaning: Tensor  # [d]
     at: int  # microseconds
     mask: Tensor  # [n], the units within bounds
-    author: Tensor  # [n], what the speakers whom it names said
+    author: Tensor  # [n], units said by the speakers it names
     postings: Mapping[str, Posting]
     lexical: Callable[[], Tensor]  # [n], the scores of the lexical lane, computed at the first call
 
@@ -132,7 +132,7 @@ class Searcher:
                 mask = self._mask(reading.connection, index, bounds)
                 postings = index.postings(reading.connection, query.terms)
                 last, people = people, _people(reading)
-                if people != last:  # somebody spoke for the first time meanwhile, whom the question may name
+                if people != last:  # a new speaker appeared meanwhile, whom the question may name
                     continue
                 own = self._own(index, people)
                 author = index.said_by(query.speakers) | (own & (people.user in query.speakers))

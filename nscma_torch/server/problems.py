@@ -109,7 +109,7 @@ def status_of(error: errors.NscmaError) -> int:
 def problem(error: Exception) -> Response:
     """Build the response for an error; errors that the server's owner must fix are logged."""
     told = described(error)
-    if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs what nobody foresaw
+    if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs unexpected errors
         log.error("%s: %s", type(error).__name__, error)
     return _Told(told, _headers(error, told.status))
 

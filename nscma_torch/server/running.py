@@ -73,7 +73,7 @@ class Serving(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # whom a forwarding header names nobody has checked
+                proxy_headers=False,  # a forwarding header's address is unverified
                 timeout_graceful_shutdown=max(1, round(limits.shutdown)),
                 ws="none",
             )

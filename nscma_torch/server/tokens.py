@@ -118,7 +118,7 @@ class TokenFile:
         self._known = True
         seen = (status.st_mtime_ns, status.st_size, status.st_ino)
         if seen != self._seen:
-            self._seen, self._tokens = None, ()  # what cannot be read lets nobody in
+            self._seen, self._tokens = None, ()  # an unreadable file grants no access
             self._tokens = self._read()
             self._seen = seen
 

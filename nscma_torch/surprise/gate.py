@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a bare GPU machine has no pydantic
     from nscma_torch.core.config import GateConfig
 
 _VERSION = 1
-_CLAUSES = {  # term of the score: what it says when it raises the score, and when it lowers it
+_CLAUSES = {  # term of the score: its wording when it raises the score, and when it lowers it
     "surprise": ("unexpected wording", "expected wording"),
     "information": ("says more than usual", "says less than usual"),
     "memory": ("new to memory", "little that memory lacks"),

@@ -24,7 +24,7 @@ WINDOW = 1 << 15  # bytes of history that zlib can refer to
 
 _WORD = re.compile(r"\w+")
 _ENDS = "\n.!?;:。！？；"
-_ASIDE = 8  # most quotation marks and spaces between a statement and the end of what stands beside it
+_ASIDE = 8  # maximum quotation marks and spaces between a statement and its neighbour's end
 _RUN = re.compile(rb"[!-~]+")  # ASCII without spaces
 _PUNCTUATION = b".,;:!?()\"'$"
 _CODE_RUN = 8  # shortest run with digits and letters mixed that counts as code
@@ -38,7 +38,7 @@ class Surprise:
     tokens: int  # L, of the surprise model, with the end of the message
     mean: float  # S, nats per token, as in the paper
     nats: float  # information: sum over the tokens after clamping
-    code_share: float  # share of the bytes that stand in runs like ids, hashes, base64, paths; 0 for a short one alone
+    code_share: float  # share of bytes in runs like ids, hashes, base64, paths; 0 for a single short one
 
 
 def is_code(run: bytes) -> bool:
@@ -96,7 +96,7 @@ def measure(
             codes.append(end - start)
             most = code_clamp
         total -= max(before[end] - before[start] - most, 0.0)
-    if len(codes) == 1 and codes[0] < min(_LONG_RUN, len(raw) // 2):  # a password, an order number: what it is about
+    if len(codes) == 1 and codes[0] < min(_LONG_RUN, len(raw) // 2):  # a password, an order number: its subject
         codes = []
     return Surprise(len(nll), float(nll.double().mean()), total, sum(codes) / max(len(raw), 1))
 

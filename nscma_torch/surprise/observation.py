@@ -37,13 +37,13 @@ class Observation:
     tokens: int  # of the surprise model, with the end of the message
     mean: float  # surprise S, nats per token
     nats: float  # clamped information
-    memory_nats: float  # what a compressor needs that has read the recent stream
+    memory_nats: float  # size by a compressor that has read the recent stream
     code_share: float  # share of bytes in ids, hashes, base64 and the like, 0 to 1
     salience: float  # cue lexicon, 0 to 1, 0.5 neutral
     repeat: bool  # the stream, or another one of the user, already said this
     script: str  # most frequent writing system
     nearest: float | None = None  # cosine to the nearest earlier message of the stream; None without vectors
-    news: float | None = None  # what it says that none of the near ones does, in words; None where none is near
+    news: float | None = None  # words that none of the near ones has; None if none is near
     answers: bool = False  # the message before it ends with a line that asks something
     learned: float | None = None  # log-odds of the salience head; None without it or without vectors
     gradient: float | None = None  # norm of the gradient of the stream's associative memory; None where not measured

@@ -26,7 +26,7 @@ class Gating(NamedTuple):
 
     write: Tensor  # [B] bool
     surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL
-    score: Tensor  # [B] float32, what the rule compares: the surprise, or ln nats
+    score: Tensor  # [B] float32, compared by the rule: the surprise, or ln nats
     threshold: Tensor  # [B] float32, -inf during the warm-up; mu + lambda * sigma rounded down
     state: SurpriseGateState  # after these inputs
 

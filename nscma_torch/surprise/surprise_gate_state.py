@@ -22,7 +22,7 @@ class SurpriseGateState:
 
     values: Tensor  # [B, N] float32, newest last; the first N - count of a stream mean nothing
     count: Tensor  # [B] int64, how many there are, at most N
-    rule: str  # what the scores are
+    rule: str  # the kind of scores
 
     def to(self, device: str | torch.device) -> Self:
         """Return the same state on another device."""

@@ -11,7 +11,7 @@ import re
 NAME = r"[A-ZÀ-ÖØ-ÞŁŚŠŽČŽĐİ][\w.'’&-]*"  # one word of a name, in a pattern
 INSIDE = re.compile(rf"(?<=[\w,] ){NAME}")  # in a clause
 WEIGHED = re.compile(r"(?<=[a-z0-9,;:] )(?!I\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")  # a cue of the lexicon
-COMPARED = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*")  # what a restatement must say too
+COMPARED = re.compile(r"(?<=[\w,;:'’\")] )(?!I\b)[A-Z][\w'’-]*")  # what a restatement must also say
 EXPECTED = re.compile(r"(?<=[a-z,;:'’\"] )[\"“']?[A-Z][\w'’]+")  # what answers "who" and "where"
 LENT = re.compile(  # what a passage lends to the next question
     r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-Þ][\w'’-]+(?: +[A-ZÀ-Þ][\w'’-]+)*", re.MULTILINE

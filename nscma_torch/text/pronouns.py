@@ -16,7 +16,7 @@ SECOND_PERSON = frozenset({"you", "yourself", "你", "您", "你们"})
 ASSISTANT = "assistant"  # name of the entity that "you" in a question means
 ONE_PERSON = frozenset({"he", "she", "him", "her", "他", "她"})
 THINGS = frozenset({"it", "this", "that", "它", "这", "那", "这个", "那个"})
-REFERRING = ONE_PERSON | THINGS  # to what was spoken of before
+REFERRING = ONE_PERSON | THINGS  # to something mentioned before
 REFERRING |= {"they", "them", "his", "hers", "their", "theirs", "its", "these", "those", "there"}
 REFERRING |= {"他们", "她们", "它们"}
 

@@ -62,7 +62,7 @@ def desire_kernel(
         label = tl.load(state_ptr + near, inside, other=-1)
         weight = tl.load(weight_ptr + slot, inside, other=0) if weighted else (inside & (near < n)).to(tl.int32)
         odd = (hashes & 0x7FFFFFFF).to(tl.int32) | 1
-        key = ((label - own[:, None]) * odd[:, None]) & LABELS  # each node numbers the labels anew, its own 0
+        key = ((label - own[:, None]) * odd[:, None]) & LABELS  # each node renumbers the labels, its own as 0
         total = tl.sum(tl.where(label[:, :, None] == label[:, None, :], weight[:, None, :], 0), axis=2)
         heaviest = total == tl.max(total, axis=1)[:, None]
         best = tl.min(tl.where(heaviest, key, 0x7FFFFFFF), axis=1)
@@ -81,7 +81,7 @@ def gate_kernel(
     want_ptr,  # [n + pads] int32
     rank_ptr,  # [n + pads] int64
     after_ptr,  # [n + pads] int32, out: the labels after this round
-    again_ptr,  # [n + pads] int8, out: who moves but was stopped
+    again_ptr,  # [n + pads] int8, out: nodes that want to move but were blocked
     first,
     size,
     wide,  # D

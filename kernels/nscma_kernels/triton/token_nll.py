@@ -53,7 +53,7 @@ def partial_kernel(
     block_v: tl.constexpr,
     block_d: tl.constexpr,
 ):
-    # tiles of tokens come first, so that programs that run together read the same words
+    # tiles of tokens come first, so concurrent programs read the same words
     i = tl.program_id(0) * block_t + tl.arange(0, block_t)
     split = tl.program_id(1)
     begin = split * share

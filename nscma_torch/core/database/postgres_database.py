@@ -180,7 +180,7 @@ class PostgresDatabase(Database):
         """Convert a PostgreSQL error into one clear error."""
         code = getattr(error, "sqlstate", None) or ""
         said = getattr(getattr(error, "diag", None), "message_primary", None) or ("" if code else str(error))
-        # what the server adds to it in DETAIL may quote a row
+        # the server's DETAIL may quote a row
         if code in _BUSY:
             return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
         if code in _FULL:

@@ -15,7 +15,7 @@ _EPOCHS = "epochs"  # counter of `users.epoch`
 _VERSION = "schema_version"  # in the table meta
 _OWN_USER = "user_id = (SELECT current_setting('nscma.user_id', true))"
 _ALL_USERS = "(SELECT current_setting('nscma.all_users', true)) = 'on'"
-# Tables without users whose rows may name or quote one: which of them a transaction of one user sees.
+# Tables without a user column whose rows may name or quote one: the rows visible to a user's transaction.
 _SHARED = {
     "meta": "key <> 'worker error'",
 }

@@ -80,13 +80,13 @@ episodes = Table(
     Column("text_hash", Text, nullable=False),
     Column("metadata", Json, nullable=False),
     Column("idempotency_key", Text),
-    Column("occurred_at", Time),  # null where the caller gave none: recorded_at stands in
+    Column("occurred_at", Time),  # null if the caller gave none: recorded_at is used
     Column("recorded_at", Time, nullable=False),
     Column("expires_at", Time),
     Column("status", Text, nullable=False),
     Column("write", Boolean),  # the gate's decision; null where it was not asked (infer=False)
     Column("decision", Json),  # rule, score, threshold, reason, parts
-    Column("observation", Json),  # what the gate saw, for replay under other rules
+    Column("observation", Json),  # the gate's observation, for replay under other rules
     Column("encoded", Boolean, nullable=False),
     Column("importance", Float, nullable=False),
     Column("strength", Float, nullable=False),
@@ -135,7 +135,7 @@ user_leases = Table(
     metadata,
     Column("user_id", Text, primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("owner", Text),  # null: nobody
+    Column("owner", Text),  # null: no holder
     Column("until", Time, nullable=False),  # 0: nobody
     Column("done_at", BigInteger),  # of sleep: the time of the last scheduled one
     Index("user_leases_until", "name", "until"),
@@ -152,7 +152,7 @@ workers = Table(
     Column("state", Text, nullable=False),
 )
 
-# The last error of background work for each user; it may quote what the user said.
+# The last error of background work for each user; it may quote the user's messages.
 work_errors = Table(
     "work_errors",
     metadata,
@@ -169,14 +169,14 @@ recalls = Table(
     Column("count", Integer, nullable=False),
 )
 
-# Summaries that can be made again from what they summarise: those of an integration that has not been committed yet,
+# Summaries that can be recomputed from their sources: those of an integration that has not been committed yet,
 # and the rolling summary of each stream (its id stands for the hierarchy). Whatever hides or erases text of a user
 # deletes them.
 drafts = Table(
     "drafts",
     metadata,
     Column("hierarchy_id", Text, primary_key=True),
-    Column("key", Text, primary_key=True),  # hash of what was summarised
+    Column("key", Text, primary_key=True),  # hash of the summarised text
     Column("user_id", Text, nullable=False, index=True),
     Column("text", Text, nullable=False),
     sqlite_with_rowid=False,

@@ -34,7 +34,7 @@ class UserShare:
         self._living = living
         self._most = most
         self._clock = clock
-        self._since: dict[str, float] = {}  # when a user whom nobody works for was first seen
+        self._since: dict[str, float] = {}  # when a user without a worker was first seen
 
     def chosen(self, free: Sequence[str], *, held: int = 0) -> Sequence[str]:
         """Return the free users this worker should take now, in order; a lone worker takes all.

@@ -323,7 +323,7 @@ class Worker:
         ahead: deque[list[Job]] = deque()
         while run.goes_on():
             self._keep(run)
-            lent: list[str] = []  # a user whom the run has not leased, for one batch
+            lent: list[str] = []  # a user the run has not leased, for one batch
             batch = self._asked_for(run, lent)
             if not batch:
                 with self._database.read(user_or_all(run.user_id)) as connection:
@@ -435,7 +435,7 @@ class Worker:
         user_id = batch[0].user_id
         with self._database.write(user_id) as connection:
             text = f"{type(error).__name__}: {error}"
-            if user_versions.version(connection, user_id)[1] != epoch:  # what it quotes may be erased by now
+            if user_versions.version(connection, user_id)[1] != epoch:  # it may quote erased text
                 text = jobs.FORGOTTEN
             worker_health.note_error(connection, user_id, text, leases.now(connection))
             if counted:

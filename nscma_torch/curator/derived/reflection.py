@@ -32,7 +32,7 @@ from nscma_torch.curator.store.derived_texts import NewText, Part, Run
 from nscma_torch.extraction.ratings import importances
 from nscma_torch.semantic.store import namespaces
 
-_ROLES = ("user",)  # whose messages are observations
+_ROLES = ("user",)  # roles whose messages are observations
 _KIND = "reflection"
 
 

@@ -14,7 +14,7 @@ from nscma_torch.core.records import SourcedLine, Unit
 from nscma_torch.curator.store.derived_sources import Source
 from nscma_torch.curator.store.derived_texts import NewText, Rows
 
-Groups = Sequence[Sequence[Source]]  # what a part is derived from
+Groups = Sequence[Sequence[Source]]  # sources of a part
 LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the lines of each group of units
 
 

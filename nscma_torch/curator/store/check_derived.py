@@ -73,7 +73,9 @@ def _sources(rows: RowQueries) -> Iterator[str]:
         .join(fact_namespaces, _N.id == _T.namespace)
     )
     other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind != "skill", _N.agent_id.is_not(None)))
-    foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, other)  # who names no agent reads all of them
+    foreign = or_(
+        _E.user_id != _T.user_id, _S.user_id != _T.user_id, other
+    )  # without an agent, a read covers all of them
     for row in rows(resting.where(foreign), _T.user_id):
         yield f"derived text {row.id} rests on message {row.message} of another namespace"
     for row in rows(resting.where(_E.status == "deleted"), _T.user_id):

@@ -21,7 +21,7 @@ derived_texts = Table(
     Column("namespace", Text, ForeignKey(fact_namespaces.c.id), nullable=False),
     Column("user_id", Text, nullable=False, index=True),
     Column("kind", Text, nullable=False),
-    Column("part", Text, nullable=False),  # of what it was derived: a day, a session; "" for the whole namespace
+    Column("part", Text, nullable=False),  # the part it was derived from: a day, a session; "" for the whole namespace
     Column("number", Integer, nullable=False),  # its place among those of its part, from 0
     Column("text", Text, nullable=False),
     Column("confidence", Float, nullable=False),
@@ -63,7 +63,7 @@ derivations = Table(
     Column("kind", Text, primary_key=True),
     Column("part", Text, primary_key=True),
     Column("user_id", Text, nullable=False, index=True),
-    Column("basis", Text, nullable=False),  # hash of what it was derived from
+    Column("basis", Text, nullable=False),  # hash of its sources
     Column("made_at", Time, nullable=False),
     sqlite_with_rowid=False,
 )

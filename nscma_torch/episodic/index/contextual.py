@@ -21,7 +21,7 @@ def contextual(
     vectors: Tensor,  # [n, d]
     embedded: Tensor,  # [n] bool
     links: Sequence[Tensor],  # two of [n] int64: the row before, and the row after; -1 for none
-    share: Tensor,  # [n], what a unit lends and borrows
+    share: Tensor,  # [n], weight by which a unit lends and borrows
 ) -> Tensor:
     """Return contextual vectors [m, d] float32 of rows, unit length; zeros for rows without a vector."""
     blended = vectors[rows].float()

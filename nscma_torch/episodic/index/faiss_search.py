@@ -19,7 +19,7 @@ from nscma_torch.episodic.index.faiss_store import FaissStore
 from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, TensorSearch, compared
 
-_SPARE = 32  # proposals beyond k, so that near ties seldom leave a doubt
+_SPARE = 32  # proposals beyond k, to resolve near ties
 _LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
 _MOST_STALE = 0.5  # of what an index holds
 _BLOCK = 16384  # vectors that are added at once
@@ -88,7 +88,7 @@ class FaissSearch:
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
         passing = mask & index.embedded
-        with self._lock:  # faiss is told one state after the other
+        with self._lock:  # faiss follows one state after the other
             self._catch_up(index)
             proposed = self._proposed(query, now, passing, k) if self._generation == index.generation else None
         if proposed is not None:
@@ -151,9 +151,9 @@ class FaissSearch:
         self._farthest = _FARTHEST if self._store.exact else 1.0
         self._t0 = 0
         self._seqs = torch.empty(0, dtype=torch.int64)  # [n] as last followed; so are the next two
-        self._marks = torch.empty(0, dtype=torch.int64)  # [n] hashes of what a vector is made of
-        self._slots = torch.empty(0, dtype=torch.int64)  # [n], -1 for what is not embedded
-        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 for what is removed
+        self._marks = torch.empty(0, dtype=torch.int64)  # [n] hashes of a vector's inputs
+        self._slots = torch.empty(0, dtype=torch.int64)  # [n], -1 if not embedded
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 if removed
 
     def _follow(self, index: UserIndex, newest: int) -> None:
         """Apply the changes since the last call: in the rows marked as changed or, after a new layout, anywhere."""

@@ -126,7 +126,7 @@ def _joined(kept: _Kept | None, new: tuple[Tensor, Tensor] | None, seqs: Tensor)
     nothing = seqs[:0], seqs[:0].float()
     rows, tf = nothing if new is None else new
     if kept is not None:
-        later = int(torch.searchsorted(rows, kept.end))  # what is kept already may have been read for other terms
+        later = int(torch.searchsorted(rows, kept.end))  # cached postings may have been read for other terms
         rows, tf = rows[later:], tf[later:]
         rows, tf = torch.cat([kept.rows, rows]), torch.cat([kept.tf, tf])
     return _Kept(rows, tf, len(seqs))

@@ -14,7 +14,7 @@ from torch import Tensor
 from nscma_torch.episodic.index.index_rows import IndexRows
 
 T = TypeVar("T")
-CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns of which each value has a number
+CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns whose values are numbered
 
 
 class IndexView:

@@ -34,7 +34,7 @@ from nscma_torch.text.known_names import words_of
 
 _NEVER = np.iinfo(np.int64).max
 _BLOCK = 4096  # rows at once
-_MOST_GONE = 0.25  # of the rows; with more tombstones the tensors are made anew without them
+_MOST_GONE = 0.25  # share of the rows; with more tombstones the tensors are rebuilt without them
 _FEW = 256  # tombstones that are never too many
 
 _Place = tuple[int, int]  # position in the stream, and first character in the message
@@ -96,7 +96,7 @@ class UserIndex(IndexView):
         self._chains: dict[tuple[str, str | None, str], int] = {}  # stream, session and kind, numbered
         self._last: dict[int, tuple[int, _Place]] = {}  # of each chain, the last row and its place
         self._torn: set[int] = set()  # chains that must be linked again
-        self._dirty: list[Tensor] = []  # rows whose neighbours changed
+        self._dirty: list[Tensor] = []  # rows with changed neighbours
         self.headings: Mapping[tuple[str, ...], Sequence[int]] = {}
         self._postings = Postings(self.user_id)
         self._computed = {}
@@ -141,7 +141,7 @@ class UserIndex(IndexView):
 
     def _follow(self, connection: Connection, generation: int) -> None:
         """Read the units added, changed or removed up to a generation."""
-        known, self.generation = self.generation, -1  # what is interrupted from here on is read again as a whole
+        known, self.generation = self.generation, -1  # an interruption from here on causes a full reload
         changed = unit_changes.since(connection, self.user_id, known) if 0 <= known < generation else None
         if changed is None:
             self.apart = self._too_many(connection, self._count(connection))
@@ -229,7 +229,7 @@ class UserIndex(IndexView):
         for i, (group, place) in enumerate(zip(groups, places, strict=True)):
             chain = self._chains.setdefault(group, len(self._chains))
             before, last = self._last.get(chain, (-1, place))
-            if place < last:  # what is edited or read late comes in at the end
+            if place < last:  # units edited or read late are appended at the end
                 self._torn.add(chain)
             chains[i], links[i, 0] = chain, before
             if before >= base:
@@ -324,7 +324,7 @@ class UserIndex(IndexView):
         self._torn = set()
 
     def _blend(self, generation: int) -> None:
-        """Recompute contextual vectors of the rows whose neighbours changed, and of their neighbours."""
+        """Recompute contextual vectors of the rows with changed neighbours, and of their neighbours."""
         if not self._dirty:
             return
         if self.apart:

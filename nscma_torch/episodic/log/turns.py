@@ -22,9 +22,9 @@ from nscma_torch.episodic.log import episodes as log
 ECHO = "echo"  # metadata of a turn that holds nothing new: a question put to the memory, a reply that quotes it
 EVIDENCE = "evidence"  # metadata of a reply: ids of the messages that it was written from
 CITED = "cited"  # metadata of a reply: ids of the messages among these that it names as its evidence, best first
-DECISION = "decision"  # metadata of a message of a controller: it says what the controller decided, and is no reply
+DECISION = "decision"  # metadata of a controller's message that records a decision, not a reply
 RATED = "rated"  # metadata of a reply: whether feedback on the answer said that it helped
-NOTES = "notes"  # metadata of a reply: what the model noted before it, where that is kept
+NOTES = "notes"  # metadata of a reply: the model's notes before it, if kept
 SUMMARISED = "summarised"  # metadata of a reply: id of the last message in the summary that it was written from
 STANDING = "standing"  # metadata of a message that holds a standing instruction
 _E = episodes.c

@@ -98,10 +98,10 @@ _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_BACKEND_LOG_LEVEL": "fatal",  # Ray Data warns of its own actors; what fails is raised
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it warns of: an actor without a GPU sees none, as it did
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # silences its warning: an actor without a GPU sees none, as before
 }
 _OF_THIS_MACHINE = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the switch by which Ray on one machine listens on 127.0.0.1 alone
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # makes Ray on one machine listen on 127.0.0.1 only
     # actors are no less urgent than this process
     "RAY_worker_niceness": os.environ.get("RAY_worker_niceness", "0"),  # noqa: SIM112 - its name
 }

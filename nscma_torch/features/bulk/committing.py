@@ -100,7 +100,7 @@ class WeigherAndCommitter:
         models = BulkModels.load(config)
         memory = Memory(store, config=config, embedder=models.embedder, surprise_model=models.surprise_model)
         made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))
-        weakref.finalize(made, memory.close)  # an actor is not told when it ends
+        weakref.finalize(made, memory.close)  # actors get no notice of their end
         return made
 
     def __call__(self, pack: Pack) -> Iterator[Committed]:

@@ -15,7 +15,7 @@ from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.reading.relations import load_relations
 
-PACK = 32  # messages that an actor reads before it hands on what they state
+PACK = 32  # messages that an actor reads before it returns their statements
 ASKED = 256  # messages that a language engine is asked about at once
 
 Read = list[tuple[Given, Extraction]]

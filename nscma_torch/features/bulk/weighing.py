@@ -58,7 +58,7 @@ class Weigher:
 
     def __init__(self, config: Config, models: BulkModels) -> None:
         self._embedder, self._surprise_model = models.embedder, models.surprise_model
-        self._ahead = config.embedder.deferred  # else the gate says first what is embedded
+        self._ahead = config.embedder.deferred  # otherwise the gate decides first which ones are embedded
         self._chunker = None
         if self._ahead and not (config.chunker.strategy == "surprise" and self._surprise_model is None):
             surprise_model = self._surprise_model

@@ -17,7 +17,7 @@ memory_records = Table(
     Column("episode_seq", BigInteger, ForeignKey("episodes.seq"), primary_key=True, autoincrement=False),
     Column("user_id", Text, nullable=False),
     Column("type", Text, nullable=False),
-    Column("sentiment", Text),  # null: it cannot be told
+    Column("sentiment", Text),  # null: unclear
     Column("resolution", Text, nullable=False),  # as the message itself has it; see `record_resolutions`
     Index("memory_records_user", "user_id", "type"),
 )
@@ -34,7 +34,7 @@ record_entities = Table(
     sqlite_with_rowid=False,
 )
 
-# Which later messages settle what a message asks, complains of or plans. A row is derived from the later one.
+# Later messages that settle a message's question, problem or plan. A row is derived from the later one.
 record_resolutions = Table(
     "record_resolutions",
     metadata,

@@ -230,7 +230,7 @@ def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
     counts = drop_summaries(connection, above(connection, unit_seqs))
     counts[node_units.name] += _detach(connection, unit_seqs)[node_units.name]
     counts[drafts.name] = 0
-    for some in pages(unit_seqs):  # a draft may quote what is not in a hierarchy yet
+    for some in pages(unit_seqs):  # a draft may quote text that is not in a hierarchy yet
         owners = select(units.c.user_id).where(units.c.seq.in_(some))
         counts[drafts.name] += connection.execute(delete(drafts).where(drafts.c.user_id.in_(owners))).rowcount
     for hierarchy, user_id in concerned:

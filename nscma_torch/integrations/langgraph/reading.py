@@ -14,7 +14,7 @@ from nscma_torch.core.records import Episode, Scope
 from nscma_torch.episodic.log import episodes
 from nscma_torch.integrations.langgraph.items import held_by, search_item_of, source_of
 
-Held = Mapping[str, Any]  # what a message keeps of an item: namespace, key, value, …
+Held = Mapping[str, Any]  # an item's data stored in a message: namespace, key, value, …
 
 
 def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Episode]:

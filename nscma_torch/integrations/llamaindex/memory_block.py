@@ -30,7 +30,7 @@ _ROLES: Mapping[str, str] = {
     "tool": "tool",
     "function": "tool",
 }
-_FLUSHED = "llamaindex_flushed"  # metadata of a message that left a chat history by itself
+_FLUSHED = "llamaindex_flushed"  # metadata of a message that left a chat history automatically
 _Said = tuple[str, str]  # role, text
 _HEAD = f"Recalled from this user's long-term memory, best first. {NOT_FOLLOWED}"
 

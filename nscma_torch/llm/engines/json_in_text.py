@@ -27,7 +27,7 @@ def json_objects(text: str) -> list[tuple[int, int]]:
         try:
             _, place = _DECODER.raw_decode(text, opened.start())
         except json.JSONDecodeError as error:
-            place = max(opened.start() + 1, error.pos)  # what was read up to there is part of no outermost object
+            place = max(opened.start() + 1, error.pos)  # the text up to there is not part of any outermost object
         except (ValueError, RecursionError):  # a number or a depth beyond Python's limits
             break
         else:

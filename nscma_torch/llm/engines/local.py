@@ -63,7 +63,7 @@ class TransformersEngine(InProcessEngine):
         self._batch_tokens = batch_tokens
         self._loaded: CausalLM | None = loaded
         self._closed = threading.Event()
-        self._turn = threading.Lock()  # held by the call whose batch is written
+        self._turn = threading.Lock()  # held by the call whose batch is running
         self._lock = threading.Lock()  # held during a forward pass
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from nscma_torch.core.errors import ReplyError
 
-_MINUS_INFINITY = -9999.0  # what the server sends in its place, because JSON has no word for it
+_MINUS_INFINITY = -9999.0  # the server's substitute, as JSON can't represent it
 _ABOVE_ONE = 0.01  # nats that a probability of one may exceed it by in half precision
 
 

@@ -20,7 +20,7 @@ from nscma_torch.text.names import name_key
 
 _POOL = 100  # hits that the walk may start at or end in
 _DAMPING = 0.5
-_SHARE = 0.1  # what the most visited message gains, relative to the best hit; of .1, .25, .5
+_SHARE = 0.1  # gain of the most visited message, relative to the best hit; best of .1, .25, .5
 _STARTS = 10  # best hits that the walk starts at
 _key = erasable_cache(1 << 16)(name_key)  # the same names come with every question
 _words = erasable_cache(1 << 16)(words_of)

@@ -19,8 +19,8 @@ from nscma_torch.search.context import RetrievalContext
 from nscma_torch.search.ranking import Ranking, best_first
 
 _POOL = 200  # units that have a score of their own
-_READ = 10  # best hits whose text is read for titles
-_ASKED_OF = 3  # best hits whose names the second question has; of 3, 5
+_READ = 10  # number of best hits searched for titles
+_ASKED_OF = 3  # number of best hits whose names are added to the second question; best of 3, 5
 _NAMED = 0.4  # q; of .2-.5 best on even questions of MuSiQue and 2WikiMultihopQA
 _LINKED = 0.4  # g; of .3-.9
 

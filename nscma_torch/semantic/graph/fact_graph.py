@@ -125,7 +125,7 @@ class FactGraph:
         With `messages`, a noun that distinguishes objects ("brother") must occur in the messages behind a fact; without
         them, any noun of a relation means all of its objects.
         """
-        view = copy(self)  # shares what was computed of the facts
+        view = copy(self)  # shares the computed data of the facts
         view.now = now
         view._messages = messages
         view._asker = () if asker is None else view._names_of(asker)

@@ -20,13 +20,13 @@ from nscma_torch.semantic.store.fact_schema import decisions, statements
 from nscma_torch.semantic.store.statement_groups import Key
 
 OVERRULED, UPHELD = "overruled", "upheld"  # keys of `before`: ids of the statements of two sides of a dispute
-LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side of a dispute that nobody could tell
+LEFT_OPEN = "left_open"  # key of `before`: ids of the statements of each side of an undecided dispute
 # keys of `before`: what a model chose for a statement, and ids of the statements behind each fact that it named
 OPERATION, NAMED_FACTS = "operation", "named_facts"
 # keys of `before` under `curator.rule = "model"`: whether the operation stores what is new; the merged text of UPDATE
 STORES, MERGED_TEXT = "stores", "merged_text"
 EARLY = "early"  # key of `before`: the clock was ahead when it was made
-REFUSED = "REFUSED"  # an operation: what the model chose could not be used
+REFUSED = "REFUSED"  # an operation: the model's choice was unusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ unresolved = Table(
     Column("topic", Text, primary_key=True),
 )
 
-# Each row is what was believed from `recorded_at` to `retired_at`; a fact that changes keeps its id in its next row.
+# Each row was believed from `recorded_at` to `retired_at`; a fact that changes keeps its id in its next row.
 facts = Table(
     "facts",
     metadata,
@@ -110,7 +110,7 @@ facts = Table(
     Column("valid_from", Time),  # null: unknown
     Column("valid_to", Time),  # null: still
     Column("status", Text, nullable=False),
-    Column("archived_by", Text, nullable=False),  # what put it in the archive, but for the statements: "forgetting"
+    Column("archived_by", Text, nullable=False),  # reason for archiving, other than statements: "forgetting"
     Column("confidence", Float, nullable=False),
     Column("strength", Integer, nullable=False),
     Column("sequence", Integer, nullable=False),

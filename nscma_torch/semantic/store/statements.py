@@ -125,7 +125,7 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequenc
     return [added[key] if key in added else known[key]["seq"] for key in ids]
 
 
-_DECIDED = frozenset({"withdrawn", "superseded"})  # columns that say what was made of a statement since
+_DECIDED = frozenset({"withdrawn", "superseded"})  # columns with a statement's later status
 
 
 def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:

@@ -42,7 +42,7 @@ from nscma_torch.semantic.timeline.operations import Chosen
 from nscma_torch.semantic.timeline.similar_facts import SimilarFacts
 from nscma_torch.semantic.triples import sentence
 
-_SHOWN = 64  # characters of what was returned that an error repeats
+_SHOWN = 64  # maximum characters of a result quoted in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Adviser:
             raise
         except JobError as error:
             return Chosen(REFUSED, judge=judge, reason=f"refused: {error}; undo this decision to ask {judge} again")
-        except EngineError as error:  # what it quotes of the reply stays out of the log: it must be erasable
+        except EngineError as error:  # its quotation of the reply stays out of the log, which must be erasable
             why = f"{type(error).__name__}, the reply of {judge} could not be used"
             return Chosen(REFUSED, judge=judge, reason=f"refused: {why}; undo this decision to ask again")
         texts = {fact.id: fact.text for fact in question.known}

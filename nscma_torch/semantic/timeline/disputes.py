@@ -26,7 +26,7 @@ from nscma_torch.semantic.timeline.grouping import object_of, single
 from nscma_torch.text.names import name_key
 from nscma_torch.text.sentences import Span, split_sentences
 
-_JUDGE = "judge"  # key of `before`, beside `LEFT_OPEN`: who left it open
+_JUDGE = "judge"  # key of `before`, besides `LEFT_OPEN`: the judge that left it open
 _LEAST = 1e-6  # confidence that an overruled claim keeps
 _SHOWN = 6  # newest statements of a side that are shown
 _LONGEST = 600  # characters of one of them

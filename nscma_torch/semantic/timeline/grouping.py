@@ -18,7 +18,7 @@ from nscma_torch.semantic.timeline.timeline_records import ValidSpan
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
-NAMED = "named"  # the relation whose objects are names
+NAMED = "named"  # the relation with names as objects
 # weight of a statement, in (0, 1], by the role that made it
 _TRUST: Mapping[str, float] = {"user": 1.0, "document": 0.9, "tool": 0.8, "assistant": 0.6, "system": 0.5}
 _PLACES = 1 << 20  # positions in a message that `order` tells apart

@@ -26,7 +26,7 @@ from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.grouping import Group, begin_of, claim_of, object_of
 
-_JUDGE = "judge"  # key of `before`: who chose
+_JUDGE = "judge"  # key of `before`: the judge that chose
 _ENDING = ("UPDATE", "DELETE")
 _LOGGED: Mapping[str, Action] = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "ARCHIVE", "NOOP": "NOOP", REFUSED: "NOOP"}
 

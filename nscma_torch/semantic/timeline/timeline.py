@@ -61,7 +61,7 @@ class _Fold:
 
     def strike(self, wrong: Claim, correction: Claim) -> None:
         """Record a claim that was never true."""
-        struck = self._struck.setdefault(correction.seq, [])  # one at most: what a correction strikes has one value
+        struck = self._struck.setdefault(correction.seq, [])  # at most one: corrected claims have one value
         if wrong.negated or not wrong.value:
             self._did[wrong.seq] = ("corrected", [], "its speaker took it back")
             return
@@ -209,7 +209,7 @@ class _Fold:
         """Return the time until which a side of a dispute was alone: the beginning of the second, or its own."""
         first, second = self._open[:2]
         end = second.valid_from if side is first else side.valid_from
-        assert end is not None  # what is open has a begin
+        assert end is not None  # open spans have a beginning
         return end
 
     def _finish(self, side: ValidSpan, end: int, by: Sequence[Claim], reason: str, *, void: bool) -> None:

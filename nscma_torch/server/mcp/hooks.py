@@ -108,7 +108,7 @@ def retain(given: dict[str, Any], client: HookClient) -> str | None:
     """Store what was said: the prompt, or at a stop the answer; returns its id, None where nothing was said."""
     stop = given.get("hook_event_name") == "Stop"
     text = _text(given, "last_assistant_message" if stop else "prompt")
-    text = _BLOCK.sub("", text).strip()  # what was recalled is there already
+    text = _BLOCK.sub("", text).strip()  # the recalled text is included already
     if not text or (text.startswith("/") and not stop):
         return None
     role = "assistant" if stop else "user"

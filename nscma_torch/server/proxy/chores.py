@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_OPENING = 600  # characters of a prompt in which it says what it asks for
+_OPENING = 600  # characters of a prompt searched for its purpose
 _TASKS = frozenset(  # of Open WebUI, backend/open_webui/constants.py
     f"{what}_generation" for what in ("title", "follow_up", "tags", "emoji", "query", "image_prompt", "autocomplete")
 ) | {"function_calling"}

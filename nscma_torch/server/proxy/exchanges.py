@@ -145,14 +145,14 @@ class Exchanges:
         due = time.monotonic() + self._settings.deadline
 
         def look() -> tuple[RecalledBlock, dict[str, RecalledBlock]]:
-            if time.monotonic() >= due:  # nobody waits for it any more
+            if time.monotonic() >= due:  # nobody waits for it any longer
                 raise TimeoutError
             standing = self._recalling.standing(user_id, known, unknown) if turn.earlier else {}
             return looking(user_id, turn, keys, at, list(_blocks(standing).values())), standing
 
         REQUEST_INFO.set(
             replace(REQUEST_INFO.get() or RequestInfo(), size=0)
-        )  # what is looked up is cut, however long the conversation
+        )  # the number of look-ups is limited, however long the conversation
         try:
             found, standing = await asyncio.wait_for(self._work.run(look), self._settings.deadline)
         except TimeoutError:

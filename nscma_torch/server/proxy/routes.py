@@ -26,7 +26,7 @@ CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
 _ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
 PASSED_ON = ("/v1/embeddings", "/v1/responses")  # without a memory, and unread
-NOT_SERVED = (  # some keep what was sent under an id, for whoever asks with the one key of the model's server
+NOT_SERVED = (  # some store requests under an id, for anybody with the model server's key
     *("completions", "moderations", "rerank", "score", "tokenize", "batches", "files"),
     *("audio/{rest:path}", "images/{rest:path}", "fine_tuning/{rest:path}", "responses/{rest:path}"),
     *("chat/completions/{rest:path}", "assistants", "threads", "uploads", "vector_stores"),
@@ -143,7 +143,7 @@ class ChatProxy:
 
     def _sent_on(self, request: Request, path: str, body: bytes | None) -> httpx2.Request:
         headers = self._server.headers_on(request.headers.items())
-        params = httpx2.QueryParams(request.url.query).remove("user_id")  # whose memory is not the model's business
+        params = httpx2.QueryParams(request.url.query).remove("user_id")  # the model doesn't need the user's id
         return self._open.build_request(request.method, path, params=params, content=body, headers=headers)
 
 

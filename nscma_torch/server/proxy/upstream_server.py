@@ -19,7 +19,7 @@ _OF_THE_CONNECTION = {
 _NOT_ON = {
     *_OF_THE_CONNECTION,
     *("host", "content-length", "accept-encoding", "expect"),
-    *("authorization", "x-api-key", "cookie"),  # who asks here is nobody's business there
+    *("authorization", "x-api-key", "cookie"),  # the upstream must not learn the caller
     *("origin", "referer", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"),
 }
 _NOT_BACK = {*_OF_THE_CONNECTION, "content-encoding", "date", "server", "set-cookie"}

@@ -39,7 +39,7 @@ class ByteContext(NamedTuple):
 
     byte: Tensor  # [T] int64, 0..255
     hashed: Tensor  # [T, G] int64 row of each hashed-context table
-    expected: Tensor  # [T, M] int64 byte that followed the match, 0 where there is none
+    expected: Tensor  # [T, M] int64 byte that followed the match, 0 if none
     level: Tensor  # [T, M] int64, 0 = no match, else 1 + an index below MATCH_LEVELS
 
 

@@ -83,7 +83,7 @@ def _rows(context: Tensor, size: int) -> Tensor:
 def _followers(known: Tensor, follower: Tensor, rows: int) -> Tensor:
     """Count how often each byte follows in each row of contexts, [rows, 256]."""
     counts = torch.bincount(known * 256 + follower, minlength=256 * rows)
-    return counts[: 256 * rows].view(rows, 256)  # after them, what is in no row
+    return counts[: 256 * rows].view(rows, 256)  # after them, the keys in no row
 
 
 def _blended(counts: Tensor, lower: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:

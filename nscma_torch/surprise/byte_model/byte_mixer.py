@@ -32,13 +32,13 @@ from torch.nn.functional import one_hot
 
 from nscma_torch.surprise.byte_model.byte_counts import LEVELS
 
-VERSION = 3  # of what is learned and how: a state of another version is made anew
+VERSION = 3  # version of the learned values: a state of another version is recomputed
 VOCABULARY = 256
 OPINIONS = 2  # the network, the counts
 START = (0.65, 0.3)  # weights of the network and of the counts at a stream's start
 STIFFNESS = 1000.0  # curvature before the stream's own: that of a few hundred bytes
 FARTHEST = 10.0  # largest Newton decrement of a whole step; chat stays below 2, an unknown script comes to 40
-FADING = 1e4  # bytes after which the curvature of a byte has fallen to 1/e, so that learning never ends
+FADING = 1e4  # bytes after which a byte's curvature has decayed to 1/e, so learning never ends
 HEDGE = 0.003  # e, share of even odds: of .0005 .. .05 the largest that costs English meetings under .005 bits a byte
 NUMBERS = LEVELS * (OPINIONS + OPINIONS**2)  # fp32 in a state
 

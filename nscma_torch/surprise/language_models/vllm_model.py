@@ -52,7 +52,7 @@ class VllmSurpriseModel:
     def __init__(self, engine: ScoringEngine, tokenizer: MessageTokenizer, *, window: int) -> None:
         if window < 2 or window % 2:
             raise ConfigError(f"surprise.window is {window} tokens; it must be even")
-        needed = window + 2  # the last token that sees so many, and the one that vLLM must write
+        needed = window + 2  # the last token with this context, and the one that vLLM must write
         if needed > engine.context:
             raise ConfigError(
                 f"surprise.window is {window} tokens, for which {engine.name} must read {needed}, but its context is "

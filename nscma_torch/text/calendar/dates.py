@@ -59,7 +59,7 @@ def find_dates(text: str, anchor: datetime) -> list[DateMention]:
         for match in pattern.finditer(text):
             try:
                 days = resolve(match, today)
-            except (ValueError, OverflowError):  # `date` refuses what the calendar does not have
+            except (ValueError, OverflowError):  # `date` rejects impossible dates
                 continue
             if days is not None:
                 start, end = match.span("mention" if "mention" in pattern.groupindex else 0)

@@ -16,7 +16,7 @@ import torch
 
 from nscma_torch.core.protocols import Embedder, QueryEmbedder
 
-_LEAST = 2  # passes: one that hangs holds nobody up
+_LEAST = 2  # passes: a hanging one blocks nobody
 
 
 @dataclass(slots=True, eq=False)

@@ -33,7 +33,7 @@ SUFFIXES: dict[str, Format] = {
     ".markdown": "markdown",
     ".txt": "text",
 }
-MAX_FILE_BYTES = 1 << 28  # of what has to be in memory at once: everything but a JSON lines file on disk
+MAX_FILE_BYTES = 1 << 28  # limit for input held in memory: everything except a JSON lines file on disk
 _HEAD_BYTES = 1 << 16
 _MARKDOWN_SIGN = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|```|~~~)", re.MULTILINE)
 _WHOLE_TEXT_READERS = {"json": json_messages, "markdown": markdown_messages, "text": text_messages}
