@@ -1,6 +1,6 @@
 """Settings files and keys with which MCP clients register a server and hooks.
 
-The formats are from public documents, listed in docs/mcp.md; they were not tried in the clients themselves.
+The formats are from public documents, listed in docs/mcp.md; they were not tested in the clients themselves.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OWN = re.compile(r"nscma[^ ]* hook (recall|retain)")
 
 @dataclass(frozen=True, slots=True)
 class CommandServer:
-    """A server that the program starts itself, and speaks to on stdio."""
+    """A server that the program starts itself, and talks to over stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server that runs already; `token` when it wants one."""
+    """A running server; `token` if it requires one."""
 
     url: str
     token: bool
@@ -42,16 +42,16 @@ class HttpServer:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program.
+    """An MCP client program.
 
     Args:
-        home: its settings file of the user, None where only a project has one.
-        project: its settings file within a project, None where there is none.
-        keys: where the servers are in that file.
-        started, running: the entry of a server there; None where the program cannot do it.
-        more: further changes for a server that runs.
-        hooks: the settings file of hooks, of the user and of a project.
-        bearer: how an environment variable is written in a header, None where that is not documented.
+        home: the user's settings file, None if there are only project settings.
+        project: the project's settings file, None if there is none.
+        keys: path of keys to the servers in that file.
+        started, running: the entry for a server started by the client, or already running; None if unsupported.
+        more: further changes for a running server.
+        hooks: the settings files for hooks, of the user and of a project.
+        bearer: syntax of an environment variable in a header, None if undocumented.
     """
 
     title: str
@@ -67,7 +67,7 @@ class Client:
     note: str = ""
 
     def server(self, how: CommandServer | HttpServer, project: Path | None) -> SettingsEdit:
-        """The change that tells of the server. Raises `InvalidInputError` for what the program cannot do."""
+        """Return the edit that registers the server. Raises `InvalidInputError` for unsupported options."""
         path = self._file(self.home, self.project, project)
         if isinstance(how, CommandServer):
             return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.started(how))])
@@ -83,7 +83,9 @@ class Client:
         return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.running(how.url, headers)), *more])
 
     def hooking(self, command: Callable[[str], Sequence[str]], project: Path | None) -> SettingsEdit:
-        """The change that has it recall at a prompt, and retain at a prompt and a stop; `command` gives the words."""
+        """Return the edit that installs hooks for recall at a prompt, and retention at a prompt and a stop; `command`
+        builds each command line.
+        """
         if self.hooks is None:
             raise InvalidInputError(f"{self.title} has no documented hooks; omit --hooks")
         path = self._file(self.hooks[0], self.hooks[1], project)

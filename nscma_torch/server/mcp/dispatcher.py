@@ -26,8 +26,8 @@ class McpCaller:
     """An MCP caller and the memory it names.
 
     Args:
-        users: users that the address names; one at most, and the token's own where it has one.
-        agent_id: narrows everything to one agent.
+        users: users named in the address; at most one, and the token's own if it has one.
+        agent_id: restricts all calls to one agent.
     """
 
     principal: Principal

@@ -1,8 +1,8 @@
-"""Hooks of coding agents: recall at a prompt, retain what was said, through a server that runs.
+"""Hooks of coding agents: recall at a prompt, and store prompts and answers, through a running server.
 
-A hook has a moment and may not fail: nothing heavy is imported here, and whatever is wrong becomes a `HookError`, which
-the command tells on stderr while it ends well. Payloads are those of Claude Code and Codex, which agree in what is
-used: session_id, prompt (UserPromptSubmit), last_assistant_message (Stop); turn_id is of Codex alone.
+A hook has little time and must not fail: nothing heavy is imported here, and any problem becomes a `HookError`, which
+the command reports on stderr while exiting successfully. Payloads are those of Claude Code and Codex, which share the
+fields used: session_id, prompt (UserPromptSubmit), last_assistant_message (Stop); turn_id is Codex only.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TOP = 8
 
 
 class HookError(AccessError):
-    """The memory is away, or the payload is not one of a hook."""
+    """The memory is unavailable, or the payload isn't a hook's."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookClient:
-    """The server, and who asks: `user` where the token is for any user, or none is needed. `seconds` to wait."""
+    """The server and the caller: `user` if the token is for any user, or none is needed. `seconds` is the timeout."""
 
     url: str
     token: str | None
@@ -105,7 +105,7 @@ def recall(given: dict[str, Any], client: HookClient) -> str | None:
 
 
 def retain(given: dict[str, Any], client: HookClient) -> str | None:
-    """Store what was said: the prompt, or at a stop the answer; returns its id, None where nothing was said."""
+    """Store the prompt, or at a stop the answer; return its id, None if it is empty."""
     stop = given.get("hook_event_name") == "Stop"
     text = _text(given, "last_assistant_message" if stop else "prompt")
     text = _BLOCK.sub("", text).strip()  # the recalled text is included already

@@ -1,7 +1,7 @@
-"""Streamable HTTP at /mcp of the server, for the tokens of its door.
+"""Streamable HTTP at /mcp of the server, authenticated by its tokens.
 
-There are no sessions: each request stands alone and names its token, so that nobody can take another's session, several
-servers can stand behind one address, and a restart is not noticed. Answers are plain JSON, no streams.
+There are no sessions: each request is independent and carries its token, so nobody can take over another's session,
+several servers can share one address, and a restart goes unnoticed. Responses are plain JSON, no streams.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATH = "/mcp"
 
 
 def route_group(context: AppContext) -> RouteGroup:
-    """The endpoint of the protocol."""
+    """Return the protocol's endpoint."""
 
     async def memory() -> Memory:
         return context.memory
@@ -41,7 +41,7 @@ def route_group(context: AppContext) -> RouteGroup:
 
 
 class _Endpoint:
-    """An ASGI application of its own path, without the slash that a mount wants behind it."""
+    """An ASGI application at exactly its path, without the trailing slash that a mount requires."""
 
     def __init__(self, server: MemoryServer, max_body: int) -> None:
         self._server = server

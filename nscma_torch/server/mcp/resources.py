@@ -1,4 +1,4 @@
-"""The resources: the profile of the user, the recent conversations, and the last turns of one."""
+"""MCP resources: the user's profile, the recent conversations, and the last turns of one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _RECENT = 20
 
 
 def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
-    """Register them; what is read is the asker's own."""
+    """Register the resources; each reads the caller's own data."""
 
     @server.resource("nscma://profile", name="profile", title="Profile of the user", mime_type=_JSON)
     async def profile() -> str:
-        """Dated lines about the user, each with the messages that it rests on."""
+        """Return dated lines about the user, each with its source messages."""
 
         def told(memory: Memory, scope: Scope) -> str:
             lines = [
@@ -40,7 +40,7 @@ def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
 
     @server.resource("nscma://sessions", name="sessions", title="Recent conversations", mime_type=_JSON)
     async def sessions() -> str:
-        """The conversations last spoken in, newest first, each with how it began."""
+        """Return the most recent conversations, newest first, each with its first words."""
 
         def told(memory: Memory, scope: Scope) -> str:
             found = {"sessions": memory.sessions(**scope, limit=_RECENT)}
@@ -50,7 +50,7 @@ def add_resources(server: MCPServer[Any], dispatcher: Dispatcher) -> None:
 
     @server.resource("nscma://sessions/{name}", name="session", title="A conversation", mime_type=_JSON)
     async def session(name: str) -> str:
-        """The last turns of a conversation, word for word."""
+        """Return the last turns of a conversation, verbatim."""
 
         def told(memory: Memory, scope: Scope) -> str:
             found = memory.window(**scope, session=name)

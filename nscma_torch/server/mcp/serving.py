@@ -30,9 +30,9 @@ _INSTRUCTIONS = (
 
 
 class MemoryServer(MCPServer[Any]):
-    """`MCPServer` whose errors say what was wrong and what to do, and whose tools refuse arguments they do not have.
+    """`MCPServer` whose errors say what was wrong and what to do, and whose tools refuse unknown arguments.
 
-    On stdio it answers every request, also one that cannot be read.
+    On stdio it answers every request, even an unreadable one.
     """
 
     async def run_stdio_async(self) -> None:
@@ -87,7 +87,7 @@ class _Closed(BaseModel):
 
 
 def _close(tool: Any) -> None:
-    """Have a tool refuse arguments that it does not have, as a user's id; the package ignores them."""
+    """Make a tool refuse unknown arguments, such as a user id; the package ignores them."""
     given = tool.fn_metadata.arg_model
     closed: type[BaseModel] = create_model(given.__name__, __base__=(_Closed, given))
     tool.fn_metadata.arg_model = closed
@@ -95,7 +95,7 @@ def _close(tool: Any) -> None:
 
 
 def _say(error: ToolError | ResourceError, kind: type[ToolError] | type[ResourceError]) -> NoReturn:
-    """Raise the error as a client is told it: with our message where it is ours, as it is where it is not."""
+    """Raise the error in the client's form: with our message if it is ours, unchanged otherwise."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, NscmaError | ValidationError):
         cause = cause.__cause__

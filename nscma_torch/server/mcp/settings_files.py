@@ -1,4 +1,4 @@
-"""Changes in settings files of other programs: what else they hold stays, and a backup is made beside them."""
+"""Edits of other programs' settings files: other content stays, and a backup is created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SetKey:
     value: Any
 
     def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
-        """Set it in a document."""
+        """Set the value in a document."""
         table = _table(document, self.keys[:-1], form)
         if table.get(self.keys[-1]) != self.value:
             table[self.keys[-1]] = self.value
@@ -33,14 +33,14 @@ class SetKey:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """Have an object in the list at a path of keys; one with the same `key` is replaced."""
+    """Put an object into the list at a path of keys, replacing one with the same `key`."""
 
     keys: tuple[str, ...]
     value: dict[str, Any]
     key: str
 
     def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
-        """Include it in a document. Raises `ConfigError` where something else than a list is there."""
+        """Include the object in a document. Raises `ConfigError` if the path holds something other than a list."""
         items = _list(document, self.keys, form)
         own = self.value[self.key]
         items[:] = [one for one in items if not (isinstance(one, dict) and one.get(self.key) == own)] + [self.value]
@@ -48,14 +48,14 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Have commands run at an event; earlier ones that `own` fits go, those of others stay where they are."""
+    """Run commands at an event; earlier ones matched by `own` are replaced, other programs' stay."""
 
     event: str
     hooks: Sequence[dict[str, Any]]
     own: re.Pattern[str]
 
     def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
-        """Put them into a document. Raises `ConfigError` where something else than a list is there."""
+        """Put the commands into a document. Raises `ConfigError` if the path holds something other than a list."""
         groups = _list(document, ("hooks", self.event), form)
         kept = []
         for group in groups:
@@ -81,19 +81,19 @@ class FileFormat(ABC):
 
     @abstractmethod
     def read(self, text: str) -> MutableMapping[str, Any]:
-        """The document of a text. Raises ValueError."""
+        """Parse a text into a document. Raises ValueError."""
 
     @abstractmethod
     def write(self, document: MutableMapping[str, Any]) -> str:
-        """The text of a document."""
+        """Serialise a document to text."""
 
     @abstractmethod
     def table(self) -> MutableMapping[str, Any]:
-        """An empty table, for other tables."""
+        """Return an empty table, for other tables."""
 
 
 class JsonFormat(FileFormat):
-    """JSON; of a file with comments nothing is changed, as they would be lost."""
+    """JSON; a file with comments is left unchanged, as they would be lost."""
 
     name = "json"
 
@@ -111,7 +111,7 @@ class JsonFormat(FileFormat):
 
 
 class TomlFormat(FileFormat):
-    """TOML; comments and the order of keys stay."""
+    """TOML; comments and the order of keys are preserved."""
 
     name = "toml"
 
@@ -143,15 +143,15 @@ class SettingsEdit:
     changes: Sequence[Change]
 
     def snippet(self) -> str:
-        """Return the settings as a file that holds nothing else."""
+        """Return the settings as a file that contains nothing else."""
         return self._changed("")
 
     def planned(self) -> EditPlan | None:
         """Plan the edit; None if the file already has the settings.
 
         Raises:
-            ConfigError: the file does not parse, or holds something else where a table must be.
-            StoreAccessError: it cannot be read.
+            ConfigError: the file doesn't parse, or has another value in place of a table.
+            StoreAccessError: the file can't be read.
         """
         target = self.path.resolve()  # a link stays one
         try:
@@ -183,18 +183,18 @@ class SettingsEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """A file to be written in the place of what it was (None: there was none)."""
+    """A file to be written, and its earlier content (None if it is new)."""
 
     target: Path
     before: bytes | None
     text: str
 
     def write(self) -> Path | None:
-        """Write it; returns the path of the backup, None where there was no file.
+        """Write the file; return the path of the backup, None for a new file.
 
         Raises:
-            ConfigError: another program has changed the file in the meantime; it is as that one left it.
-            StoreAccessError: it cannot be written; it is as it was.
+            ConfigError: another program changed the file meanwhile; its version is kept.
+            StoreAccessError: the file can't be written; it is unchanged.
         """
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +232,7 @@ def _free_name(target: Path) -> Path:
 
 
 def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> MutableMapping[str, Any]:
-    """The table at a path of keys, made where there is none."""
+    """Return the table at a path of keys, creating it if missing."""
     for place, key in enumerate(keys, start=1):
         if key not in document:
             document[key] = form.table()
@@ -243,7 +243,7 @@ def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFo
 
 
 def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> list[Any]:
-    """The list at a path of keys, made where there is none."""
+    """Return the list at a path of keys, creating it if missing."""
     items = _table(document, keys[:-1], form).setdefault(keys[-1], [])
     if not isinstance(items, list):
         raise ConfigError(f"{'.'.join(keys)} is not a list; nothing was changed")
@@ -251,7 +251,7 @@ def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFor
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are each there once: of two values one would be lost."""
+    """Build an object, refusing duplicate keys, one of whose values would be lost."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is duplicated")

@@ -1,7 +1,7 @@
-"""The protocol on stdin and stdout, for one user, over a store of its own process with the worker inside.
+"""The protocol on stdin and stdout, for one user, over a store opened in this process with a background worker.
 
-The memory is opened while the client says hello, for clients wait few seconds for that; a store that cannot be opened
-is told by every tool.
+The memory is opened during the client's handshake, as clients wait only a few seconds for it; every tool reports a
+store that can't be opened.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SLOW, _SLOW_WAITING = 2, 32  # calls that take long
 
 
 def serve(store: str, config: Path | None, user: str, agent: str | None, rights: Iterable[Right]) -> None:
-    """Answer one client until it closes stdin. What was acknowledged is on disk; what is queued stays queued.
+    """Serve one client until it closes stdin. Acknowledged messages are on disk; queued work stays queued.
 
-    Raises `ScopeError` for a user or agent that cannot be one.
+    Raises `ScopeError` for an invalid user or agent.
     """
     whose = Scope(user, agent)
     caller = McpCaller(Principal(whose.user_id, frozenset(rights), "stdio"), agent_id=whose.agent_id)

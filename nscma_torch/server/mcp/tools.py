@@ -38,7 +38,7 @@ class Tools:
         self._dispatcher = dispatcher
 
     def add_to(self, server: MCPServer[Any]) -> None:
-        """Register them."""
+        """Register the tools."""
         for tool, title in (
             (self.remember, "Remember"),
             (self.recall, "Recall passages"),

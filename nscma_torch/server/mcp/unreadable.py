@@ -1,4 +1,4 @@
-"""Answer lines of stdin that are no message of the protocol, which the `mcp` package drops without an answer."""
+"""Answer lines of stdin that aren't protocol messages, which the `mcp` package drops silently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.text.surrogates import refuse_surrogates
 
 
 class AnsweringStream:
-    """The stream of incoming messages, without the faults: each is answered through `replies` with an error."""
+    """The stream of incoming messages without invalid ones, which are answered through `replies` with an error."""
 
     def __init__(
         self, incoming: ContextReceiveStream[SessionMessage | Exception], replies: ContextSendStream[SessionMessage]
@@ -26,11 +26,11 @@ class AnsweringStream:
 
     @property
     def last_context(self) -> Any:
-        """Context of the sender of the last message."""
+        """Return the context of the last message's sender."""
         return self._incoming.last_context
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
+        """Return the next message."""
         while True:
             item = await self._incoming.receive()
             if not isinstance(item, Exception):
@@ -40,7 +40,7 @@ class AnsweringStream:
                 await self._replies.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the stream."""
         await self._incoming.aclose()
 
     def __aiter__(self) -> AnsweringStream:
@@ -64,7 +64,7 @@ class AnsweringStream:
 
 
 def error_answer(fault: Exception) -> JSONRPCError | None:
-    """The answer to a line that could not be read; None for a notification, a response and a blank line."""
+    """Return the answer to an unreadable line; None for a notification, a response and a blank line."""
     code, value = INVALID_REQUEST, _whole(fault)
     if isinstance(value, str):  # a line that is not JSON
         if not value.strip():
@@ -84,7 +84,7 @@ def error_answer(fault: Exception) -> JSONRPCError | None:
 
 
 def _whole(fault: Exception) -> Any:
-    """The line that was read, or the value in it."""
+    """Return the line read, or the value in it."""
     problems = fault.errors(include_url=False) if isinstance(fault, ValidationError) else []
     kinds = ("json_invalid", "missing", "model_type")
     return next((one["input"] for one in problems if one["type"] in kinds and len(one["loc"]) <= 2), None)

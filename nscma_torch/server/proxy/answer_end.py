@@ -1,7 +1,7 @@
-"""The end of an answer, which a client is not given before its exchange is on disk.
+"""The end of an answer, held back from the client until its exchange is on disk.
 
-Of a stream of events that is the line `data: [DONE]` with what follows it, and all before it goes on as it comes; of
-any other answer it is the whole of it, which is of no use to a client before it is there.
+For an event stream that is the line `data: [DONE]` with everything after it, and the rest is forwarded as it arrives;
+any other answer is held back as a whole, as a client can't use a part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class EventsEnd:
         self._done = False
 
     def feed(self, data: bytes) -> bytes:
-        """All but the end, and but a part of a line that may become it."""
+        """Return everything except the end, or a partial line that may become it."""
         data = self._held + data
         start = 0 if self._done else self._begin(data)
         self._held = data[start:]
@@ -52,7 +52,7 @@ class EventsEnd:
 
 
 class WholeEnd:
-    """An answer that is not passed on before it is whole, unless it has more than so many bytes."""
+    """An answer forwarded only when complete, unless it exceeds a size limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -60,7 +60,7 @@ class WholeEnd:
         self._open = False
 
     def feed(self, data: bytes) -> bytes:
-        """Nothing, up to `most` bytes; then everything."""
+        """Return nothing, up to `most` bytes; then everything."""
         self._kept += data
         if not self._open and len(self._kept) <= self._most:
             return b""

@@ -1,4 +1,4 @@
-"""The block of recalled facts and passages, as a model reads it: labelled, quoted, within a budget of tokens."""
+"""The block of recalled facts and passages as a model reads it: labelled, quoted, within a token budget."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class ShownPassage:
 
     @property
     def text(self) -> str:
-        """The passage."""
+        """Return the passage."""
         return self.episode.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block, with what is in it. `text` is empty where there is nothing; `tokens` are the embedder's."""
+    """A block with its contents. `text` is empty if nothing was recalled; `tokens` are counted by the embedder."""
 
     text: str = ""
     facts: tuple[Fact, ...] = ()
@@ -44,12 +44,12 @@ class Block:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids of its messages and facts, each once."""
+        """Return the ids of its messages and facts, each once."""
         return tuple(dict.fromkeys([*(one.episode.id for one in self.passages), *(fact.id for fact in self.facts)]))
 
     @property
     def sources(self) -> list[str]:
-        """Ids of the messages that it may repeat."""
+        """Return ids of the messages that it may repeat."""
         of_facts = (source for fact in self.facts for source in fact.episode_ids)
         return list(dict.fromkeys([*(one.episode.id for one in self.passages), *of_facts]))
 
@@ -66,7 +66,7 @@ def fitting(
     budget: int,
     count_tokens: Callable[[Sequence[str]], list[int]],
 ) -> Block:
-    """The block of the first of them that fit, facts before passages; each whole or not at all."""
+    """Return the block of the first facts and passages that fit, facts first; each whole or not at all."""
     entries: list[Fact | ShownPassage] = [*facts, *passages]
     if not entries:
         return Block()

@@ -1,4 +1,4 @@
-"""A request for a chat completion: its user turns, and the body with blocks added to them and nothing else changed."""
+"""A chat completion request: its user turns, and the body with blocks added to them, otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class UserTurn:
     """The newest user turn.
 
     Attributes:
-        text: its texts; what recall looks for.
-        said: as it is stored: an image leaves "[image_url]"; empty if it cannot be stored.
-        name: who says it, where the message names somebody.
-        context: the texts of all messages before it and of itself.
-        digest: of all messages up to it, in hex; equal for all requests of one exchange.
-        followed: whether messages follow it, as calls of tools and their results do.
+        text: its texts, used as the recall query.
+        said: the stored form: an image becomes "[image_url]"; empty if it cannot be stored.
+        name: the speaker, if the message names one.
+        context: the texts of all messages up to it.
+        digest: hash of all messages up to it, in hex; equal for all requests of one exchange.
+        followed: True if messages follow it, such as tool calls and their results.
         fault: why it cannot be stored; None if it can.
-        session: names the conversation: the same for all requests with the same first user turn.
+        session: the conversation's name: the same for all requests with the same first user turn.
         earlier: digests of the user turns before it.
-        chore: whether it is a chat client's own request, such as for a title, and not the user's words.
+        chore: True for a chat client's own request, such as for a title, rather than the user's words.
     """
 
     text: str
@@ -52,7 +52,7 @@ class _End:
     empty: bool  # of a list
 
     def written(self, block: str) -> str:
-        """A block as it is written there."""
+        """Format a block for insertion there."""
         if self.parts:
             return ("" if self.empty else ", ") + json.dumps({"type": "text", "text": block})
         return json.dumps(f"\n\n{block}")[1:-1]
@@ -60,11 +60,11 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A body as it came.
+    """A request body as received.
 
     Attributes:
-        user: the field `user`, where it is a string.
-        turn: None for a body that is no request for a chat completion, or has no user turn.
+        user: the field `user`, if it is a string.
+        turn: None for a body that isn't a chat completion request, or has no user turn.
     """
 
     body: bytes
@@ -111,7 +111,7 @@ class ChatRequest:
         return cls(body, user, turn, ends)
 
     def with_blocks(self, blocks: Mapping[str, str]) -> bytes:
-        """The body with blocks, by digest, at the end of user turns: a text goes on, or there is one more part."""
+        """Return the body with blocks, by digest, at the end of user turns: appended to a text, or as one more part."""
         added = sorted(((self._ends[digest], block) for digest, block in blocks.items() if block), key=_place)
         if not added:
             return self.body
@@ -127,7 +127,7 @@ def _place(one: tuple[_End, str]) -> int:
 
 
 def _end(text: str, message: JsonSpan) -> _End | None:
-    """The end of a message's content; None where that is neither a text nor a list."""
+    """Return the end of a message's content; None if that is neither a text nor a list."""
     content = members(text, message.start).get("content")
     if content is None or not isinstance(content.value, str | list):
         return None
@@ -135,7 +135,7 @@ def _end(text: str, message: JsonSpan) -> _End | None:
 
 
 def _digests(messages: Sequence[Any], turns: Sequence[int]) -> Iterator[str]:
-    """The digest of all messages up to each of these, in hex."""
+    """Yield the digest of all messages up to each of these, in hex."""
     running, wanted = hashlib.sha256(b"["), set(turns)
     for number, message in enumerate(messages):
         running.update((", " if number else "").encode() + _written(message))
@@ -174,7 +174,7 @@ def _turn(messages: Sequence[Any], first: dict[str, Any], digest: str) -> UserTu
 
 
 def _text(message: dict[str, Any]) -> str:
-    """The texts of a message, a line each."""
+    """Return the texts of a message, one per line."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -184,7 +184,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _said(message: dict[str, Any]) -> tuple[str, InvalidInputError | None]:
-    """The message as the memory stores it, or why it cannot."""
+    """Return the message as stored, or why it can't be."""
     try:
         said = parse_message({"role": "user", "content": message["content"]})
         check_message(said)

@@ -1,8 +1,8 @@
 """Requests that a chat client makes on its own: titles, tags, follow-up suggestions, completions of a draft.
 
-They are told by what their public sources have in common. Open WebUI sends a prompt of headings ("### Task:") that ends
-with the conversation between `<chat_history>` tags, and may name the task in `metadata`; LibreChat, Continue, Zed and
-others ask in a sentence or two for the title "of the conversation".
+They are recognised by common features of the clients' public sources. Open WebUI sends a prompt of headings ("###
+Task:") that ends with the conversation between `<chat_history>` tags, and may name the task in `metadata`; LibreChat,
+Continue, Zed and others ask in a sentence or two for the title "of the conversation".
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ class Recall:
     """Recall for one turn.
 
     Attributes:
-        state: recalled, nothing (nothing bears on it), off (no text of a user to recall for, or no right to), slow (not
-            within the deadline), failed.
-        seconds: what it took of this request's time.
-        error: the name of what failed.
-        earlier: the blocks that earlier turns of the conversation got, by digest.
+        state: recalled, nothing (no relevant memory), off (no user text, or no right to read), slow (missed the
+            deadline), failed.
+        seconds: its share of this request's time.
+        error: the name of the error.
+        earlier: the blocks of earlier turns of the conversation, by digest.
     """
 
     state: State
@@ -67,12 +67,12 @@ _MOST_EARLIER = 256  # user turns
 
 
 class Exchanges:
-    """Recalls for turns, never for longer than the deadline; the turns of tools get what their user turn got.
+    """Recalls for turns within the deadline; tool turns get their user turn's block.
 
-    Earlier user turns keep the blocks that they got: each request of a conversation begins as the one before it.
+    Earlier user turns keep their blocks: each request of a conversation starts like the one before it.
 
-    What was recalled is kept for so many exchanges. It goes from here when something is erased, and is then, as after
-    a restart, put together from what is stored with the turn.
+    A limited number of exchanges is cached. An erasure clears the cache; then, and after a restart, blocks are rebuilt
+    from the data stored with the turns.
     """
 
     def __init__(self, recalling: TurnRecall, work: CallPool, settings: UpstreamConfig) -> None:
@@ -85,7 +85,7 @@ class Exchanges:
         empty_with_others(self)
 
     def forget(self) -> None:
-        """Drop all that was recalled: something is erased."""
+        """Drop all recalled blocks after an erasure."""
         with self._lock:
             self._erasures += 1
             self._kept.clear()
@@ -180,6 +180,8 @@ def _blocks(found: Mapping[str, RecalledBlock]) -> dict[str, Block]:
 
 
 def _key(user_id: str, digest: str, at: datetime) -> str:
-    """The same for all requests of an exchange on one day; a conversation that begins alike on another is another."""
+    """Return a key shared by all requests of an exchange on one day; the same beginning on another day
+    has another key.
+    """
     about = hashlib.sha256(f"{user_id}\0{digest}".encode()).hexdigest()
     return f"chat {about[:32]} {at:%Y-%m-%d}"

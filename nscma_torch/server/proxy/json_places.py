@@ -1,4 +1,4 @@
-"""Locate the parts of a JSON text, so that one can be changed and the rest stays byte for byte."""
+"""Locate the parts of a JSON text, so that one can be changed while the rest stays byte-identical."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class JsonSpan(NamedTuple):
-    """A value and where it is written: `text[start:end]`."""
+    """A value and its position: `text[start:end]`."""
 
     value: Any
     start: int
@@ -20,7 +20,7 @@ class JsonSpan(NamedTuple):
 
 
 def members(text: str, start: int) -> dict[str, JsonSpan]:
-    """The values of the object that begins at `start`, by key; of a key that is there twice the last, as in `json`.
+    """Return the values of the object that begins at `start`, by key; the last one for a duplicate key, as in `json`.
 
     The text must be JSON.
     """
@@ -34,7 +34,7 @@ def members(text: str, start: int) -> dict[str, JsonSpan]:
 
 
 def elements(text: str, start: int) -> Iterator[JsonSpan]:
-    """The values of the array that begins at `start`. The text must be JSON."""
+    """Yield the values of the array that begins at `start`. The text must be JSON."""
     at = _after(text, start + 1)
     while text[at] != "]":
         one = _value(text, at)
@@ -49,12 +49,12 @@ def _value(text: str, at: int) -> JsonSpan:
 
 
 def _next(text: str, at: int) -> int:
-    """Behind the comma after a value, or at the bracket that closes."""
+    """Return the position after the comma that follows a value, or of the closing bracket."""
     at = _after(text, at)
     return _after(text, at + 1) if text[at] == "," else at
 
 
 def _after(text: str, at: int) -> int:
-    """Behind white space."""
+    """Return the position after whitespace."""
     match = _BLANK.match(text, at)
     return at if match is None else match.end()

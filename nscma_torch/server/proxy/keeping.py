@@ -1,4 +1,4 @@
-"""Stores an exchange when it ends: the user turn without its block, and the reply."""
+"""Store an exchange when it ends: the user turn without its block, and the reply."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REPEATED = 0.8  # share of a reply's terms in the turn and the block, from whic
 
 
 class ExchangeWriter:
-    """Stores exchanges in threads of its own, those of one user in the order in which they ended.
+    """Stores exchanges in its own threads, those of one user in the order they ended.
 
     A turn is stored once, however many requests its exchange has.
     """
@@ -37,10 +37,11 @@ class ExchangeWriter:
         self._settings = settings
 
     async def keep(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> str:
-        """Store it, and say what became of it within `upstream.commit` seconds; after these it goes on alone.
+        """Store an exchange, and report the outcome within `upstream.commit` seconds; after that it continues in the
+        background.
 
-        Returns "yes" where it is on disk, "late" where it is not yet, or "failed; NameOfTheError". It raises nothing:
-        the client gets its answer, and the log says.
+        Returns "yes" if it is on disk, "late" if it isn't yet, or "failed; NameOfTheError". It raises nothing: the
+        client gets its answer, and the error is logged.
         """
         try:
             REQUEST_INFO.set(
@@ -56,7 +57,7 @@ class ExchangeWriter:
             return failed(error)
 
     def close(self) -> None:
-        """Wait until what waits is stored."""
+        """Wait until pending exchanges are stored."""
         self._work.close()
 
     def _kept(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> str:
@@ -103,7 +104,7 @@ def _size(text: str) -> int:
 
 
 def failed(error: Exception) -> str:
-    """Value of the header for an exchange that is not on disk, or not all of it."""
+    """Return the header value for an exchange that is not, or not completely, on disk."""
     return f"failed; {type(error).__name__}"
 
 

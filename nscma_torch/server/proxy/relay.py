@@ -1,4 +1,4 @@
-"""An answer of the model's server, passed on as it comes; its end goes on once what was said is stored."""
+"""Forward an answer of the model's server as it arrives; its end follows once the exchange is stored."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Ended = Callable[[str], Awaitable[str]]
 
 
 class Relay(Response):
-    """Sends a request on, and its answer back.
+    """Forwards a request, and its answer back.
 
     Args:
-        headers: added to the answer's.
-        ended: called with the text of the reply once the answer has ended, in the middle too: where the client leaves,
-            or the model's server breaks off. Not after an answer that is an error, or none. What it returns, "yes"
-            where the exchange is on disk, is told to the client, who has the end of the answer only then.
-        most: bytes of an answer that are read for the text.
+        headers: added to the answer's headers.
+        ended: called with the reply's text once the answer has ended, even early, when the client leaves or the model's
+            server disconnects; not after an error or without an answer. Its result, "yes" if the exchange is on disk,
+            is sent to the client before the end of the answer.
+        most: maximum bytes of an answer to parse for the text.
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class Relay(Response):
             await answer.aclose()
 
     def _refuse(self) -> None:
-        """An answer that is an error, or none: nothing is stored."""
+        """Handle an error or a missing answer: nothing is stored."""
         self._refused = True
         if self._ended is not None:
             self._added[STORES] = _NO
 
     async def _finish(self, stored: str, send: Send) -> None:
-        """The end of the answer; one that was broken off is left without an end."""
+        """Send the end of the answer; a broken-off one gets no end."""
         held = b"" if self._end is None else self._end.held
         if stored != _YES:
             self._added[STORES] = stored
@@ -129,7 +129,7 @@ class Relay(Response):
             await send({"type": "http.response.body", "body": b""})
 
     async def _send(self, body: bytes, send: Send) -> None:
-        """Bytes of the answer, the first after its head."""
+        """Send bytes of the answer, preceded by its head the first time."""
         if self._head is not None:
             head, self._head = self._head, None
             encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._added.items()]
@@ -138,7 +138,7 @@ class Relay(Response):
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
     def _head_of(self, answer: httpx2.Response, kind: str) -> Message:
-        """Status and headers; a stream's end is one of its own, whatever length was told."""
+        """Return status and headers; a stream's end is sent separately, whatever length was announced."""
         headers = [pair for pair in headers_back(answer) if pair[0] != "content-length" or not is_stream(kind)]
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         return {"type": "http.response.start", "status": answer.status_code, "headers": encoded}
@@ -152,6 +152,6 @@ def _away(error: httpx2.RequestError) -> EngineUnavailableError:
 
 
 async def _left(receive: Receive) -> None:
-    """Wait until the client is gone. Its body was read before."""
+    """Wait until the client disconnects. Its body was read before."""
     while (await receive())["type"] != "http.disconnect":
         continue

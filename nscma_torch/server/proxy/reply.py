@@ -1,4 +1,4 @@
-"""Assemble the model's reply from its server's response while that is passed on."""
+"""Assemble the model's reply from its server's response while forwarding it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _REASONING = ("thinking", "reasoning")  # types of parts
 
 
 class ReplyAssembler:
-    """The text of the first choice of an answer.
+    """Extracts the text of an answer's first choice.
 
     Args:
         kind: the answer's content type: a stream of events, or JSON.
-        most: bytes that are read; of a longer answer there is no text.
+        most: maximum bytes to read; a longer answer has no text.
     """
 
     def __init__(self, kind: str, most: int) -> None:
@@ -28,7 +28,7 @@ class ReplyAssembler:
         self._odd = False
 
     def feed(self, data: bytes) -> None:
-        """The next bytes of the answer."""
+        """Process the next bytes of the answer."""
         self._size += len(data)
         if self.too_large:
             self._rest.clear()
@@ -42,12 +42,12 @@ class ReplyAssembler:
 
     @property
     def too_large(self) -> bool:
-        """True if the reply exceeds the size limit."""
+        """Return True if the reply exceeds the size limit."""
         return self._size > self._most
 
     @property
     def text(self) -> str:
-        """Text so far; empty if there is none, or if a JSON response is incomplete."""
+        """Return the text so far; empty if there is none, or if a JSON response is incomplete."""
         if self.too_large:
             return ""
         if self._stream:
@@ -56,7 +56,7 @@ class ReplyAssembler:
 
     @property
     def unreadable(self) -> bool:
-        """True if the answer is no chat completion, or its content has a form that holds no text that can be stored."""
+        """Return True if the answer isn't a chat completion, or its content has no storable text."""
         if self._stream or self.too_large:
             return self._odd
         choice = _first(_parsed(bytes(self._rest)))
@@ -83,14 +83,14 @@ def _parsed(data: bytes) -> Any:
 
 
 def _first(answer: Any) -> dict[str, Any]:
-    """The first choice of an answer, or of a piece of one."""
+    """Return the first choice of an answer, or of a piece of one."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     listed = choices if isinstance(choices, list) else ()
     return next((one for one in listed if isinstance(one, dict) and one.get("index", 0) == 0), {})
 
 
 def _content(message: Any) -> Any:
-    """The content of a message or of a piece of one, else its refusal."""
+    """Return the content of a message or of a piece of one, else its refusal."""
     if not isinstance(message, dict):
         return None
     content = message.get("content")
@@ -98,14 +98,14 @@ def _content(message: Any) -> Any:
 
 
 def _text(message: Any, between: str = "") -> str:
-    """The text of a message: a string, or the texts of a list of parts with `between` them; no reasoning."""
+    """Return the text of a message: a string, or the texts of a list of parts joined by `between`; no reasoning."""
     parts = [part for part in _parts(message) if not _is_reasoning(part)]
     texts = (part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in parts)
     return between.join(text for text in texts if isinstance(text, str))
 
 
 def _is_odd(message: Any) -> bool:
-    """True if a message has content in which no text is found."""
+    """Return True if a message has content without text."""
     parts = [part for part in _parts(message) if part and not _is_reasoning(part)]
     return bool(parts) and not _text(message)
 

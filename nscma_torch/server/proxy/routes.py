@@ -1,4 +1,4 @@
-"""/v1/chat/completions with what the memory holds; /v1/models, /v1/embeddings and /v1/responses as they are."""
+"""/v1/chat/completions with recalled memories; /v1/models, /v1/embeddings and /v1/responses unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 
 
 def route_group(url: str, key: str | None = None) -> RouteGroupFactory:
-    """The proxy in front of a server; arguments and errors as of `UpstreamServer`."""
+    """Return the proxy for a server; arguments and errors as in `UpstreamServer`."""
 
     def made(context: AppContext) -> RouteGroup:
         proxy = ChatProxy(context, UpstreamServer(url, key, context.config.upstream))
@@ -52,7 +52,7 @@ def route_group(url: str, key: str | None = None) -> RouteGroupFactory:
 
 
 class ChatProxy:
-    """Passes requests on to one server."""
+    """Forwards requests to one server."""
 
     def __init__(self, context: AppContext, server: UpstreamServer) -> None:
         settings = context.config.upstream
@@ -64,7 +64,7 @@ class ChatProxy:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """The connections to the server; at the end what was said is stored."""
+        """Keep the connections to the server open; at the end, finish storing exchanges."""
         async with self._server.client() as self._client:
             try:
                 yield
@@ -72,7 +72,7 @@ class ChatProxy:
                 self._keeping.close()
 
     def router(self) -> APIRouter:
-        """Its endpoints."""
+        """Return its endpoints."""
         router = APIRouter(tags=["proxy"])
 
         @router.post(
@@ -80,20 +80,20 @@ class ChatProxy:
             openapi_extra={"requestBody": {"required": True, "content": _BODY}},
         )  # fmt: skip
         async def chat(request: Request, caller: Reader) -> Response:
-            """A chat completion of the model's server, with what the memory recalls for the newest user turn.
+            """Forward a chat completion, adding memories recalled for the newest user turn.
 
-            Headers say what was recalled. The field `user` says whose memory it is where the token does not.
+            Headers describe the recall. The field `user` names the user if the token doesn't.
             """
             return await self._chat(request, caller)
 
         @router.get(MODELS, operation_id="models", response_class=Response, responses=_ANSWER)
         async def models(request: Request, _: Reader) -> Response:
-            """The models of the model's server."""
+            """List the models of the model's server."""
             return Relay(self._open, self._sent_on(request, MODELS, None), {})
 
         @router.get(MODELS + "/{model:path}", operation_id="model", response_class=Response, responses=_ANSWER)
         async def one_model(model: str, request: Request, _: Reader) -> Response:
-            """A model of the model's server."""
+            """Describe a model of the model's server."""
             if {".", ".."}.intersection(model.split("/")):
                 raise HTTPException(404, f"{model!r} is not a model name")
             return Relay(self._open, self._sent_on(request, f"{MODELS}/{quote(model)}", None), {})

@@ -1,4 +1,4 @@
-"""The model's server: its address and key, and which headers go on to it and come back from it."""
+"""The model's server: address, key, and forwarded headers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PREFIXES_NOT_BACK = ("access-control-", "x-nscma-")
 
 
 class UpstreamServer:
-    """The model's server, which requests are passed on to.
+    """The model's server, to which requests are forwarded.
 
     Args:
-        url: of an OpenAI-compatible server, with or without /v1.
+        url: URL of an OpenAI-compatible server, with or without /v1.
         key: sent as a bearer token.
 
-    Raises `ConfigError` for what is no address of a server, or no key.
+    Raises `ConfigError` for an invalid address or key.
     """
 
     def __init__(self, url: str, key: str | None, settings: UpstreamConfig) -> None:
@@ -44,7 +44,7 @@ class UpstreamServer:
         self._settings = settings
 
     def client(self) -> httpx2.AsyncClient:
-        """A client of it, to be closed by the caller. It keeps no cookies: they would go from user to user."""
+        """Create a client, which the caller closes. It keeps no cookies, which would be shared between users."""
         settings = self._settings
         return httpx2.AsyncClient(
             base_url=str(self.root),
@@ -69,7 +69,7 @@ def headers_back(answer: httpx2.Response) -> list[tuple[str, str]]:
 
 
 def key_of(variable: str | None) -> str | None:
-    """The key in an environment variable. Raises `ConfigError` where that is not set."""
+    """Return the key in an environment variable. Raises `ConfigError` if it isn't set."""
     if variable is None:
         return None
     key = os.environ.get(variable)
