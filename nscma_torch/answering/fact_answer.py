@@ -88,7 +88,9 @@ class _Answering:
         return self._place() if self._is_place() else self._objects()
 
     def _is_place(self) -> bool:
-        """True if the question asks for a location, which facts on the holder or the containing whole also answer."""
+        """Return True if the question asks for a location, which facts about the holder or the containing whole also
+        answer.
+        """
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
     def _listed(self, reached: Sequence[Reached], *, pairs: bool = False) -> FactAnswer:

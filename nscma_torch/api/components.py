@@ -284,7 +284,7 @@ class Components(Models):
 
     @locked_cached_property
     def recalls(self) -> Recalls:
-        """Recalls of this process's searches that are not queued yet."""
+        """Return recalls of this process's searches that are not queued yet."""
         dated = self.config.score.recency_since == "recalled"
         return Recalls(self.database, timed=dated or self.config.curator.restarts, at_once=dated)
 

@@ -57,27 +57,27 @@ class Models:
 
     @locked_cached_property
     def device(self) -> torch.device:
-        """Device of models, indexes and graphs."""
+        """Return the device of models, indexes and graphs."""
         from nscma_torch.core.device import torch_device
 
         return torch_device(self.config.device)
 
     @locked_cached_property
     def new_embedder(self) -> Embedder:
-        """The configured embedder, whatever the store's vectors come from."""
+        """Return a new instance of the configured embedder, unchecked against the store."""
         from nscma_torch.text.embedders.embedder import load_embedder
 
         return self._embedder or load_embedder(self.config.embedder, self.device)
 
     @locked_cached_property
     def embedder(self) -> Embedder:
-        """The configured embedder; `EmbedderMismatchError` where the store's vectors come from another one."""
+        """Return the configured embedder; `EmbedderMismatchError` if the store's vectors come from another one."""
         self._check(self.new_embedder)
         return self.new_embedder
 
     @locked_cached_property
     def surprise_model(self) -> SurpriseModel:
-        """The model whose surprise the gate weighs."""
+        """Return the model whose surprise the gate uses."""
         from nscma_torch.api.models import load_surprise_model, serve_surprise_model
 
         if self._surprise_model is None and self.config.surprise.engine == "llm":
@@ -93,7 +93,7 @@ class Models:
 
     @locked_cached_property
     def tasks(self) -> LanguageTasks:
-        """The language tasks."""
+        """Return the language tasks."""
         if self._tasks is not None:
             return self._tasks
         if self.engine is None:
@@ -105,51 +105,55 @@ class Models:
 
     @locked_cached_property
     def embedded_tasks(self) -> EmbeddedTasks:
-        """The language tasks without a model: the configured ones, or what answers while the model is away."""
+        """Return the language tasks without a model: the configured ones, or the fallback while the model is
+        unavailable.
+        """
         head = None if self.config.score.importance == "cues" else self.salience_head
         return self.readers.tasks(None if head is None else lambda texts: head.importance(self.embedder.embed(texts)))
 
     @locked_cached_property
     def readers(self) -> Readers:
-        """The trained readers."""
+        """Return the trained readers."""
         from nscma_torch.reading.readers import Readers
 
         return Readers(self.config, self.relations, lambda: self.device, lambda: self.embedder)
 
     @locked_cached_property
     def engine(self) -> LazyEngine | None:
-        """The configured language engine, which starts when it is first asked; None for the embedded tasks."""
+        """Return the configured language engine, which starts on first use; None for the embedded tasks."""
         return choose_engine(self.config.llm, lambda: self.device)
 
     @locked_cached_property
     def relations(self) -> Schema:
-        """The relation schema."""
+        """Return the relation schema."""
         path = self.config.facts.relations
         return load_relations(None if path == "bundled" else path)
 
     @locked_cached_property
     def gate(self) -> MessageGate:
-        """The gate with the configured rules."""
+        """Return the gate with the configured rules."""
         from nscma_torch.surprise.gate import MessageGate
 
         return MessageGate(self.config.gate, self.salience_head)
 
     @locked_cached_property
     def salience_head(self) -> SalienceHead | None:
-        """The gate's learned head; None where the embedder is not the one whose vectors it reads."""
+        """Return the gate's learned head; None if it was trained on another embedder's vectors."""
         from nscma_torch.surprise.salience_head import SalienceHead
 
         head = SalienceHead.load()
         return head if head.embedder == self.embedder.fingerprint else None
 
     def judge(self) -> str:
-        """Name of the judge of disputes, the same in every process; `sleep` records it to ask each judge once."""
+        """Return the name of the judge of disputes, the same in every process; `sleep` records it to ask each judge
+        once.
+        """
         if self._tasks is not None:
             return type(self._tasks).__name__
         return "embedded" if self.engine is None else self.engine.configured
 
     @property
     def language(self) -> str:
-        """Name of the language engine, or of the tasks that replace it."""
+        """Return the name of the language engine, or of the tasks that replace it."""
         name = "embedded" if self.engine is None else self.engine.name
         return name if self._tasks is None else type(self._tasks).__name__

@@ -763,7 +763,7 @@ class Memory:
             return jobs.retry(connection)
 
     def digest(self, *, user_id: str | None = None) -> str:
-        """SHA-256 over the logical state: equal for two stores given the same input."""
+        """Return the SHA-256 over the logical state: equal for two stores given the same input."""
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             return digest.digest(connection, user)

@@ -1,6 +1,6 @@
-"""One table of what can be asked of a memory: the methods of `Memory`, their endpoints, rights and MCP tools.
+"""The table of operations: the methods of `Memory`, their endpoints, rights and MCP tools.
 
-The REST endpoints are made from it; MCP, mem0's paths and the command line look up rights, threads and paths here.
+The REST endpoints are generated from it; MCP, mem0's paths and the command line look up rights, threads and paths here.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ class Operation:
     """An operation.
 
     Args:
-        id: the operation id; of a method's first endpoint the method's name.
-        right: the right that it needs.
-        endpoint: HTTP method and path below /v1; empty if it is for Python alone.
+        id: the operation id; for a method's first endpoint the method's name.
+        right: the required right. endpoint: HTTP method and path below /v1; empty if available only in Python.
         method: the method of `Memory`, if `id` is not its name.
-        mcp: the MCP tool, or resource, that runs it.
+        mcp: the MCP tool or resource that runs it.
         store: about all users, or one if the caller names one; needs a token for any user.
-        slow: takes long, so that it runs in the threads for long calls.
+        slow: run it in the threads for long calls.
         now: the caller may set the clock.
-        missing: what there is none of, if the method returns None.
-        unless_dry_run: the right that it needs, too, without `dry_run`.
-        streamed: has a hand-written endpoint, as its body or answer is a stream.
+        missing: the missing thing, if the method returns None.
+        unless_dry_run: the additional right required without `dry_run`.
+        streamed: has a hand-written endpoint, as its request or response is a stream.
     """
 
     id: str
@@ -43,17 +42,17 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The method of `Memory`."""
+        """Return the method of `Memory`."""
         return self.method or self.id
 
     @property
     def verb(self) -> str:
-        """The HTTP method."""
+        """Return the HTTP method."""
         return self.endpoint.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """The path of the endpoint."""
+        """Return the path of the endpoint."""
         return "/v1" + self.endpoint.partition(" ")[2]
 
 

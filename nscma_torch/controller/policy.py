@@ -146,7 +146,7 @@ class Policy(Protocol):
 
     @property
     def most_tokens(self) -> int:
-        """Upper bound on a decision's tokens, retry included; 0 without a language model."""
+        """Return an upper bound on a decision's tokens, including a retry; 0 without a language model."""
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """Return a reply from working memory alone."""

@@ -1,4 +1,4 @@
-"""Kinds of texts that sleep derives, in the order in which it does: a kind may rest on those before it.
+"""Kinds of texts that sleep derives, in order: a kind may be based on those before it.
 
 Adding a kind is a line here, a file of its name in `nscma_torch/curator/derived/`, its configuration, and its task
 (see docs/extending.md). Storage, search, erasure, the server and the command line take every kind from this table.

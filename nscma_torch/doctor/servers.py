@@ -1,7 +1,7 @@
 """Find OpenAI-compatible model servers: the program behind an address, its models, and their context lengths.
 
-Programs are told apart by the paths that only they serve: Ollama `/api/version`, LM Studio `/api/v0/models`, llama.cpp
-`/props`. vLLM alone reports `max_model_len` with its models.
+Programs are distinguished by paths that only they serve: Ollama `/api/version`, LM Studio `/api/v0/models`, llama.cpp
+`/props`. Only vLLM reports `max_model_len` with its models.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ModelServer:
 
     @property
     def kind(self) -> Literal["vllm", "llama.cpp", "other"]:
-        """How the engine counts tokens there."""
+        """Return how the engine counts tokens there."""
         return _KINDS.get(self.program, "other")
 
     def model(self, name: str | None) -> ServedModel:

@@ -55,7 +55,7 @@ def remember(text: str, store: Store, config: RunnableConfig) -> str:
 
 @tool
 def recall(text: str, store: Store, config: RunnableConfig) -> str:
-    """Look up what the user told before."""
+    """Look up what the user said before."""
     found = store.search((config["configurable"]["user_id"], "notes"), query=text, limit=1)
     return str(found[0].value["text"]) if found else "I know nothing about that."
 

@@ -39,7 +39,7 @@ def job_handlers(
 
 
 def kept_notes(config: Config) -> Literal["none", "beside", "alone"]:
-    """Return how atomic facts are kept: as notes if a model decides on them, alone if nothing reads other facts."""
+    """Return how atomic facts are stored: as notes if a model decides on them, alone if nothing reads other facts."""
     made = config.facts.units
     if config.curator.rule != "model" or "atomic_fact" not in made:
         return "none"

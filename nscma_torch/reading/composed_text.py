@@ -42,7 +42,7 @@ def _clusters(text: str) -> list[str]:
 
 
 def _joins(before: str, character: str) -> bool:
-    """Return True if a character combines with, or is written onto, the one before it."""
+    """Return True if a character combines with the one before it."""
     if character < "\u0300":
         return False
     return unicodedata.combining(character) > 0 or _composed(before + character) != before + character

@@ -25,7 +25,7 @@ _RULES: Mapping[str, Callable[[_Groups, int], _Lines]] = MappingProxyType(
 
 
 def lines(kind: str, groups: _Groups, words: int | None) -> _Lines:
-    """The lines of a kind on each group. Raises `ConfigError` for a kind that needs a language model."""
+    """Return the lines of a kind on each group. Raises `ConfigError` for a kind that needs a language model."""
     if kind not in _RULES:
         raise ConfigError(f"no rule writes texts of kind {kind!r}: set llm.engine to a language model")
     return _RULES[kind](groups, words or 0)

@@ -41,7 +41,7 @@ class MemoryTypes(nn.Module):
         self.layer = nn.Linear(dimension + len(CUES), len(CLASSES))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Logits [n, classes] of `features` [n, d + cues]."""
+        """Return logits [n, classes] of `features` [n, d + cues]."""
         logits: Tensor = self.layer(features)
         return logits
 

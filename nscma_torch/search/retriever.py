@@ -28,9 +28,9 @@ class Retriever:
     """Retrieval with every strategy.
 
     Args:
-        graphs, tasks: give the fact graphs and the configured language tasks, called when a strategy needs them.
-        settings: of the strategies, and which one is taken where a question names none.
-        reranker: makes what the rerank strategy asks, called when it is first needed; None for the language tasks.
+        graphs, tasks: return the fact graphs and the configured language tasks; called when a strategy needs them.
+        settings: settings of the strategies, and the default strategy.
+        reranker: returns the reranker; called on first use; None for the language tasks.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Retriever:
         explain: bool = False,
         tasks: LanguageTasks | None = None,
     ) -> Retrieved:
-        """The best units within bounds, best first.
+        """Return the best units within bounds, best first.
 
         Args:
             top_k: None for `retrieval.top_k`.

@@ -166,7 +166,7 @@ def allowed(*rights: Right) -> Any:
 
 
 def needs(operation: str) -> Any:
-    """The dependency of a route that runs an operation: it needs the operation's right."""
+    """Return the dependency of a route that runs an operation and needs its right."""
     return allowed(OPERATIONS[operation].right)
 
 

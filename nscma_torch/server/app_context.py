@@ -49,11 +49,11 @@ class AppContext:
 
     @property
     def config(self) -> Config:
-        """The memory's configuration."""
+        """Return the memory's configuration."""
         return self.memory.config
 
     def pool(self, operation: str) -> CallPool:
-        """The threads for an operation of the table."""
+        """Return the threads for an operation."""
         return self.slow if OPERATIONS[operation].slow else self.work
 
     def go_on(self, *_: int) -> None:

@@ -1,4 +1,4 @@
-"""The endpoints of the operations of `Memory`, made from the table `OPERATIONS`; those that stream are beside it."""
+"""The endpoints of `Memory`'s operations, generated from the table `OPERATIONS`; streaming ones are written by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Endpoint = Callable[..., Any]
 
 
 def route(router: APIRouter, name: str, **options: Any) -> Callable[[Endpoint], Endpoint]:
-    """Decorate the endpoint of an operation, which needs its right."""
+    """Decorate the endpoint of an operation, which requires its right."""
     operation = OPERATIONS[name]
     options |= {"operation_id": name, "name": name, "dependencies": [needs(name)]}
     return router.api_route(operation.path, methods=[operation.verb], **options)
@@ -77,7 +77,7 @@ def _add(router: APIRouter, operation: Operation) -> None:
 
 
 def _routers() -> Iterator[APIRouter]:
-    """One of each group of operations."""
+    """Yield one router per group of operations."""
     for tag, operations in GROUPS.items():
         router = APIRouter(tags=[tag])
         for operation in operations:
@@ -92,6 +92,6 @@ relations_router = APIRouter(prefix="/v1", tags=["facts"])
 
 @relations_router.get("/relations", operation_id="relations", response_model=list[RelationOut])
 async def relations(_: Reader, context: Context) -> Response:
-    """The relations of facts, as the relation file has them."""
+    """Return the relations of facts, as in the relation file."""
     schema = context.memory.components.relations
     return await context.work.json(list[RelationOut], lambda: [*schema.relations.values()])

@@ -135,7 +135,7 @@ class Mem0UpdateBody(StrictModel):
 
 
 def _route(endpoint: str, name: str, answer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the endpoint by which mem0 runs an operation, which needs its right."""
+    """Decorate the endpoint for mem0's version of an operation, which requires its right."""
     verb, path = endpoint.split()
     options: _JSON = {"operation_id": f"mem0_{name}", "response_model": answer, "dependencies": [needs(name)]}
     return router.api_route(path, methods=[verb], **options)
@@ -206,7 +206,9 @@ async def reset(caller: Caller, context: Context) -> Mem0Message:
 
 
 def _owner(caller: Principal, named: str | None) -> str | None:
-    """The user who bounds a lookup by id; None, as in mem0, if the request may be about any user and names none."""
+    """Return the user who bounds a lookup by id; None, as in mem0, if the token is for any user and the request names
+    none.
+    """
     return None if caller.user_id is None and named is None else caller.user(named)
 
 

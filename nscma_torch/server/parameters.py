@@ -1,4 +1,4 @@
-"""Arguments of requests: derived from the methods of `Memory`, written by hand where an endpoint takes other ones."""
+"""Request arguments: derived from the methods of `Memory`, or written by hand for endpoints with different ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the method of `Memory`, without those of the scope."""
+        """Return the arguments of the method of `Memory`, without those of the scope."""
         return {name: getattr(self, name) for name in type(self).model_fields if name not in _SCOPE}
 
 
@@ -64,11 +64,11 @@ class UserParams(StrictModel):
     user_id: str | None = Field(None, description="only with a token for any user")
 
     def user(self, caller: Principal) -> str:
-        """The user's id. Raises `ForbiddenError` for another user than the token's."""
+        """Return the user's id. Raises `ForbiddenError` for another user than the token's."""
         return caller.user(self.user_id)
 
     def scope(self, caller: Principal) -> dict[str, Any]:
-        """The arguments of `Memory` that say whose memory it is."""
+        """Return the scope as arguments of `Memory`."""
         return {**self.model_dump(include={"agent_id", "run_id"}), "user_id": self.user(caller)}
 
 
@@ -123,7 +123,7 @@ class AddBody(RunParams):
     now: Time | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """The messages as mappings; those of a document as `Message`s, as only these name one."""
+        """Return the messages as mappings; those of a document as `Message`s, the only form that can name one."""
         arguments = super().arguments()
         source, many = arguments.pop("source"), self.messages if isinstance(self.messages, list) else [self.messages]
         said: list[Any] = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
@@ -143,7 +143,7 @@ class RecordsParams(RunParams):
     limit: Count | None = _PAGE
 
     def arguments(self) -> dict[str, Any]:
-        """The filter as `Memory.records` takes it."""
+        """Return the filter as an argument of `Memory.records`."""
         wanted = super().arguments()
         limit = wanted.pop("limit")
         return {"limit": limit, "record": {name: one for name, one in wanted.items() if one not in (None, [])} or None}
@@ -163,7 +163,7 @@ class EraseBody(UserParams):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """What `Memory.erase` takes: without an id all of the user goes."""
+        """Return the arguments of `Memory.erase`: without an id, everything of the user is erased."""
         return {"memory_id": self.memory_id, "skill_id": self.skill_id}
 
 
@@ -171,7 +171,8 @@ _BY_HAND: dict[str, type[StrictModel]] = {"add": AddBody, "records": RecordsPara
 
 
 def parameters_of(operation: Operation, signature: Signature, places: Sequence[str]) -> tuple[Any, bool]:
-    """The model of an endpoint's arguments outside of its path, and whether it is a body; (None, False) without any.
+    """Return the model of an endpoint's arguments outside its path, and True if it is a body; (None, False) without
+    any.
 
     Args:
         signature: of the method of `Memory`, with its annotations evaluated.
@@ -192,7 +193,7 @@ def parameters_of(operation: Operation, signature: Signature, places: Sequence[s
 
 
 def _base(signature: Signature, *, filters: bool) -> type[StrictModel]:
-    """The model with the part of the scope that a method takes."""
+    """Return the base model with the part of the scope that a method takes."""
     bases = {"filters": FilterParams, "run_id": RunParams, "agent_id": AgentParams, "user_id": UserParams}
     if not filters:
         del bases["filters"]
@@ -200,7 +201,7 @@ def _base(signature: Signature, *, filters: bool) -> type[StrictModel]:
 
 
 def _type_of(parameter: Parameter) -> Any:
-    """The type as which a request gives an argument."""
+    """Return the type of an argument in a request."""
     hint = parameter.annotation
     kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
     if parameter.name in _TYPES:

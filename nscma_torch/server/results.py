@@ -59,7 +59,7 @@ class EvidenceOut(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """An answer with what it rests on; `query` is what a next question follows.
+    """An answer with its support; `query` is what a follow-up question continues.
 
     The last `quotes` lines of `text` quote evidence; `short` is what stands above them.
     """
@@ -85,7 +85,7 @@ class ReplayOut(BaseModel):
 
 
 class RelationOut(BaseModel):
-    """A relation of facts; where it is `open`, a fact's `topic` is a predicate in the words of a message."""
+    """A relation of facts; if it is `open`, a fact's `topic` is a predicate in the message's words."""
 
     name: str
     meaning: str
@@ -153,7 +153,7 @@ _RESULTS: dict[Any, Result] = {  # by what the method returns
 
 
 def result_of(returned: Any, *, store: bool) -> Result | None:
-    """How a result goes out, by the method's return annotation; None if it returns nothing."""
+    """Return the response form of a result, from the method's return annotation; None if it returns nothing."""
     if returned is Stats and not store:
         return Result(UserStats)
     if returned is None:

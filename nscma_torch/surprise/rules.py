@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def write(self) -> bool:
-        """True if the message is encoded now."""
+        """Return True if the message is encoded now."""
         return self.always or self.score > self.threshold
 
 
@@ -156,7 +156,7 @@ def _is_near(observation: Observation, config: GateConfig) -> bool:
 
 
 def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:
-    """The cue lexicon alone."""
+    """Use only the cue lexicon."""
     return Verdict(observation.salience, config.salience_threshold, {"salience": observation.salience})
 
 

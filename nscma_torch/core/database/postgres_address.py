@@ -22,7 +22,7 @@ class PostgresAddress(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Address without the password, for display."""
+        """Return the address without the password, for display."""
         shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         return f"{shown}?schema={self.schema}"
 

@@ -65,7 +65,9 @@ def _chunks(rows: RowQueries) -> Iterator[str]:
 
 
 def _vectors(rows: RowQueries) -> Iterator[str]:
-    """All vectors come from one embedder: they are float32 and as long as most, or for some users as the first one."""
+    """Check that all vectors come from one embedder: float32, with the most common length, or for some users the first
+    one's.
+    """
     size = vector_bytes(rows.connection, vectors.c.vector)
     query: Any = select(size, func.count()).group_by(size).order_by(func.count().desc(), size)
     sizes = rows(query, vectors.c.user_id).all()

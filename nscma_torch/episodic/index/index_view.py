@@ -51,7 +51,7 @@ class IndexView:
 
     @property
     def embedded(self) -> Tensor:
-        """[n] bool: has a vector, and is no tombstone."""
+        """[n] bool: has a vector, and isn't a tombstone."""
         return self._rows["embedded"]
 
     @property

@@ -107,7 +107,7 @@ def candidates(
 
 
 def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
-    """Up to k rows under `passing` [n] whose own vectors have the largest inner product with query [d].
+    """Return up to k rows under `passing` [n] whose own vectors have the largest inner product with query [d].
 
     Raises StoreAccessError if there is a vector index that pgvector can't scan iteratively.
     """

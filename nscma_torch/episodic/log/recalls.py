@@ -1,6 +1,6 @@
 """Recalls: how often searches found each message, from the hits to the counter of the message.
 
-`Recalls` holds what this process has found, so that a search writes nothing; the table `recalls` queues it, and
+`Recalls` holds what this process has found, as searches write nothing; the table `recalls` queues it, and
 `count_recalls` adds it to the messages.
 """
 
@@ -68,7 +68,7 @@ class Recalls:
                 kept.clear() if episode_id is None else kept.pop(episode_id, None)
 
     def waiting(self) -> dict[str, Waiting]:
-        """Recalls not yet queued, by user."""
+        """Return the recalls not yet queued, by user."""
         with self._lock:
             return {
                 user_id: Waiting(own.counts.copy(), own.times.copy())

@@ -85,7 +85,7 @@ class ReplyMessage(Shape):
 
 
 def content_text(content: Content) -> str | None:
-    """The text of a content; None if it has none."""
+    """Return the text of a content; None if it has none."""
     if content is None or isinstance(content, str):
         return content
     return "".join(part.text or "" for part in content)

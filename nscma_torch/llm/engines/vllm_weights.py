@@ -34,7 +34,7 @@ def check_stored(model: str, folder: Path, quantization: VllmQuantization) -> No
 
 
 def stored_quantization(folder: Path) -> str:
-    """Quantization method in a model folder's config.json; "none" if there is none.
+    """Return the quantization method in a model folder's config.json; "none" if there is none.
 
     Raises ModelError if the file cannot be read.
     """

@@ -155,7 +155,7 @@ class Tools:
 
 
 def hints(tool: str, title: str) -> ToolAnnotations:
-    """A tool's annotations for clients. The world is closed: only this memory is touched."""
+    """Return a tool's annotations for clients. It has no open world: only this memory is accessed."""
     rights = {operation.right for operation in OPERATIONS.values() if operation.mcp == tool}
     return ToolAnnotations(
         title=title,

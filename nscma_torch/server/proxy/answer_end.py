@@ -28,12 +28,12 @@ class EventsEnd:
 
     @property
     def held(self) -> bytes:
-        """Bytes held back: whole lines, or nothing if the stream has ended."""
+        """Return the bytes held back: whole lines, or nothing if the stream has ended."""
         return self._held
 
     @property
     def between_lines(self) -> bool:
-        """True if a line can be inserted before the bytes held back."""
+        """Return True if a line can be inserted before the bytes held back."""
         return self._fresh
 
     def _begin(self, data: bytes) -> int:
@@ -71,5 +71,5 @@ class WholeEnd:
 
     @property
     def held(self) -> bytes:
-        """Bytes received, or nothing if they were too many."""
+        """Return the bytes received, or nothing if there were too many."""
         return bytes(self._kept)

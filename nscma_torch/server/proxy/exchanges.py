@@ -44,7 +44,7 @@ class Recall:
     earlier: Mapping[str, Block] = field(default_factory=dict)
 
     def blocks(self, turn: UserTurn) -> dict[str, str]:
-        """Blocks added to the user turns, by digest: each block stays where it was first put."""
+        """Return the blocks added to the user turns, by digest: each block stays where it was first put."""
         return {digest: block.text for digest, block in self.earlier.items()} | {turn.digest: self.block}
 
     @property
@@ -53,7 +53,7 @@ class Recall:
         return "" if self.found is None else self.found.block.text
 
     def headers(self) -> dict[str, str]:
-        """Response headers that describe the recall."""
+        """Return response headers that describe the recall."""
         told = {"x-nscma-memory": f"{self.state}; {self.error}" if self.error else self.state}
         if self.block and self.found is not None:
             block = self.found.block

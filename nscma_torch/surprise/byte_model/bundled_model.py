@@ -84,7 +84,7 @@ class ByteSurpriseModel:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over configuration and weights, 16 hex digits."""
+        """Return the SHA-256 over configuration and weights, 16 hex digits."""
         return self._fingerprint
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[ByteStreamScore]:

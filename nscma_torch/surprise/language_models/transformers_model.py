@@ -101,7 +101,7 @@ class CausalSurpriseModel:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over configuration, tokenizer, weights, quantization and window, 16 hex digits."""
+        """Return the SHA-256 over configuration, tokenizer, weights, quantization and window, 16 hex digits."""
         return self._fingerprint
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[CausalScore]:
