@@ -100,7 +100,7 @@ def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
 
 
 def _get(client: httpx2.Client, url: str) -> Any:
-    """Return the JSON at a URL; None if the server is away, refuses, or sends something else."""
+    """Return the JSON at a URL; None if the server is unreachable, refuses, or sends something else."""
     import httpx2
 
     try:

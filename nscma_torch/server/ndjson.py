@@ -31,10 +31,10 @@ class StreamParams(RunParams):
     """Options for storing a stream of messages."""
 
     infer: bool = True
-    ids: bool = Field(False, description="name the id of each message in the answer")
+    ids: bool = Field(False, description="include each message's id in the response")
     idempotency_key: str | None = Field(
         None,
-        description="with its number the key of a line that has none, so that a retry adds nothing",
+        description="key prefix, followed by the line number, for lines without a key, so a retry adds nothing",
     )
 
 
@@ -43,7 +43,7 @@ class AddedLine(BaseModel):
 
     lines: int
     added: int
-    known: int = Field(description="messages whose idempotency key was there already")
+    known: int = Field(description="messages whose idempotency key exists already")
     ids: list[str] | None = None
     done: bool = False
     error: Problem | None = None

@@ -35,7 +35,7 @@ Time = Annotated[
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Id = Annotated[str, Field(min_length=1, max_length=256)]
 FIRST_ERROR = Field(fail_fast=True)  # of a list: an error for each item would take more than the list
-MANY = Field(fail_fast=True, max_length=4096, description="more of them go to /v1/messages/stream")
+MANY = Field(fail_fast=True, max_length=4096, description="send more to /v1/messages/stream")
 _SCOPE = ("user_id", "agent_id", "run_id")
 _PYTHON_ONLY = {"self", "where", "progress"}
 _PAGE = 100  # default `limit`
@@ -49,7 +49,7 @@ _TYPES: dict[str, Any] = {  # of arguments that a request bounds, or gives in an
 
 
 class StrictModel(BaseModel):
-    """Base of what comes in: an unknown name is an error."""
+    """Base of request models: an unknown name is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class RunParams(AgentParams):
 
 
 class FilterParams(RunParams):
-    """A read with metadata filters, in which the scope may stand too."""
+    """A read with metadata filters, which may include the scope."""
 
     filters: dict[str, Any] | None = None
 
@@ -97,7 +97,7 @@ class FilterParams(RunParams):
 
 
 class MessageIn(BaseModel):
-    """One message as OpenAI writes it; other keys become metadata."""
+    """One message in OpenAI's format; other keys become metadata."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -111,10 +111,10 @@ class MessageIn(BaseModel):
 
 
 class AddBody(RunParams):
-    """Arguments of `Memory.add`, and the document that the messages are sections of."""
+    """Arguments of `Memory.add`, and the document whose sections the messages are."""
 
     messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
-    source: str | None = Field(None, min_length=1, description="name of the document; none for conversation")
+    source: str | None = Field(None, min_length=1, description="name of the document; none for a conversation")
     metadata: dict[str, Any] | None = None
     timestamp: Time | None = None
     expiration_date: Time | None = None
@@ -133,7 +133,7 @@ class AddBody(RunParams):
 
 
 class RecordsParams(RunParams):
-    """Structured records of a scope, and what they must be."""
+    """Structured records of a scope, with a filter on them."""
 
     type: list[MemoryType] = Field(default_factory=list)
     sentiment: list[Sentiment] = Field(default_factory=list)

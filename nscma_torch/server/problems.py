@@ -57,13 +57,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 class Problem(BaseModel):
     """An error and its remedy."""
 
-    type: str = Field(description="urn:nscma: and the name of the error, or about:blank where the status says it all")
+    type: str = Field(description="urn:nscma: and the name of the error, or about:blank if the status is sufficient")
     title: str
     status: int
     detail: str = Field("", description="what was wrong, and what to do")
-    errors: list[dict[str, Any]] | None = Field(
-        None, description="places of the request that do not fit, the first twenty"
-    )
+    errors: list[dict[str, Any]] | None = Field(None, description="invalid parts of the request, the first twenty")
     error: dict[str, str | None] | None = Field(None, description="the same for clients of OpenAI's API, on its paths")
 
 

@@ -1,6 +1,6 @@
-"""Answers of endpoints: what a method of `Memory` returns, under names where it has none and without what is internal.
+"""Responses of endpoints: results of `Memory`'s methods, with names added and internal fields removed.
 
-A record goes out as it is.
+Records are returned unchanged.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ class DigestOut(BaseModel):
 
 
 class ProblemsOut(BaseModel):
-    """Problems of the store, a sentence each."""
+    """Problems of the store, one sentence each."""
 
     problems: list[str]
 
 
 class UserStats(BaseModel):
-    """Counts of one user: of `Stats` what tells nothing of others."""
+    """Counts of one user: the fields of `Stats` that reveal nothing about others."""
 
     streams: int
     messages: int
@@ -134,7 +134,7 @@ class UserStats(BaseModel):
 
 
 class Result(NamedTuple):
-    """The type by which a method's result is written, and what makes its fields."""
+    """The type for serialising a method's result, and the function that builds its fields."""
 
     kind: Any
     fields: Callable[[Any], Any] = lambda found: found

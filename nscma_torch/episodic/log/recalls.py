@@ -86,7 +86,7 @@ class Recalls:
                     self._drop(owner, own)
 
     def _drop(self, user_id: str, queued: Waiting) -> None:
-        """Take off what was queued; what was noted meanwhile stays."""
+        """Remove queued recalls, keeping those noted meanwhile."""
         with self._lock:
             own = self._waiting[user_id]
             own.counts.subtract(queued.counts)

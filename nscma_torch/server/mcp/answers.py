@@ -21,14 +21,14 @@ class Quoting(BaseModel):
 class FoundPassage(BaseModel):
     """A stored text and its source."""
 
-    id: str = Field(description="what forget and history take, where kind is chunk, triple or atomic_fact")
+    id: str = Field(description="argument of forget and history, if kind is chunk, triple or atomic_fact")
     text: str
-    role: str = Field(description="who said it: user, assistant, …; document for one that was read")
+    role: str = Field(description="speaker's role: user, assistant, …; document for an added document")
     name: str | None = Field(description="the speaker's name")
     said_at: datetime
     session: str | None = Field(description="the conversation")
     source: str | None = Field(description="the document")
-    kind: UnitKind = Field(description="chunk: a message's own words; others are derived from messages")
+    kind: UnitKind = Field(description="chunk: a message's own words; other kinds are derived from messages")
 
     @classmethod
     def of(cls, said: Unit | Episode, id: str, text: str | None = None) -> Self:
@@ -45,10 +45,10 @@ class KnownFact(BaseModel):
     subject: str = Field(description="'user' is the user without a name")
     relation: str
     object: str
-    topic: str = Field(description="what of a kind: 'colour' of favourite; empty where there is one kind")
+    topic: str = Field(description="topic within the relation: 'colour' of favourite; empty if it has none")
     holds_from: datetime | None = Field(description="null: since an unknown time")
     holds_to: datetime | None = Field(description="null: still")
-    status: FactStatus = Field(description="disputed: another fact contradicts it, and neither has won")
+    status: FactStatus = Field(description="disputed: another fact contradicts it, unresolved")
     confidence: float
     reason: str
     message_ids: tuple[str, ...]
@@ -67,7 +67,7 @@ class RememberResult(BaseModel):
     """Result of storing a text, which is on disk."""
 
     id: str
-    stored: bool = Field(description="false: the key was there already, nothing was added")
+    stored: bool = Field(description="false: the key exists already, nothing was added")
 
 
 class RecallResult(Quoting):
@@ -84,7 +84,7 @@ class AskResult(Quoting):
     confidence: float
     evidence: list[FoundPassage]
     facts: list[KnownFact]
-    notes: tuple[str, ...] = Field(description="what the answer lacks, such as messages that are not read yet")
+    notes: tuple[str, ...] = Field(description="what the answer is missing, such as messages not processed yet")
 
     @classmethod
     def of(cls, answer: Answer) -> Self:
@@ -100,7 +100,7 @@ class FactsResult(Quoting):
     """Facts, ordered by subject, relation and start time."""
 
     facts: list[KnownFact]
-    left_out: int = Field(description="how many more there are")
+    left_out: int = Field(description="number of further ones")
 
 
 class ForgetResult(BaseModel):
@@ -108,10 +108,10 @@ class ForgetResult(BaseModel):
 
     id: str
     action: Literal["hide", "restore", "erase"]
-    changed: bool = Field(description="false: it was so already")
-    reset: tuple[str, ...] = Field((), description="after erase: what was built anew without the text")
+    changed: bool = Field(description="false: it was already in that state")
+    reset: tuple[str, ...] = Field((), description="after erase: what was recomputed without the text")
     left: int | None = Field(
-        0, description="after erase: places in the files where the text was still found; 0 is right, null: not searched"
+        0, description="after erase: number of remains of the text in the files; should be 0, null: not searched"
     )
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
 
 AsOf = Annotated[Time | None, Field(description="the memory as it was at this time (ISO 8601)")]
-Few = Annotated[int, Field(ge=1, le=50, description="how many at most")]
-Many = Annotated[int, Field(ge=1, le=500, description="how many at most")]
+Few = Annotated[int, Field(ge=1, le=50, description="maximum number of results")]
+Many = Annotated[int, Field(ge=1, le=500, description="maximum number of results")]
 
 
 class Tools:
@@ -51,17 +51,20 @@ class Tools:
 
     async def remember(
         self,
-        text: Annotated[str, Field(description="whole sentences with names and dates")],
+        text: Annotated[str, Field(description="full sentences with names and dates")],
         role: Annotated[
-            Literal["user", "assistant"], Field(description="who said it; of the user's words, in the first person")
+            Literal["user", "assistant"],
+            Field(description="the speaker's role; write the user's words in the first person"),
         ] = "user",
-        said_at: Annotated[Time | None, Field(description="when it was said (ISO 8601), if not now")] = None,
+        said_at: Annotated[Time | None, Field(description="when it was said (ISO 8601); now by default")] = None,
         session: Annotated[str | None, Field(description="name of the conversation")] = None,
         key: Annotated[
-            str | None, Field(description="a retry with the same key stores nothing twice", max_length=256)
+            str | None, Field(description="a retry with the same key stores nothing again", max_length=256)
         ] = None,
     ) -> RememberResult:
-        """Store what is worth knowing in later conversations, in the user's own words; what changed replaces itself."""
+        """Store information worth knowing in later conversations, in the user's own words; a changed value replaces the
+        old one.
+        """
         message = {"role": role, "content": text, "session": session}
 
         def stored(memory: Memory, scope: Scope) -> RememberResult:
@@ -76,7 +79,7 @@ class Tools:
         limit: Few = 8,
         as_of: AsOf = None,
     ) -> RecallResult:
-        """Find stored passages that bear on a query, best first. Use it before saying that you do not know the user."""
+        """Find stored passages relevant to a query, best first. Use it before saying that you don't know the user."""
 
         def found(memory: Memory, scope: Scope) -> RecallResult:
             hits = memory.search(query, **scope, top_k=limit, as_of=as_of, relevant=True)
@@ -86,7 +89,7 @@ class Tools:
 
     async def ask(
         self,
-        question: Annotated[str, Field(description="one question, in a whole sentence")],
+        question: Annotated[str, Field(description="one question, as a full sentence")],
         as_of: AsOf = None,
     ) -> AskResult:
         """Answer one question from the memory, with evidence. `known` false means that nothing stored answers it."""
@@ -98,14 +101,18 @@ class Tools:
 
     async def facts(
         self,
-        subject: Annotated[str | None, Field(description="whom or what they are about; 'user' is the user")] = None,
+        subject: Annotated[
+            str | None, Field(description="whom or what the facts are about; 'user' is the user")
+        ] = None,
         relation: Annotated[str | None, Field(description="such as lives_in, works_at, favourite")] = None,
-        topic: Annotated[str | None, Field(description="what of a kind, such as 'colour' of favourite")] = None,
+        topic: Annotated[
+            str | None, Field(description="topic within the relation, such as 'colour' of favourite")
+        ] = None,
         as_of: AsOf = None,
-        past: Annotated[bool, Field(description="also what holds no longer")] = False,
+        past: Annotated[bool, Field(description="include past facts")] = False,
         limit: Many = 50,
     ) -> FactsResult:
-        """List facts (subject, relation, object) with the time they hold. Without arguments: all that hold now."""
+        """List facts (subject, relation, object) with the time they hold. Without arguments, list all current facts."""
 
         def found(memory: Memory, scope: Scope) -> FactsResult:
             every = memory.facts(**scope, subject=subject, relation=relation, topic=topic, as_of=as_of, archived=past)
@@ -116,13 +123,13 @@ class Tools:
 
     async def forget(
         self,
-        id: Annotated[Id, Field(description="id of a message, as recall gives it")],
+        id: Annotated[Id, Field(description="id of a message, from recall")],
         action: Annotated[
             Literal["hide", "restore", "erase"],
-            Field(description="hide it, bring it back, or erase it for good; erase only when the user asks for that"),
+            Field(description="hide it, restore it, or erase it permanently; erase only if the user asks for that"),
         ] = "hide",
     ) -> ForgetResult:
-        """Hide a message and what follows from it; restore undoes that. Or erase it from disk; nothing undoes that."""
+        """Hide a message and what follows from it (reversible with restore), or erase it permanently from disk."""
 
         def done(memory: Memory, scope: Scope) -> ForgetResult:
             if action == "erase":
@@ -136,11 +143,13 @@ class Tools:
     async def history(
         self,
         id: Annotated[Id | None, Field(description="id of a message")] = None,
-        subject: Annotated[str | None, Field(description="of facts, together with relation")] = None,
-        relation: Annotated[str | None, Field(description="of facts, together with subject")] = None,
-        topic: Annotated[str | None, Field(description="what of a kind, such as 'colour' of favourite")] = None,
+        subject: Annotated[str | None, Field(description="subject of facts, together with relation")] = None,
+        relation: Annotated[str | None, Field(description="relation of facts, together with subject")] = None,
+        topic: Annotated[
+            str | None, Field(description="topic within the relation, such as 'colour' of favourite")
+        ] = None,
     ) -> HistoryResult:
-        """Show what happened to a message (give id), or what replaced what (give subject and relation)."""
+        """Show a message's history (give id), or a fact's successive values (give subject and relation)."""
 
         def happened(memory: Memory, scope: Scope) -> HistoryResult:
             if id is not None and subject is None and relation is None and topic is None:

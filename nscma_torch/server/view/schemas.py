@@ -29,11 +29,11 @@ class LogPageParams(AgentParams):
     """Page of the log; see `episodic.log.log_pages.messages`."""
 
     limit: Limit = 50
-    of: Id | None = Field(None, description="a message; those of its conversation or document")
+    of: Id | None = Field(None, description="a message; only those of its conversation or document")
     deferred: bool | None = None
-    before: Id | None = Field(None, description="the message after the page")
-    after: Id | None = Field(None, description="the message before the page")
-    at: Id | None = Field(None, description="a message in the middle of the page")
+    before: Id | None = Field(None, description="the message right after the page")
+    after: Id | None = Field(None, description="the message right before the page")
+    at: Id | None = Field(None, description="the message in the middle of the page")
 
 
 class FactPageParams(PageParams):
