@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def ring(n: int, degree: int) -> Tensor:
-    """Return a lattice: each node with its degree 2 successors. [2, E]"""
+    """Return a lattice: each node with its degree / 2 successors. [2, E]"""
     node = torch.arange(n).repeat_interleave(degree // 2)
     after = (node + torch.arange(1, degree // 2 + 1).repeat(n)) % n
     return both(node, after, n)

@@ -1,6 +1,6 @@
 """The nearest-neighbour graph of a memory's base level, by meaning and by position.
 
-CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 (2 sigma^2)). Ours: the second term
+CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)). Ours: the second term
 applies only within one stream, and is exactly 0 below `EPSILON`.
 
 Method: a matrix product in the fastest dtype, with bounded error, finds candidates; only these are scored exactly. Rows

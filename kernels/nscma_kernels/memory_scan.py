@@ -55,7 +55,7 @@ def memory_scan(
 
     Everything is computed in the state's dtype. Differentiable, once, with respect to all tensors, including the
     state's. Memory beyond inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens,
-    whatever the sequence length; in the backward pass about 2 sqrt(T chunk) copies of W and S.
+    whatever the sequence length; in the backward pass about 2 sqrt(T / chunk) copies of W and S.
 
     Args:
         segment: number of tokens after which the gradient is taken at newer weights, a multiple of the chunk; None:

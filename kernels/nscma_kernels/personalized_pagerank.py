@@ -7,7 +7,7 @@ weights normalised by source node and D is the set of nodes without outgoing edg
     x = damping (A' x + x(D) p) + (1 - damping) p,
 
 so a stuck surfer restarts, as in NetworkX. The step shrinks every difference of two distributions by `damping` in the
-L1 norm: if a step changes x by c, x is within c damping (1 - damping) of the fixpoint.
+L1 norm: if a step changes x by c, x is within c damping / (1 - damping) of the fixpoint.
 
 Deviation from the power method: it tracks the change, not x. A step in float64 gives a change; its effect over all
 later steps is summed in float32, where a step costs a seventh; the next step in float64 corrects the rounding.

@@ -3,7 +3,7 @@
 Streams are cut into blocks of N. A window is a suffix of one block and a prefix of the next (van Herk 1992; Gil and
 Werman 1993), so one forward and one backward scan give all windows, and each sum contains only values of its window.
 Sums are float64, of differences to the first value of the later block, which is in all windows that end there. As that
-difference is one of the n, S2 <= (n + 1) M2 for any values, and M2 = S2 - S1^2 n loses at most log2(n + 1) of 53 bits
+difference is one of the n, S2 <= (n + 1) M2 for any values, and M2 = S2 - S1^2 / n loses at most log2(n + 1) of 53 bits
 to cancellation.
 
 Legend: S streams, T new values, M earlier ones, N values of a window, K blocks.

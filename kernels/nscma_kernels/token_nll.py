@@ -1,7 +1,7 @@
 """Negative log-likelihood of each token, and entropy, from hidden states and the vocabulary, without materialising
 logits.
 
-With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z c) if there is a cap, and y the target:
+With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z / c) if there is a cap, and y the target:
 
     nll = log sum_v exp(z_v) - z_y        entropy = - sum_v p_v log p_v,  p = softmax(z)
 

@@ -1,7 +1,7 @@
 """Forgetting by the Ebbinghaus curve: facts and messages that are not recalled leave search. Nothing is destroyed.
 
-Retention is R = exp(-Δt S), with Δt since it was last stated and S growing with each recall (MemoryBank, section 2: the
-published code divides the other way round, so a stronger memory would fade faster). In that paper a recall also
+Retention is R = exp(-Δt / S), with Δt since it was last stated and S growing with each recall (MemoryBank, section 2:
+the published code divides the other way round, so a stronger memory would fade faster). In that paper a recall also
 restarts Δt: `curator.recall = "restart"`. A memory below `curator.floor` is forgotten, or with `curator.forgetting =
 "chance"` each memory with the probability 1 - R. The published code draws again whenever it loads a memory, so one
 loaded often is forgotten sooner than the curve says; here a memory has one draw.
@@ -30,7 +30,7 @@ _DAY = timedelta(days=1)
 
 
 def retention(age: float, strength: float) -> float:
-    """Return R = exp(-age strength), both in days; in (0, 1]. A negative age counts as 0."""
+    """Return R = exp(-age / strength), both in days; in (0, 1]. A negative age counts as 0."""
     return math.exp(-max(age, 0.0) / strength)
 
 

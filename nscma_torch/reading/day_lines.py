@@ -55,7 +55,7 @@ def summary_of_days(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
 def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
     """Return the lines about a person that cover most of what recurs on several days.
 
-    Each cites the other days' lines with its most frequent topic; with d days its confidence is d (d + 1).
+    Each cites the other days' lines with its most frequent topic; with d days its confidence is d / (d + 1).
     """
     count = Counter(term for line in lines for term in set(terms(line.text)))
     words_of = topic_words(lines, speakers_of(lines))

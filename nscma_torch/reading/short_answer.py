@@ -60,7 +60,7 @@ def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers:
 
 
 def logit(probability: float) -> float:
-    """Return log(p (1 - p)), bounded."""
+    """Return log(p / (1 - p)), bounded."""
     inside = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(inside / (1 - inside))
 

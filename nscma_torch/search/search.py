@@ -149,8 +149,8 @@ class Searcher:
     def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
         """Return the units with the largest cosine to the whole text, including negative ones; None: all.
 
-        f_emb(q) . f_emb(v) (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a vector
-        are skipped.
+        f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a
+        vector are skipped.
         """
         parse(text, names=(), now=bounds.now)
         meaning = query_vector(self._embedder, text).to(self._device)

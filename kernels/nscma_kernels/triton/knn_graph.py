@@ -52,7 +52,7 @@ def tile_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """Compute one tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 (2 sigma^2)), -inf where no
+    """Compute one tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)), -inf where no
     edge is allowed.
     """
     # eight blocks of rows share a tile of columns while it is in the L2 cache

@@ -211,8 +211,9 @@ def blocks(tokens: int, bytes_each: int, capability: tuple[int, int]) -> tuple[i
 
 @functools.lru_cache(maxsize=256)
 def shares(tiles: int, blocks: int, processors: int) -> tuple[int, int]:
-    """Return blocks of words in a split, and splits, such that the last program ends soonest: ceil(programs processors)
-    turns of one split each.
+    """Return blocks of words in a split, and splits, such that the last program ends soonest.
+
+    It ends after ceil(programs / processors) turns of one split each.
     """
     most = min(blocks, max(1, 4 * processors // tiles))
     turns = {s: triton.cdiv(tiles * s, processors) * triton.cdiv(blocks, s) for s in range(1, most + 1)}

@@ -55,8 +55,8 @@ def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 def relevance(hit: Hit) -> tuple[float, float]:
     """Return a hit's semantic and lexical relevance to the query, each in [0, 1].
 
-    Semantic: the vector lane's score, which is the cosine unless [score] weights more into it. Lexical: BM25 as x (x +
-    5).
+    Semantic: the vector lane's score, which is the cosine unless [score] weights more into it. Lexical: BM25 as
+    x / (x + 5).
     """
     by_meaning = min(max(hit.parts.get("vector_score", 0.0), 0.0), 1.0)
     by_words = max(hit.parts.get("lexical_score", 0.0), 0.0)

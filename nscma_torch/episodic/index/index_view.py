@@ -115,7 +115,7 @@ class IndexView:
         return now if newest > now else None
 
     def shares(self, reach: float) -> Tensor:
-        """Return min(1, reach length) [n]: the weight of a unit and its neighbours in each other's vectors."""
+        """Return min(1, reach / length) [n]: the weight of a unit and its neighbours in each other's vectors."""
         return reach / self.lengths.clamp(min=reach)
 
     def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:

@@ -1,6 +1,6 @@
 """The episodic score of Generative Agents: each of its three parts is scaled to [0, 1] over the candidate units.
 
-score = alpha*cos' + beta*recency' + gamma*importance', where x' = (x - min) (max - min) over all units that the
+score = alpha*cos' + beta*recency' + gamma*importance', where x' = (x - min) / (max - min) over all units that the
 question may find (Park et al. 2023, retrieval; `normalize_dict_floats` of the authors' published code, by which a
 constant part counts 0.5).
 """
@@ -41,7 +41,7 @@ class ScaledSearch:
 
 
 def scaled(part: Tensor) -> Tensor:
-    """Scale values [m] to (x - min) (max - min); 0.5 if all are equal."""
+    """Scale values [m] to (x - min) / (max - min); 0.5 if all are equal."""
     if not len(part):
         return part
     least, most = part.aminmax()

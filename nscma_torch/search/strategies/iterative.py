@@ -2,7 +2,7 @@
 
 The paper: q_0 = q; q_j = LLM(M_j, P_refine) with M_j = Retriever(q_{j-1}, T); after N rounds M_r = Retriever(q_N, K),
 so only the last question ranks (`ranked_by = "last-question"`). That loses units found only by the first one, so by
-default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j max s_j.
+default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Read(NamedTuple):
 
 
 def hedged(chance: Tensor) -> Tensor:
-    """Return ln P' of any bytes from their P; it falls by at most e, and is at least ln(e 256)."""
+    """Return ln P' of any bytes from their P; it falls by at most e, and is at least ln(e / 256)."""
     return chance.mul(1 - HEDGE).add_(HEDGE / VOCABULARY).log_()
 
 
