@@ -44,9 +44,9 @@ if TYPE_CHECKING:
         Unit,
         WorkerHealth,
     )
+    from nscma_torch.core.skill import Skill
     from nscma_torch.curator.store.derived_texts import DerivedText
     from nscma_torch.episodic.log.sessions import Session
-    from nscma_torch.features.skills.rows import Skill
     from nscma_torch.ingest.replay import Redecision
     from nscma_torch.integrations.pyg import EgoSplit, LabelPropagation
     from nscma_torch.neural import (
@@ -89,7 +89,7 @@ _HOME = {
     **dict.fromkeys(("Relation", "Schema", "load_relations"), "nscma_torch.reading.relations"),
     "DerivedText": "nscma_torch.curator.store.derived_texts",
     "Session": "nscma_torch.episodic.log.sessions",
-    "Skill": "nscma_torch.features.skills.rows",
+    "Skill": "nscma_torch.core.skill",
     **dict.fromkeys(
         ("PersonaGraph", "ego_split", "knn_graph", "label_propagation", "personalized_pagerank", "update_split"),
         "nscma_kernels",

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from nscma_torch.api.configured_models import Models
 from nscma_torch.api.unread_messages import PendingReader
 from nscma_torch.core import forking as _forking  # noqa: F401 - importing it registers a handler
+from nscma_torch.core.capabilities import capability, installed
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.opening import open_database
 from nscma_torch.core.jobs.worker import Worker
 from nscma_torch.core.locked_property import locked_cached_property
-from nscma_torch.core.protocols import Embedder, LanguageTasks, RecordTasks, SurpriseModel, required
+from nscma_torch.core.optional_parts import SkillStore
+from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.curator.statistics import Process
 from nscma_torch.episodic.log.recalls import Recalls, count_leased
 from nscma_torch.ingest.stages import Stages
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from nscma_torch.curator.derived.derivations import Derivations
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.extraction.read_ahead import ReadMany
-    from nscma_torch.features.records.describing import Describer
-    from nscma_torch.features.skills.skills import Skills
     from nscma_torch.hierarchy.integrator import Integrator
     from nscma_torch.ingest.indexer import Indexer
     from nscma_torch.ingest.writer import Writer
@@ -81,15 +81,6 @@ class Components(Models):
     def process(self) -> Process:
         """Return the counters of this process, for `stats`."""
         return Process(self.stages.seconds, self.language, self.tally)
-
-    @property
-    def _describer(self) -> Describer | None:
-        """Return the maker of structured records; None if they are disabled."""
-        if not self.config.records.enabled:
-            return None
-        from nscma_torch.features.records.describing import Describer
-
-        return Describer(required(self.tasks, RecordTasks, "records.enabled"))
 
     @locked_cached_property
     def indexer(self) -> Indexer:
@@ -245,11 +236,10 @@ class Components(Models):
         return Derivations(self.database, lambda: self.indexer, derivers(needs))
 
     @locked_cached_property
-    def skills(self) -> Skills:
-        """Return the procedural memory."""
-        from nscma_torch.features.skills.skills import Skills
-
-        return Skills(self.database, self.embedder, self.indexer)
+    def skills(self) -> SkillStore:
+        """Return the procedural memory. Raises `ConfigError` if skills are not installed."""
+        found: SkillStore = capability("skills").build(self.database, self.embedder, self.indexer)
+        return found
 
     @locked_cached_property
     def worker(self) -> Worker:
@@ -258,7 +248,7 @@ class Components(Models):
         from nscma_torch.extraction.job_handlers import job_handlers, kept_notes
         from nscma_torch.extraction.ratings import configured_rate
 
-        config, facts = self.config, self.config.facts
+        config, facts, records = self.config, self.config.facts, installed("records")
         extractor = Extractor(
             self.database,
             self.indexer,
@@ -269,7 +259,8 @@ class Components(Models):
             notes=kept_notes(config),
             predicates=facts.predicates,
             rate=configured_rate(config.score.importance, self.tasks),
-            describer=self._describer,
+            records=None if records is None else records.rows,
+            record_maker=capability("records").build(self.tasks) if config.enables("records") else None,
             conversation=facts.context_messages if facts.context == "summary" else 0,
             read_many=self.read_many,
             batch_size=config.worker.batch_size,

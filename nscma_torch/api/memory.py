@@ -29,11 +29,13 @@ from nscma_torch.api.validation import (
     clock,
     narrowed,
 )
+from nscma_torch.core.capabilities import capability
 from nscma_torch.core.config import Config, load_config, override
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import ALL_USERS, user_or_all
 from nscma_torch.core.errors import ConfigError, InvalidInputError, NotFoundError, StoreClosedError
 from nscma_torch.core.jobs import jobs
+from nscma_torch.core.optional_parts import RecordRows, SkillRows
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.core.records import (
     KEEP,
@@ -57,15 +59,13 @@ from nscma_torch.core.records import (
     Stats,
     UnitKind,
 )
+from nscma_torch.core.skill import FoundSkill, Skill
 from nscma_torch.curator import statistics
 from nscma_torch.curator.store import derived_texts, profiles
 from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.episodic.log import backlog, episodes, history, sessions
 from nscma_torch.episodic.log.backlog import EXTRACT
 from nscma_torch.episodic.log.sessions import Session
-from nscma_torch.features.records import memory_records
-from nscma_torch.features.skills import rows as skills
-from nscma_torch.features.skills.rows import Skill
 from nscma_torch.hierarchy.store import hierarchies, tree
 from nscma_torch.maintenance import digest, transfer
 from nscma_torch.search.search_bounds import Bounds
@@ -75,7 +75,6 @@ from nscma_torch.text.calendar.timestamps import parse_timestamp
 from nscma_torch.text.messages import MessagesLike, as_messages
 
 if TYPE_CHECKING:
-    from nscma_torch.features.skills.skills import FoundSkill
     from nscma_torch.ingest.replay import Redecision
     from nscma_torch.search.store_module import StoreModule
 
@@ -450,13 +449,13 @@ class Memory:
         wanted = checked_record(record) or RecordFilter()
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
         with self.components.database.read(scope.user_id) as connection:
-            return memory_records.select_records(connection, scope, wanted, at, limit=most)
+            return _record_rows().select_records(connection, scope, wanted, at, limit=most)
 
     def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
         """Return a message's structured record, or None if it has none or the user has no such active message."""
         at, user = to_micros(clock(now)), Scope(user_id).user_id
         with self.components.database.read(user) as connection:
-            return memory_records.find(connection, user, memory_id, at)
+            return _record_rows().find(connection, user, memory_id, at)
 
     def log(
         self,
@@ -677,7 +676,8 @@ class Memory:
         """Return skills in the order they were added; `archived=True` includes archived ones."""
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
-            return skills.select_skills(connection, scope, archived=checked_flag(archived, "archived"))
+            rows: SkillRows = capability("skills").rows
+            return rows.select_skills(connection, scope, archived=checked_flag(archived, "archived"))
 
     def skill_outcome(self, skill_id: str, *, user_id: str, success: bool, now: datetime | None = None) -> Skill:
         """Record the outcome of using a skill; among equal matches, the more successful skill ranks first."""
@@ -866,3 +866,8 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _record_rows() -> RecordRows:
+    rows: RecordRows = capability("records").rows
+    return rows

@@ -15,7 +15,7 @@ from nscma_torch.text.calendar.timestamps import format_day
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory
     from nscma_torch.core.records import CuratorDecision, Fact
-    from nscma_torch.features.skills.rows import Skill
+    from nscma_torch.core.skill import Skill
 
 _MARKS = {"active": "[green]●[/]", "archived": "[dim]○[/]", "disputed": "[yellow]◐[/]"}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.records import Scope
+from nscma_torch.core.skill import Skill
 from nscma_torch.curator.store import derived_texts
-from nscma_torch.features.skills.rows import Skill
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,17 @@ from datetime import datetime
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.policy import Policy, Solved
 from nscma_torch.controller.trace import ControllerAnswer
+from nscma_torch.core.capabilities import installed
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.database import user_versions
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.errors import NotFoundError
+from nscma_torch.core.optional_parts import SkillRows
 from nscma_torch.core.records import Scope, Usage
+from nscma_torch.core.skill import Skill
 from nscma_torch.curator.feedback import take_feedback, withdraw_feedback
 from nscma_torch.episodic.log import episodes, streams
 from nscma_torch.episodic.log.turns import EVIDENCE, RATED
-from nscma_torch.features.skills import rows as skills
-from nscma_torch.features.skills.rows import Skill
 from nscma_torch.text.files.json_messages import metadata_json
 
 
@@ -62,7 +63,7 @@ def learn(
     turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
     if turn is None or reply is None:
         raise NotFoundError("feedback needs a reply of `turn` that still exists; ask again first")
-    known = {skill.id for skill in memory.skills(user_id=user, agent_id=scope.agent_id)}
+    known = {one.id for one in memory.skills(user_id=user, agent_id=scope.agent_id)} if answer.skills else ()
     shown = [key for key in answer.skills if key in known]
     cited = [source for item in answer.evidence for source in item.hit.unit.episode_ids]
     new, written = _count(memory, user, reply.id, cited, shown, helpful=helpful, now=now)
@@ -99,27 +100,35 @@ def _count(
 
     Returns whether it differs from the earlier one, and whether a skill written after it exists.
     """
-    settings = memory.config.curator
+    settings, skills = memory.config.curator, _skill_rows()
     with memory.components.database.write(user) as connection:
         seq, reply = episodes.require(connection, user, reply_id)
         former = reply.metadata.get(RATED)
         if former == helpful:
-            return False, bool(skills.written_after(connection, seq))
+            return False, bool(skills and skills.written_after(connection, seq))
         there = [one for one in dict.fromkeys(cited) if one != reply_id and episodes.find(connection, user, one)]
         if former is not None:
             for one in (reply_id, *(there if former else ())):
                 withdraw_feedback(connection, user, one, helpful=former, at=now, promotion=settings.promotion)
-            for key in shown:
-                skills.note_outcome(connection, user, key, success=former, at=to_micros(now), withdrawn=True)
-            for key in skills.written_after(connection, seq):
-                skills.remove(connection, key)
+            if skills:
+                for key in shown:
+                    skills.note_outcome(connection, user, key, success=former, at=to_micros(now), withdrawn=True)
+                for key in skills.written_after(connection, seq):
+                    skills.remove(connection, key)
         for one in (reply_id, *(there if helpful else ())):
             take_feedback(connection, user, one, helpful=helpful, at=now, timed=settings.restarts)
-        for key in shown:
-            skills.note_outcome(connection, user, key, success=helpful, at=to_micros(now))
+        if skills:
+            for key in shown:
+                skills.note_outcome(connection, user, key, success=helpful, at=to_micros(now))
         episodes.set_columns(connection, seq, metadata=metadata_json({**reply.metadata, RATED: helpful}))
         streams.touch_user(connection, user)
     return True, False
+
+
+def _skill_rows() -> SkillRows | None:
+    """Return the rows of skills; None if skills are not installed."""
+    found = installed("skills")
+    return None if found is None else found.rows
 
 
 def _ids(value: object) -> Sequence[str]:

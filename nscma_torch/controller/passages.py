@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nscma_torch.core.records import Episode, Fact, Hit
+from nscma_torch.core.skill import Skill
 from nscma_torch.curator.store.derived_texts import DerivedText
-from nscma_torch.features.skills.rows import Skill
 from nscma_torch.reading.passage import best_passage, term_weights
 from nscma_torch.text.calendar.timestamps import format_day, format_time
 

@@ -1,7 +1,7 @@
 """Capabilities of a store: their tables, and their part in whole-store operations.
 
 A capability is a module `capability` with a `CAPABILITY`, named in `MODULES`. Digest, check, erasure, export and import
-loop over `capabilities()`; to remove a capability, delete its line here and its folder.
+loop over `capabilities()`. Those of `features` are optional: remove the folder, and the capability is gone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, MetaData, Select, Table, select
 
 from nscma_torch.core.database.schema import metadata
+from nscma_torch.core.errors import ConfigError
 
 #: In the order that references between tables need. The digest hashes in this order, too.
 MODULES = (
@@ -92,6 +93,9 @@ class Capability:
 
     Args:
         tables: exported tables, referenced tables first.
+        name: name for `capability`; only of a capability that others may use if it is installed.
+        rows: module of functions on its rows, with an interface of `core.optional_parts`.
+        build: makes its service.
         local: tables that are not exported.
         texts: columns with users' texts or names; an erasure searches the files for their values.
         digest_columns: columns to hash, by table.
@@ -104,10 +108,14 @@ class Capability:
         erase_conclusions: delete data based on the facts or derived texts with these ids in a namespace, or mentioning
             a pattern.
         roots: tables whose rows keep a namespace of facts alive.
+        retire: delete data derived from messages (row numbers) that are about to change or to be read again.
         per_agent: state of each user and agent.
     """
 
     tables: tuple[Table, ...]
+    name: str = ""
+    rows: Any = None
+    build: Callable[..., Any] = _nothing
     local: tuple[Table, ...] = ()
     texts: Mapping[Table, Sequence[str]] = field(default_factory=dict)
     digest_columns: Mapping[Table, Sequence[str]] = field(default_factory=dict)
@@ -119,12 +127,45 @@ class Capability:
     erase_conclusions: Callable[[Connection, str, Collection[str], re.Pattern[str] | None], Erased] | None = None
     roots: tuple[Table, ...] = ()
     per_agent: PerAgent | None = None
+    retire: Callable[[Connection, Sequence[int]], object] | None = None
 
 
 @cache
 def capabilities() -> tuple[Capability, ...]:
     """Return all capabilities, in the order of `MODULES`."""
-    return tuple(import_module(module).CAPABILITY for module in MODULES)
+    found = (_loaded(module) for module in MODULES)
+    return tuple(one for one in found if one is not None)
+
+
+def _loaded(module: str) -> Capability | None:
+    """Load a capability; None if it is of `features` and its folder was removed."""
+    try:
+        loaded: Capability = import_module(module).CAPABILITY
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith("nscma_torch.features.") or not module.startswith(error.name):
+            raise
+        return None
+    return loaded
+
+
+def installed(name: str) -> Capability | None:
+    """Return a capability by name; None if it was removed."""
+    return next((one for one in capabilities() if one.name == name), None)
+
+
+def capability(name: str) -> Capability:
+    """Return a capability by name. Raises `ConfigError` if it was removed."""
+    found = installed(name)
+    if found is None:
+        raise ConfigError(f"{name} are not installed: nscma_torch/features/{name} was removed; restore that folder")
+    return found
+
+
+def retire(connection: Connection, episode_seqs: Sequence[int]) -> None:
+    """Delete what removable capabilities derived from messages that are about to change or to be read again."""
+    for one in capabilities():
+        if one.retire is not None:
+            one.retire(connection, episode_seqs)
 
 
 def all_tables() -> MetaData:

@@ -13,6 +13,7 @@ from nscma_torch.core.database.database import ALL_USERS, Database
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.jobs import jobs
 from nscma_torch.core.jobs.jobs import Job
+from nscma_torch.core.optional_parts import RecordMaker, RecordRows
 from nscma_torch.core.protocols import LanguageTasks
 from nscma_torch.core.records import Extraction, Statement, Unit
 from nscma_torch.episodic.index import fingerprint, packed_vectors, units
@@ -25,9 +26,6 @@ from nscma_torch.extraction.open_triples import opened
 from nscma_torch.extraction.ratings import importances
 from nscma_torch.extraction.read_ahead import Given, ReadAhead, ReadMany
 from nscma_torch.extraction.symmetric_statements import with_symmetric
-from nscma_torch.features.records import memory_records
-from nscma_torch.features.records.describing import Describer
-from nscma_torch.features.records.memory_records import NewRecord
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.ingest.indexer import Indexer
 from nscma_torch.reading.relations import Schema
@@ -73,7 +71,8 @@ class Extractor:
         schema: the relations of statements.
         made: kinds of units to make, of "atomic_fact", "triple" and "summary".
         rate: rates units read for the first time from 1 to 10; None if importance is not rated.
-        describer: makes structured records; None if disabled.
+        records: rows of structured records; None if that capability was removed.
+        record_maker: makes them; None if they are disabled.
         integrate: queue extracted episodes for their hierarchy.
         notes: make each atomic fact a statement of its own (`semantic.notes`), beside the others or instead.
         predicates: "open" makes every statement one of the open relation.
@@ -95,7 +94,8 @@ class Extractor:
         notes: Literal["none", "beside", "alone"] = "none",
         predicates: Literal["schema", "open"],
         rate: Callable[[Sequence[Unit]], list[int]] | None = None,
-        describer: Describer | None = None,
+        records: RecordRows | None = None,
+        record_maker: RecordMaker | None = None,
         conversation: int = 0,
         read_many: ReadMany | None = None,
         batch_size: int = 1,
@@ -109,7 +109,8 @@ class Extractor:
         self._notes = notes
         self._open = predicates == "open"
         self._rate = rate
-        self._describer = describer
+        self._record_rows = records
+        self._record_maker = record_maker
         self._conversation = conversation
         self._conversations = ConversationSummaries(database, tasks)
         self._batch_size = batch_size
@@ -213,7 +214,7 @@ class Extractor:
             units.remove(connection, old)
             new_vectors = {chunk: vectors[chunk] for seq in rows for chunk in chunks_of[seq] if chunk in vectors}
             packed_vectors.add_vectors(connection, user_id, new_vectors)
-            recorded = memory_records.present(connection, rows)  # also where records are off now
+            recorded = self._record_rows.present(connection, rows) if self._record_rows else ()  # also if disabled now
             numbers: dict[tuple[int, Statement], int] = {}
             for seq, row in rows.items():
                 stored = statements.replace(connection, row, said[seq])
@@ -221,8 +222,8 @@ class Extractor:
                     statements.mark(connection, [seq])
                 numbers.update({(seq, one): number for one, number in zip(said[seq], stored, strict=bool(stored))})
                 episodes.set_columns(connection, seq, encoded=True)
-                if seq in records or seq in recorded:
-                    memory_records.replace(connection, row, records.get(seq))
+                if self._record_rows and (seq in records or seq in recorded):
+                    self._record_rows.replace(connection, row, records.get(seq))
                 if seq in rated:
                     rows[seq] = {**row, "importance": rated[seq]}
                     episodes.set_columns(connection, seq, importance=rated[seq])
@@ -250,11 +251,11 @@ class Extractor:
 
     def _records(
         self, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction], contexts: Mapping[int, _Context]
-    ) -> dict[int, NewRecord]:
-        if self._describer is None or not chunks:
+    ) -> Mapping[int, object]:
+        if self._record_maker is None or not chunks:
             return {}
         listeners = {seq: context.listener for seq, context in contexts.items()}
-        return self._describer.records(
+        return self._record_maker.records(
             chunks, extracted, listeners, {seq: context.before for seq, context in contexts.items()}
         )
 

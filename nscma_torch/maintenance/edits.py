@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from nscma_torch.core import capabilities
 from nscma_torch.core.database.clock import optional_micros, to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.jobs import jobs
@@ -17,7 +18,6 @@ from nscma_torch.curator.store import derived_texts
 from nscma_torch.episodic.index import fingerprint, units
 from nscma_torch.episodic.log import episodes, history, streams, turns
 from nscma_torch.episodic.log.backlog import EXTRACT
-from nscma_torch.features.records import memory_records
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.maintenance.rereading import read_again_after
@@ -101,7 +101,7 @@ class Editor:
         earlier = units.seqs_of_episode(connection, seq)
         hierarchies.retire(connection, earlier)
         derived_texts.retire(connection, [seq])
-        memory_records.remove(connection, [seq])
+        capabilities.retire(connection, [seq])
         units.remove(connection, earlier)
         episodes.set_columns(connection, seq, text=text, text_hash=episodes.text_hash(text), encoded=False)
         row = episodes.row_of(connection, seq)

@@ -11,17 +11,17 @@ import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
-from nscma_torch.core.capabilities import Erased
+from nscma_torch.core.capabilities import Erased, capability
 from nscma_torch.core.database.database import NO_USER, Database
 from nscma_torch.core.erasable_cache import erase_caches
 from nscma_torch.core.errors import NotFoundError, StoreBusyError
+from nscma_torch.core.optional_parts import SkillRows
 from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Episode, EraseReceipt
 from nscma_torch.curator import statistics
 from nscma_torch.episodic.index import unit_changes
 from nscma_torch.episodic.log import episodes, streams, turns
 from nscma_torch.episodic.log.streams import Stream
-from nscma_torch.features.skills import rows as skills
 from nscma_torch.ingest.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, content_hashes, gate_messages
 from nscma_torch.ingest.novelty import stored_vectors
 from nscma_torch.ingest.stages import Stages
@@ -102,6 +102,7 @@ class Eraser:
 
     def skill(self, user_id: str, skill_id: str) -> EraseReceipt:
         """Erase one skill. Raises `NotFoundError` for an unknown id."""
+        skills: SkillRows = capability("skills").rows
         with self._database.write(user_id) as connection:
             if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
                 erased = Erased()

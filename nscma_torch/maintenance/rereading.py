@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
+from nscma_torch.core import capabilities
 from nscma_torch.core.jobs import jobs
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, speakers, summary_context, turns
 from nscma_torch.episodic.log.backlog import EXTRACT
-from nscma_torch.features.records import memory_records
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.semantic.store import erase_facts, statements
 
@@ -39,6 +39,6 @@ def read_again_after(
             hierarchies.retire(connection, made)
             units.remove(connection, made)
             erase_facts.delete_episode(connection, seq)
-            memory_records.remove(connection, [seq])
+            capabilities.retire(connection, [seq])
             episodes.set_columns(connection, seq, encoded=False)
         jobs.enqueue(connection, user_id, EXTRACT, [(row["stream_id"], seq)])

@@ -17,9 +17,11 @@ import torch
 from sqlalchemy import Connection
 from torch import Tensor
 
+from nscma_torch.core.capabilities import capability
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
+from nscma_torch.core.optional_parts import RecordRows
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import Hit, Unit
 from nscma_torch.episodic.index import stored_vectors, units
@@ -31,7 +33,6 @@ from nscma_torch.episodic.index.user_index import UserIndex
 from nscma_torch.episodic.index.vectors import TensorSearch, VectorSearch, compared
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.speakers import asker_among
-from nscma_torch.features.records import memory_records
 from nscma_torch.search.answerability import Answerability, answerability
 from nscma_torch.search.fusion import FUSIONS
 from nscma_torch.search.indexes import Indexes, IndexSnapshot
@@ -263,7 +264,8 @@ class Searcher:
             mask &= wanted
         if bounds.record is not None:
             wanted = torch.zeros_like(mask)
-            wanted[index.rows_of(memory_records.units_fitting(connection, scope, bounds.record, at))] = True
+            rows: RecordRows = capability("records").rows
+            wanted[index.rows_of(rows.units_fitting(connection, scope, bounds.record, at))] = True
             mask &= wanted
         if bounds.without:
             mask[index.rows_of(episodes.units_with_metadata(connection, scope.user_id, bounds.without))] = False

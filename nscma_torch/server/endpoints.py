@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Response
 from nscma_torch.api.memory import Memory
 from nscma_torch.api.operations import GROUPS, OPERATIONS, Operation
 from nscma_torch.core.errors import NotFoundError
-from nscma_torch.features.skills.skills import FoundSkill
+from nscma_torch.core.skill import FoundSkill
 from nscma_torch.ingest.replay import Redecision
 from nscma_torch.server.access import Caller, Principal, Reader, needs
 from nscma_torch.server.app_context import AppContext, Context

@@ -712,6 +712,10 @@ class Config(Section):
     upstream: UpstreamConfig = UpstreamConfig()
     controller: ControllerConfig = ControllerConfig()
 
+    def enables(self, name: str) -> bool:
+        """Return True if there is a section of this name and it is enabled."""
+        return getattr(getattr(self, name, None), "enabled", False) is True
+
     def unmade(self, kinds: Iterable[str]) -> list[str]:
         """Return the unit kinds that are never made because facts.units omits them."""
         made = ("triple", "atomic_fact", "document_summary")

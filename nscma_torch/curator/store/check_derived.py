@@ -11,6 +11,7 @@ from sqlalchemy import and_, or_, select
 
 from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.derived_kinds import DERIVED_KINDS
 from nscma_torch.core.records import DerivedKind
 from nscma_torch.curator.store.derived_schema import (
     derivations,
@@ -72,10 +73,9 @@ def _sources(rows: RowQueries) -> Iterator[str]:
         .join(episodes, _E.seq == _S.episode_seq)
         .join(fact_namespaces, _N.id == _T.namespace)
     )
-    other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind != "skill", _N.agent_id.is_not(None)))
-    foreign = or_(
-        _E.user_id != _T.user_id, _S.user_id != _T.user_id, other
-    )  # without an agent, a read covers all of them
+    # without an agent, a read covers all of them
+    other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind.in_(DERIVED_KINDS), _N.agent_id.is_not(None)))
+    foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, other)
     for row in rows(resting.where(foreign), _T.user_id):
         yield f"derived text {row.id} rests on message {row.message} of another namespace"
     for row in rows(resting.where(_E.status == "deleted"), _T.user_id):
@@ -110,6 +110,6 @@ def _units(rows: RowQueries) -> Iterator[str]:
     own = and_(units.c.stream_id == _T.id, units.c.kind == _T.kind, units.c.user_id == _T.user_id)
     for (text,) in rows(select(_T.id).where(~select(units.c.seq).where(own).exists()), _T.user_id):
         yield f"search cannot find derived text {text}: it has no unit"
-    kinds = units.c.kind.in_([kind for kind in get_args(DerivedKind) if kind != "skill"])  # others are the user's own
+    kinds = units.c.kind.in_(DERIVED_KINDS)
     for (unit,) in rows(select(units.c.id).where(kinds, ~select(_T.id).where(own).exists()), units.c.user_id):
         yield f"unit {unit} comes from no derived text"

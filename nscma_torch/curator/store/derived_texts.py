@@ -18,6 +18,7 @@ from nscma_torch.core.capabilities import capabilities
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seq, next_seqs, pages
 from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.derived_kinds import DERIVED_KINDS
 from nscma_torch.core.records import DerivedKind, Scope
 from nscma_torch.curator.store.derived_schema import (
     derivations,
@@ -114,7 +115,7 @@ importance_of_units = select(func.max(units.c.importance)).where(units.c.stream_
 
 def text_id(part: Part, number: int) -> str:
     """Return a text's id from its position; a skill, which is its own part, has the skill's."""
-    return part.part if part.kind == "skill" else derive_id("derived", *part, number)
+    return derive_id("derived", *part, number) if part.kind in DERIVED_KINDS else part.part
 
 
 def stretch_part(first: str, last: str) -> str:
@@ -394,7 +395,7 @@ def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
         rows = connection.execute(select(_T.id, _T.namespace, _T.kind, _T.part).where(_T.seq.in_(some))).all()
         own = [seq for page in pages([row.id for row in rows]) for seq in connection.execute(_units_of(page)).scalars()]
         counts.update(unit_rows.remove(connection, own) if own else {})
-        learned = [row.id for row in rows if row.kind == "skill"]
+        learned = [row.id for row in rows if row.kind not in DERIVED_KINDS]
         for capability in capabilities() if learned else ():
             if capability.erase_conclusions is not None:
                 for namespace in sorted({row.namespace for row in rows}):

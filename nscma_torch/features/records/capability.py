@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select
 
 from nscma_torch.core.capabilities import Capability, Erased, RowQueries
 from nscma_torch.core.database.schema import episodes
+from nscma_torch.core.protocols import RecordTasks, required
 from nscma_torch.features.records import check_records
 from nscma_torch.features.records import memory_records as record_rows
 from nscma_torch.features.records.record_schema import (
@@ -17,6 +18,9 @@ from nscma_torch.features.records.record_schema import (
     record_entities,
     record_resolutions,
 )
+
+if TYPE_CHECKING:
+    from nscma_torch.features.records.describing import Describer
 
 _M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, episodes.c
 
@@ -42,8 +46,19 @@ def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[in
     return erased
 
 
+def build(tasks: object) -> Describer:
+    """Return what makes records. Raises `ConfigError` for language tasks that describe nothing."""
+    from nscma_torch.features.records.describing import Describer  # reads texts
+
+    return Describer(required(tasks, RecordTasks, "records.enabled"))
+
+
 CAPABILITY = Capability(
     tables=RECORD_TABLES,
+    name="records",
+    rows=record_rows,
+    build=build,
+    retire=record_rows.remove,
     texts={record_entities: ("name", "key")},
     digest=_digest,
     problems=check_records.problems,

@@ -1,10 +1,10 @@
-"""Skills of the user and those written by sleep."""
+"""Skills: those that the user stored, and those written from helpful replies."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, and_, delete, select
 
@@ -12,8 +12,15 @@ from nscma_torch.core.capabilities import Capability, Erased, RowQueries, strang
 from nscma_torch.core.database.json_columns import is_texts
 from nscma_torch.curator.store.derived_schema import derived_sources, derived_texts
 from nscma_torch.episodic.index.unit_schema import units
+from nscma_torch.features.skills import rows as skill_rows
 from nscma_torch.features.skills.rows import skill_id
 from nscma_torch.features.skills.skill_schema import skills
+
+if TYPE_CHECKING:
+    from nscma_torch.core.database.database import Database
+    from nscma_torch.core.protocols import Embedder
+    from nscma_torch.features.skills.skills import Skills
+    from nscma_torch.hierarchy.summaries import UnitMaker
 
 _K = skills.c
 
@@ -61,8 +68,18 @@ def _erase_conclusions(
     return erased
 
 
+def build(database: Database, embedder: Embedder, units: UnitMaker) -> Skills:
+    """Return the skills of a store."""
+    from nscma_torch.features.skills.skills import Skills  # loads torch
+
+    return Skills(database, embedder, units)
+
+
 CAPABILITY = Capability(
     tables=(skills,),
+    name="skills",
+    rows=skill_rows,
+    build=build,
     texts={skills: ("name", "trigger", "steps")},
     digest=_digest,
     problems=_problems,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, case, func, select
@@ -19,6 +17,7 @@ from nscma_torch.core.database.database import next_seq
 from nscma_torch.core.database.json_columns import decoded
 from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.records import Scope
+from nscma_torch.core.skill import Skill
 from nscma_torch.curator.store import derived_texts
 from nscma_torch.curator.store.derived_schema import derived_sources
 from nscma_torch.curator.store.derived_schema import derived_texts as derived_rows
@@ -30,28 +29,6 @@ from nscma_torch.episodic.log.streams import derive_id
 from nscma_torch.features.skills.skill_schema import skills
 from nscma_torch.semantic.store import namespaces
 from nscma_torch.text.names import name_key
-
-
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """A named skill: `trigger` describes when to use it, `steps` how; `note_outcome` counts its outcomes."""
-
-    id: str
-    scope: Scope
-    name: str
-    trigger: str
-    steps: tuple[str, ...]
-    successes: int
-    failures: int
-    recorded_at: datetime
-    updated_at: datetime
-    status: Literal["active", "archived"] = "active"
-
-    @property
-    def text(self) -> str:
-        """Return the text of its units, by which it is found."""
-        return f"{self.name}: {self.trigger}"
-
 
 _K = skills.c
 

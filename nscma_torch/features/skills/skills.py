@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -15,22 +14,14 @@ from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError, StoreBusyError
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import Scope
+from nscma_torch.core.skill import FoundSkill, Skill
 from nscma_torch.episodic.index import fingerprint, packed_vectors
 from nscma_torch.episodic.index.units import NewUnit
 from nscma_torch.episodic.log import episodes, streams, turns
 from nscma_torch.features.skills import rows as skills
-from nscma_torch.features.skills.rows import Skill
 from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.surrogates import refuse_surrogates
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSkill:
-    """A skill and its cosine similarity to the query, in [-1, 1]."""
-
-    skill: Skill
-    similarity: float
 
 
 class Skills:
