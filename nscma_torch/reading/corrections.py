@@ -1,4 +1,4 @@
-"""Sentences that say that what was said before was wrong, or is to be forgotten."""
+"""Detect sentences that retract or correct earlier statements."""
 
 from __future__ import annotations
 
