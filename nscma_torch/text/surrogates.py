@@ -1,4 +1,4 @@
-"""Find half of a surrogate pair, which JSON can write ("\\ud83d") and UTF-8 cannot."""
+"""Find lone surrogates, which JSON can write ("\\ud83d") but UTF-8 cannot."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_the_package_of_the_engine_is_missing(doctor: Doctor, model: str) -> Non
 def test_the_engine_has_no_such_quantization(doctor: Doctor, model: str) -> None:
     said = doctor(engine="vllm", model=model, quantization="nf4")
     names = "'none', 'awq', 'gptq', 'compressed-tensors', 'bitsandbytes'"
-    assert f"engine 'vllm' knows the quantizations {names}, not 'nf4'" in said
+    assert f"engine 'vllm' supports the quantizations {names}, not 'nf4'" in said
     said = doctor({"vllm": "0.33.0"}, (23.0, 23.6), engine="vllm", model=model, quantization="awq")
     assert said == (
         f"the weights of {model} are not quantized, but llm.quantization is 'awq': set llm.model to a checkpoint "

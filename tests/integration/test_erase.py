@@ -421,7 +421,7 @@ def test_an_erased_skill_leaves_no_byte(open_memory: Open, tmp_path: Path) -> No
             with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
                 other.execute("BEGIN")
                 other.execute("SELECT * FROM skills").fetchone()
-                with pytest.raises(StoreBusyError, match="erase it again"):
+                with pytest.raises(StoreBusyError, match="erase again"):
                     memory.erase(user_id="ada", skill_id=skill.id)
         receipt = memory.erase(user_id="ada", skill_id=skill.id)
         with memory.components.database.read(ALL_USERS) as connection:

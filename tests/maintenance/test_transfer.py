@@ -123,7 +123,7 @@ def test_numbers_of_rows_that_are_not_there(table: str, open_memory: Open) -> No
     fill(full)
     lines = [line for line in full.export() if f'"table": "{table}"' not in line or "annie" not in line]
     # nothing refers to a decision
-    said = "it was cut" if table == "decisions" else f"of {table}, which is not there"
+    said = "it was truncated" if table == "decisions" else f"of {table}, which is not there"
     with pytest.raises(MalformedInputError, match=said):
         open_memory("other.db").import_(lines)
 

@@ -329,9 +329,9 @@ def test_bad_input() -> None:
         ("x must be", x.long(), None, None),
         ("store_mask must be", x, None, torch.ones(2, 4, dtype=torch.bool)),
         ("store_mask must be", x, None, torch.ones(2, 5)),
-        ("not of this module", x[:1], state, None),
-        ("not of this module", x, other, None),
-        ("not of this module", x, plain, None),
+        ("this module", x[:1], state, None),
+        ("this module", x, other, None),
+        ("this module", x, plain, None),
         ("move one", x, state.to("meta"), None),
     ]
     for message, given, begin, mask in cases:

@@ -316,7 +316,7 @@ def test_errors_leave_the_memory_as_it_was() -> None:
             "distinct non-negative integers",
             lambda: memory.write(torch.ones(2, D), torch.ones(2, E), ids=[9, 9]),
         ),
-        (InvalidInputError, "not negative", lambda: memory.write(one, value, ids=[-1])),
+        (InvalidInputError, "non-negative", lambda: memory.write(one, value, ids=[-1])),
         (InvalidInputError, "ids must be", lambda: memory.write(one, value, ids=["a"])),  # type: ignore[list-item]
         (InvalidInputError, "ids must be", lambda: memory.write(one, value, ids=[2**64])),
         (InvalidInputError, "scope must", lambda: memory.write(one, value, scope=-1)),

@@ -92,7 +92,7 @@ def test_update_takes_the_place_and_is_undone(advised: Advised) -> None:
     made = told.log()[-1]
     assert (made.action, made.reason) == ("UPDATE", "UPDATE by chooser: Ben lives in Rome")
     assert set(made.fact_ids) == {rome.id, oslo.id}
-    with pytest.raises(InvalidInputError, match="rests on"):
+    with pytest.raises(InvalidInputError, match="depends on"):
         told.undo(told.log()[0])
     told.undo(made)
     assert told.held() == ["Rome"]
@@ -170,7 +170,7 @@ def test_what_is_said_again_later_holds_again(advised: Advised) -> None:
 
 WRONG: list[tuple[object, str]] = [
     ([FactOperation("UPDATE", ("fact-of-nobody",))], "not one of the facts shown"),
-    ([FactOperation("DELETE")], "names no fact"),
+    ([FactOperation("DELETE")], "must name the facts"),
     ([FactOperation("ERASE", ())], "'ERASE', not one of ADD, UPDATE, DELETE, NOOP"),  # type: ignore[arg-type]
     ([], "must return a list of one FactOperation"),
     ("ADD", "must return a list of one FactOperation"),

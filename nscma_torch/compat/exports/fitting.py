@@ -26,7 +26,7 @@ def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | Inval
     message, faults = one.message, list(one.faults)
     text = _whole(message.content)
     if text != message.content:
-        faults.append("its text holds half of a surrogate pair, which became U+FFFD")
+        faults.append("its text contains a lone surrogate, which was replaced by U+FFFD")
     data = text.encode()
     if len(data) > limits.max_message_bytes:
         text = data[: limits.max_message_bytes].decode(errors="ignore")
@@ -36,7 +36,7 @@ def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | Inval
         )
     when = message.timestamp
     if when is not None and when - now > timedelta(seconds=limits.max_clock_skew):
-        faults.append(f"its time {when.isoformat()} lies in the future; it was stored without a time")
+        faults.append(f"its time {when.isoformat()} is in the future; it was stored without a time")
         when = None
     made = replace(
         message,

@@ -88,7 +88,7 @@ def _parsed(text: str, line: int | None) -> Any:
         where = error.lineno if line is None else line
         raise MalformedInputError(f"not JSON: {error.msg} at column {error.colno}", line=where) from error
     except (ValueError, RecursionError) as error:  # NaN, a number of thousands of digits, thousands of open brackets
-        raise MalformedInputError(f"not readable as JSON: {error}", line=line) from error
+        raise MalformedInputError(f"not JSON: {error}", line=line) from error
 
 
 def _refuse_constant(constant: str) -> NoReturn:

@@ -193,7 +193,7 @@ TIMED = [node(key, None, "user", [key], when=when) for key, when in (("2", 20.0)
             ["ab" * 100],
             "cut to limits.max_message_bytes",
         ),
-        ("chatgpt", conversation(node("last", None, "user", ["x"], when=4e9)), ["x"], "lies in the future"),
+        ("chatgpt", conversation(node("last", None, "user", ["x"], when=4e9)), ["x"], "is in the future"),
         ("chatgpt", conversation(node("last", None, "user", ["x"], when="soon")), ["x"], "'soon' is not a time"),
         ("claude", {"uuid": "x", "chat_messages": None}, [], "chat_messages is not a list"),
         (

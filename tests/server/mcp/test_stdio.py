@@ -107,7 +107,7 @@ def test_what_is_answered_survives_sigkill(
         process.stdin.write(b"\n" + request(7, "tools/call", **half))
         process.stdin.flush()
         told = json.loads(process.stdout.readline())
-        assert told["id"] == 7 and "half of a surrogate pair" in told["error"]["message"]
+        assert told["id"] == 7 and "lone surrogate" in told["error"]["message"]
         process.kill()
     memory = open_memory(tmp_path / "store.db")
     assert [one.id for one in memory.get_all(user_id="ana")] == ids
