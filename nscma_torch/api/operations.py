@@ -17,13 +17,14 @@ class Operation:
 
     Args:
         id: the operation id; for a method's first endpoint the method's name.
-        right: the required right. endpoint: HTTP method and path below /v1; empty if available only in Python.
+        right: the required right.
+        endpoint: HTTP method and path below /v1; empty if available only in Python.
         method: the method of `Memory`, if `id` is not its name.
         mcp: the MCP tool or resource that runs it.
         store: about all users, or one if the caller names one; needs a token for any user.
         slow: run it in the threads for long calls.
         now: the caller may set the clock.
-        missing: the missing thing, if the method returns None.
+        missing: noun of the `NotFoundError` raised if the method returns None.
         unless_dry_run: the additional right required without `dry_run`.
         streamed: has a hand-written endpoint, as its request or response is a stream.
     """

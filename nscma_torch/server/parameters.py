@@ -39,7 +39,7 @@ MANY = Field(fail_fast=True, max_length=4096, description="send more to /v1/mess
 _SCOPE = ("user_id", "agent_id", "run_id")
 _PYTHON_ONLY = {"self", "where", "progress"}
 _PAGE = 100  # default `limit`
-_TYPES: dict[str, Any] = {  # of arguments that a request bounds, or gives in another form
+_TYPES: dict[str, Any] = {  # arguments that a request bounds, or gives in another form
     "limit": Count,
     "budget": Count,
     "turns": Count,
@@ -175,8 +175,8 @@ def parameters_of(operation: Operation, signature: Signature, places: Sequence[s
     any.
 
     Args:
-        signature: of the method of `Memory`, with its annotations evaluated.
-        places: the arguments in the path.
+        signature: signature of the method of `Memory`, with evaluated annotations.
+        places: arguments in the path.
     """
     by_hand = _BY_HAND.get(operation.id)
     if by_hand is not None:

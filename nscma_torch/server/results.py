@@ -140,7 +140,7 @@ class Result(NamedTuple):
     fields: Callable[[Any], Any] = lambda found: found
 
 
-_RESULTS: dict[Any, Result] = {  # by what the method returns
+_RESULTS: dict[Any, Result] = {  # by return annotation
     bool: Result(ChangedOut, lambda changed: {"changed": changed}),
     int: Result(CountOut, lambda count: {"count": count}),
     str: Result(DigestOut, lambda digest: {"digest": digest}),

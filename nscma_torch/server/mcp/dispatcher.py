@@ -78,10 +78,9 @@ class Dispatcher:
             self._caller.reset(token)
 
     async def call(self, operation: str, call: Callable[[Memory, Scope], T]) -> T:
-        """Run an operation for the current caller and return the result of `call`, which does it.
+        """Run `call`, which performs an operation, for the current caller, and return its result.
 
-        It completes even if the client cancels or leaves. Raises `ForbiddenError` before anything is done if the right
-        is missing.
+        It completes even if the client cancels or leaves. Raises `ForbiddenError` beforehand if the right is missing.
         """
         known = OPERATIONS[operation]
         scope = self._caller.get().scope(known.right)
