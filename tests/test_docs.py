@@ -84,6 +84,17 @@ def test_generated_parts(hooks: ModuleType) -> None:
     assert sections == set(re.findall(r"^\[(.+)\]$", default_toml(), flags=re.MULTILINE))
 
 
+def test_mcp_tools_name_their_rights() -> None:
+    from nscma_torch.api.operations import OPERATIONS
+
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| (?:yes|no) \|", PAGES[ROOT / "docs" / "mcp.md"], flags=re.MULTILINE)
+    needed: dict[str, set[str]] = {}
+    for operation in OPERATIONS.values():
+        if operation.mcp and "://" not in operation.mcp:
+            needed.setdefault(operation.mcp, set()).add(operation.right)
+    assert {tool: set(re.findall(r"\b(?:read|write|erase)\b", rights)) for tool, rights in rows} == needed
+
+
 def test_every_public_name_has_a_docstring() -> None:
     for name in set(nscma_torch.__all__) - {"__version__"}:
         assert (getattr(nscma_torch, name).__doc__ or "").strip(), f"{name} has no docstring"
