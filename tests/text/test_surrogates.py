@@ -16,7 +16,7 @@ LOOP.append(LOOP)
 
 @pytest.mark.parametrize("value", [HALF, [HALF], {"a": [{"b": (1, HALF)}]}, {HALF: 1}, [LOOP, {HALF}], "\udc00"])
 def test_half_a_pair_is_refused(value: Any) -> None:
-    with pytest.raises(EncodingError, match=r"the note holds half of a surrogate pair .* at character"):
+    with pytest.raises(EncodingError, match=r"the note contains a lone surrogate .* at character"):
         refuse_surrogates(value, "the note")
 
 
