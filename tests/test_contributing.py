@@ -112,6 +112,40 @@ def test_strategy_relation_and_engine(tree: Path) -> None:
     ]
 
 
+SLEEP = """
+import json
+from nscma_torch import Memory, load_relations
+from nscma_torch.core.capabilities import capability
+from nscma_torch.llm.engines.function import FunctionEngine
+from nscma_torch.llm.prompted import PromptedTasks
+
+def model(turns, schema):
+    assert "list the promises" in turns[0].content
+    return json.dumps({"lines": [{"text": "Ana promised a cake.", "evidence": [1], "confidence": "high"}]})
+
+config = {"device": "cpu", "embedder": {"model": "hash"}, "promises": {"enabled": True}}
+config["gate"] = {"rule": "everything"}
+tasks = PromptedTasks(FunctionEngine(model), relations=load_relations())
+with Memory("sleep.db", config=config, tasks=tasks) as memory:
+    promise = {"role": "user", "name": "Ana", "content": "I promise a cake."}
+    said = memory.add([promise], user_id="u", timestamp="2026-01-01", infer=False)[0]
+    print(memory.sleep(user_id="u").failures)
+    print([text.text for text in memory.derived("promise", user_id="u")])
+    rows = capability("bookmarks").rows
+    plain = memory.digest()
+    with memory.components.database.write("u") as connection:
+        rows.add(connection, "u", said.id)
+    print(memory.digest() != plain, len(list(memory.export())), memory.verify())
+    print(memory.erase(user_id="u", memory_id=said.id).rows["bookmarks"], memory.derived("promise", user_id="u"))
+"""
+
+
+def test_derived_kind_and_capability(tree: Path) -> None:
+    failures, derived, kept, erased = follow(tree, "-c", SLEEP).splitlines()
+    assert (failures, derived, erased) == ("()", "['Ana promised a cake.']", "1 []")
+    assert kept.startswith("True ") and kept.endswith(" []")
+
+
 def test_task_and_system(tree: Path) -> None:
     (tree / "data").mkdir()
     (tree / "data" / "parcels.json").write_text(json.dumps(PARCELS), encoding="utf-8")

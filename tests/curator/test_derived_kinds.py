@@ -47,7 +47,7 @@ class Bare:
 def test_missing_tasks_are_named(open_memory: Callable[..., Memory], section: str, key: str, protocol: str) -> None:
     memory = open_memory(config={section: {key: True}}, tasks=Bare())
     memory.add("hello", user_id="ada")
-    with pytest.raises(ConfigError, match=rf"{section}\.{key} needs .*{protocol}.*Bare lacks"):
+    with pytest.raises(ConfigError, match=rf"{section}\.{key} needs .*{protocol}.*Bare doesn't"):
         memory.sleep()
 
 

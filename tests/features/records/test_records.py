@@ -347,7 +347,7 @@ def test_what_tasks_may_not_return_fails_the_job_and_changes_nothing(open_memory
 
 def test_tasks_that_cannot_describe_are_refused_by_name(open_memory: Open) -> None:
     memory = open_memory(config=ON, tasks=NotedTasks())
-    with pytest.raises(ConfigError, match=r"records\.enabled needs .*RecordTasks.*NotedTasks lacks"):
+    with pytest.raises(ConfigError, match=r"records\.enabled needs .*RecordTasks.*NotedTasks doesn't"):
         memory.flush()
 
 
