@@ -70,6 +70,7 @@ class AsyncMemory:
     replay = mirrored(Memory.replay)
     flush = mirrored(Memory.flush)
     facts = mirrored(Memory.facts)
+    related_facts = mirrored(Memory.related_facts)
     timeline = mirrored(Memory.timeline)
     conflicts = mirrored(Memory.conflicts)
     decisions = mirrored(Memory.decisions)

@@ -16,6 +16,7 @@ from nscma_torch.api.components import Components
 from nscma_torch.api.validation import (
     checked_count,
     checked_flag,
+    checked_ids,
     checked_instance,
     checked_kinds,
     checked_limit,
@@ -70,7 +71,7 @@ from nscma_torch.hierarchy.store import hierarchies, tree
 from nscma_torch.maintenance import digest, transfer
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import decisions
-from nscma_torch.semantic.timeline import fact_views
+from nscma_torch.semantic.timeline import fact_views, related_facts
 from nscma_torch.text.calendar.timestamps import parse_timestamp
 from nscma_torch.text.messages import MessagesLike, as_messages
 
@@ -266,6 +267,7 @@ class Memory:
         where: Callable[[Episode], bool] | None = None,
         expired: bool = False,
         relevant: bool = False,
+        keep: Callable[[Hit], bool] = lambda _: True,
     ) -> list[Hit]:
         """Return the stored units that match the query, best first.
 
@@ -284,6 +286,7 @@ class Memory:
             where: predicate on messages; only units of messages that satisfy it are returned.
             expired: include expired messages.
             relevant: return nothing if no stored text is relevant enough (above `retrieval.floor`).
+            keep: predicate on hits, called best first; the others are dropped, and don't count as recalled.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
@@ -301,8 +304,9 @@ class Memory:
         )
         if checked_flag(relevant, "relevant") and not found.bears(self.config.retrieval.floor):
             return []
-        self.components.recalls.note(scope.user_id, found.hits, at=clock(now))
-        return found.hits
+        hits = [hit for hit in found.hits if keep(hit)]
+        self.components.recalls.note(scope.user_id, hits, at=clock(now))
+        return hits
 
     def ask(
         self,
@@ -463,14 +467,17 @@ class Memory:
         user_id: str,
         agent_id: str | None = None,
         run_id: str | None = None,
+        ids: Sequence[str] | None = None,
         deferred: bool | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return all messages of a scope with the gate's decisions, including deleted ones; `deferred=True` for
-        deferred ones.
+        """Return all messages of a scope with the gate's decisions, including deleted ones, or those with these `ids`;
+        `deferred=True` for deferred ones.
         """
         scope = Scope(user_id, agent_id, run_id)
-        conditions = () if deferred is None else (episodes.decided(not checked_flag(deferred, "deferred")),)
+        conditions = [] if deferred is None else [episodes.decided(not checked_flag(deferred, "deferred"))]
+        if ids is not None:
+            conditions.append(episodes.among(checked_ids(ids, "ids")))
         with self.components.database.read(scope.user_id) as connection:
             return list(episodes.select_all(connection, scope, *conditions, limit=checked_limit(limit)))
 
@@ -529,6 +536,7 @@ class Memory:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         archived: bool = False,
+        ids: Sequence[str] | None = None,
         now: datetime | None = None,
     ) -> list[Fact]:
         """Return facts, ordered by subject, relation and start time.
@@ -540,11 +548,13 @@ class Memory:
             as_of: facts that held in the world at this time.
             known_at: facts as believed at this time.
             archived: include facts that ended, lost a conflict, or start after `now`.
+            ids: only facts with these ids.
 
         Raises:
             InvalidInputError: an empty subject, a relation not in the relation file, or an invalid time.
         """
         past = archived or as_of is not None or known_at is not None
+        chosen = None if ids is None else checked_ids(ids, "ids")
         scope, schema = Scope(user_id, agent_id), self.components.relations
         with self.components.database.read(scope.user_id) as connection:
             found = fact_views.selected(
@@ -557,8 +567,30 @@ class Memory:
                 as_of=None if as_of is None else parse_timestamp(as_of),
                 known_at=None if known_at is None else parse_timestamp(known_at),
                 statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
+                ids=chosen,
             )
         return found if past else fact_views.holding(found, clock(now))
+
+    def related_facts(
+        self,
+        text: str,
+        messages: Sequence[str] = (),
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        known_at: datetime | None = None,
+        now: datetime | None = None,
+    ) -> list[Fact]:
+        """Return current facts about what a text names, and on what messages (ids) state, in the messages' order.
+
+        A message may be out of date: the facts are those that hold now. `known_at`: as believed at this time.
+        """
+        scope, named_in = Scope(user_id, agent_id), checked_question(text, "the text", self.config.limits)
+        told_in = checked_ids(messages, "messages")
+        known = None if known_at is None else to_micros(parse_timestamp(known_at))
+        with self.components.database.read(scope.user_id) as connection:
+            found = related_facts.related(connection, scope, named_in, told_in, known)
+        return fact_views.holding(found, clock(now))
 
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None

@@ -84,6 +84,7 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
     ),
     "facts": (
         Operation("facts", "read", "GET /facts", mcp="facts", now=True),
+        Operation("related_facts", "read", "POST /facts/related", now=True),
         Operation("timeline", "read", "GET /timeline", mcp="history"),
         Operation("conflicts", "read", "GET /conflicts"),
         Operation("profile", "read", "GET /profile", mcp="nscma://profile"),

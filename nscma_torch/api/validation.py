@@ -17,6 +17,7 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.surrogates import refuse_surrogates
 
 T = TypeVar("T")
+_MOST_IDS = 30_000  # SQLite takes 32,766 variables
 
 
 def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
@@ -148,6 +149,16 @@ def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInputError(f"{name}, got {type(values).__name__}")
     return iter(values)
+
+
+def checked_ids(ids: Sequence[str], name: str) -> list[str]:
+    """Validate a list of ids. Raises `InvalidInputError` for anything else, or more than a query may have."""
+    found = list(checked_stream(ids, f"{name} must be a list of ids"))
+    if not all(isinstance(one, str) for one in found):
+        raise InvalidInputError(f"{name} must be a list of ids, and each id a string")
+    if len(found) > _MOST_IDS:
+        raise InvalidInputError(f"{name} has {len(found):,} ids; at most {_MOST_IDS:,} are looked up at once")
+    return found
 
 
 def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> CheckedMessage:

@@ -37,13 +37,16 @@ Id = Annotated[str, Field(min_length=1, max_length=256)]
 FIRST_ERROR = Field(fail_fast=True)  # of a list: an error for each item would take more than the list
 MANY = Field(fail_fast=True, max_length=4096, description="send more to /v1/messages/stream")
 _SCOPE = ("user_id", "agent_id", "run_id")
-_PYTHON_ONLY = {"self", "where", "progress"}
+_PYTHON_ONLY = {"self", "where", "keep", "progress"}
 _PAGE = 100  # default `limit`
+_IDS = Annotated[list[Id], Field(fail_fast=True, max_length=1000)]
 _TYPES: dict[str, Any] = {  # arguments that a request bounds, or gives in another form
     "limit": Count,
     "budget": Count,
     "turns": Count,
     "top_k": Annotated[int, Field(ge=1, le=10_000)],
+    "ids": _IDS,
+    "messages": _IDS,
     "follows": Annotated[FactQuery, AfterValidator(lambda query: Answer("", True, 0.0, (), query=query))],
 }
 

@@ -308,6 +308,24 @@ def test_an_erasure_keeps_the_recalls_of_others(memory: Memory) -> None:
     assert [episode.accesses for episode in memory.log(user_id="bob")] == [1]
 
 
+def test_hits_that_are_not_kept_do_not_count_as_recalled(memory: Memory) -> None:
+    ids = [memory.add(f"My codeword is {word}.", user_id="ada")[0].id for word in ("xylophone", "marimba")]
+    hits = memory.search("codeword", user_id="ada", keep=lambda hit: hit.id == ids[1])
+    memory.flush()
+    assert [hit.id for hit in hits] == [ids[1]]
+    assert [episode.accesses for episode in memory.log(user_id="ada")] == [0, 1]
+
+
+def test_the_log_of_some_ids_has_deleted_messages_and_none_of_another_user(memory: Memory) -> None:
+    ids = [memory.add(text, user_id=user)[0].id for user, text in (("ada", "One."), ("ada", "Two."), ("bob", "Three."))]
+    memory.delete(ids[0], user_id="ada")
+    found = memory.log(user_id="ada", ids=[ids[2], ids[0], "unknown"])
+    assert [(one.id, one.status) for one in found] == [(ids[0], "deleted")]
+    assert memory.log(user_id="ada", ids=[]) == []
+    with pytest.raises(InvalidInputError):
+        memory.log(user_id="ada", ids=ids[0])
+
+
 def test_a_bad_later_message_leaves_nothing(memory: Memory) -> None:
     fine = Message("user", "I am fine.", source="one.md")
     bad = Message("user", "I am not.", source="two.md", metadata={"x": object()})

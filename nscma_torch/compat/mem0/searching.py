@@ -13,7 +13,7 @@ from nscma_torch.compat.mem0.items import fields_of, item_of, relevance, score_d
 from nscma_torch.compat.mem0.scopes import scope_to_read
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Hit
-from nscma_torch.episodic.log import episodes, history
+from nscma_torch.episodic.log import history
 from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 TOP_K = 20
@@ -72,11 +72,10 @@ def search(
             break
         wanted *= 2
     near = [hit for hit in first.values() if _is_near(hit, least)][:most]
-    with memory.components.database.read(scope.user_id) as connection:
-        known = {hit.id: episodes.find(connection, scope.user_id, hit.id) for hit in near}
+    known = {episode.id: episode for episode in memory.log(user_id=scope.user_id, ids=[hit.id for hit in near])}
     results = []
     for hit in near:
-        episode = known[hit.id]
+        episode = known.get(hit.id)
         if episode is None:  # erased meanwhile
             continue
         score = min(max(hit.score / best, 0.0), 1.0)

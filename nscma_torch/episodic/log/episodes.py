@@ -155,17 +155,6 @@ def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dic
     return found
 
 
-def deleted_among(connection: Connection, user_id: str, ids: Sequence[str]) -> set[str]:
-    """Return the user's messages among these ids that are deleted or erased."""
-    left: set[str] = set()
-    for some in pages(ids):
-        query = select(episodes.c.id).where(
-            episodes.c.user_id == user_id, episodes.c.id.in_(some), episodes.c.status != "deleted"
-        )
-        left.update(connection.execute(query).scalars())
-    return set(ids) - left
-
-
 def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[str]:
     """Return the idempotency keys that the user's episodes already use."""
     found: set[str] = set()
@@ -257,6 +246,11 @@ def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Epis
 def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Return True if metadata has all these keys with these values; a missing key does not match None."""
     return all(key in metadata and equal(metadata[key], value) for key, value in wanted.items())
+
+
+def among(ids: Iterable[str]) -> ColumnElement[bool]:
+    """Build the condition: it has one of these ids."""
+    return episodes.c.id.in_(sorted(set(ids)))
 
 
 def in_session(session: str) -> ColumnElement[bool]:

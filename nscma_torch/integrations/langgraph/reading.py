@@ -47,10 +47,10 @@ def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable
         if len(scores) >= most or len(hits) < wanted:
             break
         wanted *= 2
-    with memory.components.database.read(scope.user_id) as connection:
-        rows = {key: episodes.find(connection, scope.user_id, key) for key in list(scores)[:most]}
-    kept = {key: held_by(row) for key, row in rows.items() if row is not None}  # None: erased meanwhile
-    return [search_item_of(held, scores[key]) for key, held in kept.items() if held is not None]
+    best = list(scores)[:most]
+    rows = {row.id: held_by(row) for row in memory.log(user_id=scope.user_id, ids=best)}
+    kept = [(rows.get(key), scores[key]) for key in best]  # None: erased meanwhile
+    return [search_item_of(held, score) for held, score in kept if held is not None]
 
 
 def ids_of(scope: Scope) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -31,6 +31,7 @@ def selected(
     as_of: datetime | None = None,
     known_at: datetime | None = None,
     statuses: Sequence[FactStatus] = BELIEVED,
+    ids: Collection[str] | None = None,
 ) -> list[Fact]:
     """Return facts ordered by subject, relation and start time; arguments as in `Memory.facts`.
 
@@ -50,6 +51,7 @@ def selected(
         as_of=None if as_of is None else to_micros(as_of),
         known_at=None if known_at is None else to_micros(known_at),
         statuses=statuses,
+        ids=ids,
     )
     return [fact for fact in found if topic is None or american(fact.topic) == american(topic)]
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
-
-from sqlalchemy import Connection
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import UpstreamConfig
-from nscma_torch.core.database.clock import to_micros
-from nscma_torch.core.records import Fact, Hit, Scope
+from nscma_torch.core.records import Episode, Hit
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.turns import ECHO
-from nscma_torch.search.search_bounds import Bounds
-from nscma_torch.semantic.store import facts, facts_told
-from nscma_torch.semantic.store.statement_groups import Key
-from nscma_torch.semantic.timeline.fact_views import holding
 from nscma_torch.server.proxy.block import Block, ShownPassage, fitting
 from nscma_torch.server.proxy.chat_request import UserTurn
-from nscma_torch.text.names import name_key
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed
 EXCHANGE = "exchange"  # metadata of a reply: the key of its exchange, which is asked for again where a client retries
@@ -92,17 +84,14 @@ class TurnRecall:
 
         A block of which a message was deleted since is put together again without it.
         """
-        sources = list({source for found in earlier.values() for source in found.block.sources})
-        with self._memory.components.database.read(user_id) as connection:
-            gone = episodes.deleted_among(connection, user_id, sources)
+        sources = {source for found in earlier.values() for source in found.block.sources}
+        gone = sources - self._there(user_id, sources).keys()
         standing = dict(earlier)
         for digest, found in earlier.items():
             if gone.intersection(found.block.sources):
                 shown = self._shown(user_id, BlockContents.of(found.block), found.at)
                 standing[digest] = replace(found, block=shown)
-        keys = [key for many in unknown.values() for key in many]
-        with self._memory.components.database.read(user_id) as connection:
-            stored = episodes.known_keys(connection, user_id, keys)
+        stored = self._by_keys(user_id, [key for many in unknown.values() for key in many])
         for digest, many in unknown.items():
             found_keys = [key for key in many if key in stored]
             restored = self._stored(user_id, found_keys) if found_keys else None
@@ -112,8 +101,7 @@ class TurnRecall:
 
     def _stored(self, user_id: str, keys: Sequence[str]) -> RecalledBlock | None:
         """Return the block stored with the turn under the first known key."""
-        with self._memory.components.database.read(user_id) as connection:
-            known = episodes.known_keys(connection, user_id, keys)
+        known = self._by_keys(user_id, keys)
         for key in keys:
             if key in known:
                 stored = known[key]
@@ -125,74 +113,47 @@ class TurnRecall:
         """Choose the best matches that are not already in the conversation or in its blocks."""
         passages_shown = {one.text.strip() for block in shown for one in block.passages}
         facts_shown = {fact.id for block in shown for fact in block.facts}
-        parts = self._memory.components
-        config, question = parts.config, turn.text[: parts.config.limits.max_question_characters]
-        bounds = Bounds(Scope(user_id), at, timedelta(seconds=config.limits.max_clock_skew), ("chunk",))
-        found = parts.retriever.retrieve(question, bounds, top_k=_LOOKED_AT * self._settings.passages)
-        hits = found.hits if found.bears(config.retrieval.floor) else []
-        new: dict[str, Hit] = {}
-        for hit in hits:
-            text = hit.text.strip()
-            about = hit.unit.metadata  # a filter of the search would read that of all messages
-            if text in passages_shown:
-                continue
-            if text not in turn.context and about.get(EXCHANGE) != key and about.get(ECHO) is not True:
-                new.setdefault(text, hit)
-        kept = list(new.values())[: self._settings.passages]
-        parts.recalls.note(user_id, kept, at=at)
-        passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
-        with parts.database.read(user_id) as connection:
-            of_facts = self._facts(
-                connection,
-                user_id,
-                question,
-                [hit.unit.episode_ids[0] for hit in hits[: 2 * self._settings.passages]],
-                at,
-            )
-        return BlockContents(passages, tuple(fact.id for fact in of_facts if fact.id not in facts_shown))
+        memory, settings = self._memory, self._settings
+        question = turn.text.strip()[: memory.config.limits.max_question_characters]
+        seen: list[str] = []
+        new: set[str] = set()
 
-    def _facts(
-        self, connection: Connection, user_id: str, question: str, messages: Sequence[str], at: datetime
-    ) -> list[Fact]:
-        """Facts of whom or what the turn names, and those that stand now where the messages say something."""
-        told = facts_told.groups_told(connection, user_id, messages)
-        named = _names(question)
-        wanted = {key.subject for key in told} | named
-        if not wanted:
-            return []
-        known = facts.select_facts(connection, Scope(user_id), subjects=wanted, known_at=to_micros(at))
-        ranked = []
-        for fact in holding(known, at):
-            subject = name_key(fact.subject)
-            place = told.get(Key(subject, fact.relation, fact.topic))
-            if place is not None or subject in named:
-                ranked.append((len(messages) if place is None else place, -fact.confidence, fact.id, fact))
-        return [fact for *_, fact in sorted(ranked)[: self._settings.facts]]
+        def is_new(hit: Hit) -> bool:
+            seen.append(hit.id)
+            text, about = hit.text.strip(), hit.unit.metadata  # a filter of the search would read that of all messages
+            if len(new) == settings.passages or text in new or text in passages_shown or text in turn.context:
+                return False
+            if about.get(EXCHANGE) == key or about.get(ECHO) is True:
+                return False
+            new.add(text)
+            return True
+
+        kept = memory.search(
+            question, user_id=user_id, kinds=("chunk",), top_k=_LOOKED_AT * settings.passages, now=at, relevant=True,
+            keep=is_new,
+        )  # fmt: skip
+        passages = tuple((hit.unit.episode_ids[0], hit.unit.start, hit.unit.end) for hit in kept)
+        found = memory.related_facts(question, seen[: 2 * settings.passages], user_id=user_id, known_at=at, now=at)
+        chosen = [fact.id for fact in found[: settings.facts] if fact.id not in facts_shown]
+        return BlockContents(passages, tuple(chosen))
 
     def _shown(self, user_id: str, choice: BlockContents, at: datetime) -> Block:
         """The block of a choice; what was deleted since is left out."""
-        with self._memory.components.database.read(user_id) as connection:
-            passages = []
-            for episode_id, start, end in choice.passages:
-                episode = episodes.find(connection, user_id, episode_id)
-                if episode is not None and episode.status != "deleted":
-                    passages.append(ShownPassage(episode, start, end))
-            known = facts.select_facts(connection, Scope(user_id), ids=choice.facts, known_at=to_micros(at))
-            by_id = {fact.id: fact for fact in known if _stands(connection, user_id, fact)}
-        chosen = [by_id[one] for one in choice.facts if one in by_id]
+        known = {fact.id: fact for fact in self._memory.facts(user_id=user_id, ids=choice.facts, known_at=at)}
+        facts = [known[one] for one in choice.facts if one in known]
+        quoted = [id for id, _, _ in choice.passages]
+        there = self._there(user_id, [*quoted, *(source for fact in facts for source in fact.episode_ids)])
+        passages = [ShownPassage(there[id], start, end) for id, start, end in choice.passages if id in there]
+        stated = [fact for fact in facts if not there.keys().isdisjoint(fact.episode_ids)]
         embedder = self._memory.components.new_embedder
-        return fitting(chosen, passages, self._settings.tokens, embedder.count_tokens)
+        return fitting(stated, passages, self._settings.tokens, embedder.count_tokens)
 
+    def _there(self, user_id: str, ids: Collection[str]) -> dict[str, Episode]:
+        """Return the messages among these that are not deleted, by id."""
+        found = self._memory.log(user_id=user_id, ids=sorted(set(ids)))
+        return {episode.id: episode for episode in found if episode.status != "deleted"}
 
-def _stands(connection: Connection, user_id: str, fact: Fact) -> bool:
-    """Return whether a message that states the fact still exists."""
-    sources = (episodes.find(connection, user_id, one) for one in fact.episode_ids)
-    return any(episode is not None and episode.status != "deleted" for episode in sources)
-
-
-def _names(text: str) -> set[str]:
-    """Keys of all runs of a few words: what may be a name."""
-    words = text.split()[:_NAMED_WORDS]
-    runs = (words[i : i + n] for n in range(1, _LONGEST_NAME + 1) for i in range(len(words) - n + 1))
-    keys = {name_key(" ".join(run)) for run in runs}
-    return {key.removesuffix("'s") for key in keys} | keys - {""}
+    def _by_keys(self, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
+        """Return the messages with these idempotency keys, including deleted ones, by key."""
+        with self._memory.components.database.read(user_id) as connection:
+            return episodes.known_keys(connection, user_id, keys)
