@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -102,6 +103,15 @@ def test_every_public_name_has_a_docstring() -> None:
         for name, member in vars(owner).items():
             if callable(member) and not name.startswith("_"):
                 assert member.__doc__, f"{owner.__name__}.{name} has no docstring"
+
+
+def test_the_steps_of_the_architecture_exist() -> None:
+    """Functions named from `nscma_torch` downwards, such as `ingest.writer.Writer.add`."""
+    page = PAGES[ROOT / "docs/extending.md"].partition("## How to add")[0]
+    steps = [name for name in re.findall(r"`([a-z_]+(?:\.\w+){2,})`", page) if not name.endswith((".py", ".toml"))]
+    assert len(steps) > 20
+    for step in steps:
+        assert callable(pkgutil.resolve_name(f"nscma_torch.{step}")), step
 
 
 def test_every_config_key_says_what_it_is() -> None:

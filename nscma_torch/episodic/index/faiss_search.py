@@ -17,7 +17,7 @@ from nscma_torch.core import extras
 from nscma_torch.core.config import IndexConfig, ScoreConfig
 from nscma_torch.episodic.index.faiss_store import FaissStore
 from nscma_torch.episodic.index.user_index import UserIndex
-from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, TensorSearch, compared
+from nscma_torch.episodic.index.vectors import MICROSECONDS_A_DAY, TensorSearch, compared, recency
 
 _SPARE = 32  # proposals beyond k, to resolve near ties
 _LEAST_SHARE = 0.1  # of the vectors; where a filter lets fewer pass, an approximate index takes as long as tensors
@@ -196,9 +196,9 @@ class FaissSearch:
     def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
         """Return the vectors stored for rows [m]: [m, d + 2]."""
         a, b, c = self._roots
-        days = (index.occurred_at[rows] - self._t0).double() / MICROSECONDS_A_DAY
-        recency = b * torch.exp(self._weights.decay * days) if b else torch.zeros_like(days)
-        extra = torch.stack([recency.float(), c * index.importance[rows]], dim=1)
+        times, importance = index.occurred_at[rows], index.importance[rows]
+        recent = b * recency(times, self._weights.decay, self._t0).float() if b else torch.zeros_like(importance)
+        extra = torch.stack([recent, c * importance], dim=1)
         vectors = a * compared(index, self._weights)[rows].float()
         stored: NDArray[np.float32] = torch.cat([vectors, extra], dim=1).cpu().numpy()
         return stored

@@ -33,7 +33,7 @@ class ScaledSearch:
         if w.alpha:
             scores += w.alpha * scaled((compared(index, w)[rows].float() @ query).double())
         if w.beta:
-            scores += w.beta * scaled(recency(index, w, now=now)[rows])
+            scores += w.beta * scaled(recency(index.since(now), w.decay, now)[rows])
         if w.gamma:
             scores += w.gamma * scaled(index.importance[rows].double())
         values, order = scores.sort(descending=True, stable=True)

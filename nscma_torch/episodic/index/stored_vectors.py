@@ -100,7 +100,7 @@ def candidates(
     if mixed:
         rows = around(rows, (index.previous, index.following))
     if weights.beta or weights.gamma:
-        other = weights.beta * recency(index, weights, now=now) + weights.gamma * index.importance
+        other = weights.beta * recency(index.since(now), weights.decay, now) + weights.gamma * index.importance
         best = other.masked_fill(~passing, -torch.inf).topk(min(k, len(other))).indices
         rows = torch.cat([rows, best])
     return rows[passing[rows]]

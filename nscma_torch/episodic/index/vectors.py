@@ -38,10 +38,9 @@ def compared(index: IndexView, weights: ScoreConfig) -> Tensor:
     return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
-def recency(index: IndexView, weights: ScoreConfig, *, now: int) -> Tensor:
-    """Return exp(-lambda*(now - t)) of each unit, float64. [n]"""
-    age = (now - index.since(now)).double() / MICROSECONDS_A_DAY
-    return torch.exp(-weights.decay * age)
+def recency(times: Tensor, decay: float, at: int) -> Tensor:
+    """Return exp(-lambda*(at - t)) of times t, float64; all in microseconds, lambda a day. [n]"""
+    return torch.exp(decay * ((times - at).double() / MICROSECONDS_A_DAY))
 
 
 class TensorSearch:
@@ -65,8 +64,8 @@ class TensorSearch:
             t0 = self._reference(now)
             key = t0, w.decay, index.recall_bound(now)
             columns = index.computed("columns", key, lambda: self._columns(index, t0, now))
-            recency = w.beta * math.exp(-w.decay * (now - t0) / MICROSECONDS_A_DAY)
-            weights = query.new_tensor([recency, w.gamma])
+            beta = w.beta * math.exp(-w.decay * (now - t0) / MICROSECONDS_A_DAY)
+            weights = query.new_tensor([beta, w.gamma])
         scores, rows = scored_topk(
             w.alpha * query[None],
             compared(index, w),
@@ -86,6 +85,5 @@ class TensorSearch:
 
     def _columns(self, index: IndexView, t0: int, now: int) -> Tensor:
         """Return exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
-        decay = self._weights.decay / MICROSECONDS_A_DAY
-        recency = torch.exp((decay * (index.since(now) - t0).double()).clamp_(max=2.0))
-        return torch.stack([recency.float(), index.importance]).T
+        at_t0 = recency(index.since(now), self._weights.decay, t0).clamp_(max=math.exp(2.0))
+        return torch.stack([at_t0.float(), index.importance]).T
