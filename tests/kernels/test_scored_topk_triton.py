@@ -1,29 +1,18 @@
 """The Triton kernels of `scored_topk`: in the interpreter they give what plain torch gives; they compile without a GPU.
 
-Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this file as a program of its own.
+`test_triton.py` runs `interpret` and `compile_all`.
 """
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from nscma_kernels import scored_topk
 from tests.kernels.agreement.scored_topk import LARGE, SHAPES, agree, check
-from tests.kernels.triton_parts import run
+from tests.kernels.triton_parts import GENERATIONS, check_compiled
 
 pytest.importorskip("triton")
-
-
-def test_equals_torch_in_the_interpreter() -> None:
-    assert run(__file__, "interpret").split() == ["equal", str(8 * len(SHAPES) + 5)]
-
-
-def test_compiles_for_three_generations() -> None:
-    assert run(__file__, "compile").split() == ["80", "89", "90"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -32,7 +21,7 @@ def test_equals_torch_on_a_gpu(shape: tuple[int, int, int, int]) -> None:
     assert agree([shape], "cuda") == 8
 
 
-def interpret() -> None:
+def interpret() -> int:
     """Integers and real vectors; more ties than groups are taken at first; several blocks of queries."""
     from nscma_kernels.triton import scored_topk as kernel
 
@@ -47,19 +36,15 @@ def interpret() -> None:
     assert scores.unique().tolist() == [4.0]
     kernel.MAXIMA = 9
     check(11, 150, 8, 4, torch.float32, {}, "cpu")
-    print("equal", count + 5)
+    return count + 5
 
 
 def compile_all() -> None:
     """Ahead of time, for every generation, dtype and constant."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
     from nscma_kernels.triton import scored_topk as kernel
 
     filters = ["*u8", "*i64", "i64", "*i64", "i64", "i64", "*i64", "*i64"]
-    for capability in (80, 89, 90):
+    for generation in GENERATIONS:
         for dtype, block_m, given in (
             ("bf16", 16, True),
             ("fp32", 128, True),
@@ -74,17 +59,6 @@ def compile_all() -> None:
                 (kernel.maxima_kernel, first, {**given_too, **sizes}),
                 (kernel.rescore_kernel, second, {**given_too, "block_k": 64}),
             ):
-                names = fn.arg_names
-                signature = dict(zip(names, types + ["constexpr"] * (len(names) - len(types)), strict=True))
-                source = ASTSource(fn=fn, signature=signature, constexprs=constants)
-                options = {"num_warps": 4 if block_m == 16 else 8, "num_stages": 3}
-                built = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
-                assert f"sm_{capability}" in built.asm["ptx"]
-                assert len(built.asm["cubin"]) > 0
+                warps = 4 if block_m == 16 else 8
+                built = check_compiled(fn, types, constants, generation, num_warps=warps, num_stages=3)
                 assert built.metadata.shared <= 99 * 1024, (dtype, block_m, built.metadata.shared)  # of sm_89
-        print(capability)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2] / "kernels"))
-    interpret() if sys.argv[1] == "interpret" else compile_all()

@@ -1,31 +1,20 @@
 """The Triton kernels of `token_nll`: in the interpreter they err no more than torch; they compile without a GPU.
 
-Triton reads TRITON_INTERPRET when a kernel is decorated, so each part runs this file as a program of its own.
+`test_triton.py` runs `interpret` and `compile_all`.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from nscma_kernels import token_nll
 from tests.kernels.agreement.token_nll import LARGE, OPTIONS, SHAPES, agree
-from tests.kernels.triton_parts import run
+from tests.kernels.triton_parts import GENERATIONS, check_compiled
 
 pytest.importorskip("triton")
-
-
-def test_errs_no_more_than_torch_in_the_interpreter() -> None:
-    assert run(__file__, "interpret").split() == ["good", str(3 * len(SHAPES) * len(OPTIONS) + 3)]
-
-
-def test_compiles_for_three_generations() -> None:
-    assert run(__file__, "compile").split() == ["80", "89", "90"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -51,7 +40,7 @@ def test_splits_cover_the_vocabulary_and_end_soon() -> None:
         assert math.ceil(tiles * splits / processors) * share <= 1.25 * ideal + 1, (tiles, blocks, processors)
 
 
-def interpret() -> None:
+def interpret() -> int:
     """Every buffer that a kernel does not fill would be NaN."""
     from nscma_kernels.triton import token_nll as kernel
 
@@ -69,26 +58,15 @@ def interpret() -> None:
         kernel.shares = lambda _tiles, blocks, _processors, splits=splits: (-(-blocks // splits), splits)
         other = token_nll(hidden[3:], weight, targets[3:], impl="triton")
         torch.testing.assert_close(other, whole, rtol=1e-6, atol=0)
-    print("good", count + 3)
+    return count + 3
 
 
 def compile_all() -> None:
     """Ahead of time, for every generation, dtype, size of tile and constant."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
     from nscma_kernels.triton import token_nll as kernel
 
-    def built(fn: Any, types: list[str], constants: dict[str, Any], capability: int, warps: int) -> Any:
-        names = fn.arg_names
-        signature = dict(zip(names, types + ["constexpr"] * (len(names) - len(types)), strict=True))
-        source = ASTSource(fn=fn, signature=signature, constexprs=constants)
-        target = GPUTarget("cuda", capability, 32)
-        return triton.compile(source, target=target, options={"num_warps": warps, "num_stages": 3})
-
     shared = {80: 163, 89: 99, 90: 227}  # KiB that a program may use
-    for capability in (80, 89, 90):
+    for generation in GENERATIONS:
         for dtype, size, tokens, given in (
             ("bf16", 2, 4096, False),
             ("fp16", 2, 4096, True),
@@ -96,27 +74,13 @@ def compile_all() -> None:
             ("fp32", 4, 64, True),
             ("fp32", 4, 512, False),
         ):
-            block_t, block_v, block_d, warps = kernel.blocks(tokens, size, (capability // 10, capability % 10))
+            block_t, block_v, block_d, warps = kernel.blocks(tokens, size, (generation // 10, generation % 10))
             constants = {"biased": given, "softcapped": given, "moments": given}
             constants |= {"block_t": block_t, "block_v": block_v, "block_d": block_d}
             types = [f"*{dtype}"] * 2 + ["*fp32", "*i64"] + ["*fp32"] * 4 + ["i32"] * 6 + ["fp32"]
-            binary = built(kernel.partial_kernel, types, constants, capability, warps)
-            assert f"sm_{capability}" in binary.asm["ptx"]
+            binary = check_compiled(kernel.partial_kernel, types, constants, generation, num_warps=warps, num_stages=3)
             assert "ex2.approx" in binary.asm["ptx"]
             assert "atom" not in binary.asm["ptx"]
-            assert len(binary.asm["cubin"]) > 0
-            assert binary.metadata.shared <= shared[capability] * 1024, (capability, dtype, binary.metadata.shared)
-            merged = built(
-                kernel.merge_kernel,
-                ["*fp32"] * 4 + ["i32"] * 2,
-                {"moments": given, "block_t": 128},
-                capability,
-                4,
-            )
-            assert len(merged.asm["cubin"]) > 0
-        print(capability)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2] / "kernels"))
-    interpret() if sys.argv[1] == "interpret" else compile_all()
+            assert binary.metadata.shared <= shared[generation] * 1024, (generation, dtype, binary.metadata.shared)
+            constants = {"moments": given, "block_t": 128}
+            check_compiled(kernel.merge_kernel, ["*fp32"] * 4 + ["i32"] * 2, constants, generation, num_warps=4)
