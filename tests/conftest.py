@@ -26,6 +26,7 @@ from nscma_torch.core.records import Message
 from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.helpers import postgres, shared_readings, shared_statements
+from tests.helpers.told import told as told
 
 LIGHT: dict[str, Any] = {
     "device": "cpu",
