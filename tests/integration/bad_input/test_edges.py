@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -15,18 +14,11 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app
 from nscma_torch.cli.output import fail
 from nscma_torch.controller.controller import Controller
-from nscma_torch.core.errors import InvalidInputError, NotFoundError, ScopeError
+from nscma_torch.core.errors import InvalidInputError, NotFoundError
 from nscma_torch.text.calendar.timestamps import whole
 from nscma_torch.text.files.file_readers import read_messages
 
 LAST = datetime(9999, 12, 29, tzinfo=UTC)
-OF_A_USER: dict[str, Callable[[Memory, Any], object]] = {
-    "stats": lambda memory, user: memory.stats(user_id=user),
-    "digest": lambda memory, user: memory.digest(user_id=user),
-    "export": lambda memory, user: list(memory.export(user_id=user)),
-    "sleep": lambda memory, user: memory.sleep(user_id=user),
-}
-MALFORMED = ["", "  ", "a\x1b[31m", "a\nb", "a" * 257, 7]
 Run = Callable[..., Result]
 
 
@@ -38,13 +30,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("NSCMA_CONFIG", "light.toml")
     monkeypatch.delenv("NSCMA_STORE", raising=False)
     return lambda *arguments, input=None: CliRunner().invoke(app, list(arguments), input=input)
-
-
-@pytest.mark.parametrize("call", OF_A_USER)
-@pytest.mark.parametrize("user", MALFORMED, ids=repr)
-def test_a_malformed_id_is_refused_everywhere(call: str, user: Any, filled: Memory) -> None:
-    with pytest.raises(ScopeError, match="user_id must be"):
-        OF_A_USER[call](filled, user)
 
 
 def test_an_export_of_nobody_is_no_backup(filled: Memory, run: Run, tmp_path: Path) -> None:
