@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import subprocess
 import sys
@@ -88,24 +87,6 @@ def test_a_segment_of_one_is_the_recurrence_of_the_paper(heads: int, norm: bool)
         assert (surprise[i] - losses).abs().max() < 1e-5  # rounded to float32
 
 
-@pytest.mark.parametrize(("segment", "chunk"), [(1, None), (8, None), (8, 4), (None, 4)])
-def test_any_split_is_the_whole(segment: int | None, chunk: int | None) -> None:
-    memory, x = module(heads=2, segment=segment, chunk=chunk), drawn(3, 21)
-    mask = torch.rand(3, 21, generator=torch.Generator().manual_seed(0)) < 0.7
-    with torch.no_grad():
-        y, whole, surprise = memory(x, store_mask=mask, return_surprise=True)
-        for cuts in ((0, 1, 21), (0, 7, 8, 20, 21), tuple(range(22))):
-            state, parts = None, []
-            for begin, end in itertools.pairwise(cuts):
-                part, state, _ = memory(x[:, begin:end], state, store_mask=mask[:, begin:end], return_surprise=True)
-                parts.append(part)
-            assert (torch.cat(parts, 1) - y).abs().max() < 1e-12
-            assert isinstance(state, NeuralMemoryState)
-            for one, other in zip(tensors(state), tensors(whole), strict=True):
-                assert torch.allclose(one, other, rtol=0, atol=1e-12)
-    assert surprise.shape == (3, 21)
-
-
 def test_less_than_a_chunk_changes_the_weights_after_flush() -> None:
     memory, x = module(segment=64), drawn(2, 5)
     _, state = memory(x)
@@ -169,13 +150,6 @@ def test_a_masked_token_that_is_not_finite_reaches_nothing(broken: float) -> Non
         assert torch.equal(one, other)
 
 
-def test_streams_of_a_batch_do_not_meet() -> None:
-    memory, x = module(heads=2, segment=4), drawn(3, 10)
-    y, _ = memory(x)
-    for i in range(3):
-        assert (memory(x[i : i + 1])[0] - y[i]).abs().max() < 1e-12
-
-
 def test_every_parameter_learns_through_the_state() -> None:
     memory, x = module(heads=2, segment=4, chunk=2), drawn(2, 11)
     y, state = memory(x[:, :5])
@@ -187,16 +161,6 @@ def test_every_parameter_learns_through_the_state() -> None:
     later, _ = memory(x[:, 5:], state.detach())
     later.sum().backward()
     assert all(weight.grad is None for weight in memory.memory)
-
-
-def test_gradients() -> None:
-    memory, x = module(4, heads=2, segment=4, chunk=2), drawn(2, 7, 4).requires_grad_()
-
-    def run(x: Tensor) -> tuple[Tensor, ...]:
-        y, state = memory(x)
-        return (y, *memory.flush(state).weights)
-
-    assert torch.autograd.gradcheck(run, (x,))
 
 
 def test_under_autocast_only_the_projections_are_bfloat16() -> None:

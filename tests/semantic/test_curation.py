@@ -24,29 +24,6 @@ def likes(thing: str, subject: str = "Ben", **more: object) -> Statement:
     return Statement(subject, "likes", thing, **more)  # type: ignore[arg-type]
 
 
-def test_one_home_at_a_time_on_both_clocks(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    told.tell(lives("Oslo"), at=9)
-    assert told.held() == ["Oslo"]
-    assert told.held(as_of=micros(3)) == ["Rome"]
-    assert told.held(known_at=micros(5)) == ["Rome"]
-    rome, oslo = told.facts()
-    assert (rome.status, rome.valid_from, rome.valid_to) == ("archived", day(1), day(9))
-    assert (oslo.status, oslo.valid_from, oslo.valid_to) == ("active", day(9), None)
-    assert [d.action for d in told.log()] == ["ADD", "UPDATE"]
-    assert "Rome" in told.log()[1].reason
-    assert set(told.log()[1].fact_ids) == {rome.id, oslo.id}
-
-
-def test_many_likes_stand_beside_each_other(told: Told) -> None:
-    told.tell(likes("tea"), at=1)
-    told.tell(likes("jazz"), at=2)
-    told.tell(likes("tea"), at=3)
-    assert sorted(told.held()) == ["jazz", "tea"]
-    assert {fact.object: fact.strength for fact in told.facts()} == {"tea": 2, "jazz": 1}
-    assert [d.action for d in told.log()] == ["ADD", "ADD", "NOOP"]
-
-
 def test_from_one_to_another_ends_the_first_of_many(told: Told) -> None:
     told.tell(Statement("Ben", "practises", "tennis"), at=1)
     told.tell(Statement("Ben", "practises", "chess"), at=2)
@@ -54,15 +31,6 @@ def test_from_one_to_another_ends_the_first_of_many(told: Told) -> None:
     assert sorted(told.held()) == ["chess", "golf"]
     assert told.log()[-1].action == "UPDATE"
     assert "tennis" in told.log()[-1].reason
-
-
-def test_a_negation_ends_one_of_many_and_an_empty_one_all(told: Told) -> None:
-    told.tell(likes("tea"), likes("jazz"), at=1)
-    told.tell(likes("tea", negated=True), at=2)
-    assert told.held() == ["jazz"]
-    assert told.log()[-1].action == "ARCHIVE"
-    told.tell(likes("", negated=True), at=3)
-    assert told.held() == []
 
 
 def test_opposites_end_each_other(told: Told) -> None:
@@ -82,16 +50,6 @@ def test_opposites_by_two_speakers_are_in_dispute(told: Told) -> None:
     assert [f.relation for f in told.facts(statuses=("active",))] == ["dislikes"]
 
 
-def test_a_correction_of_one_of_many(told: Told) -> None:
-    told.tell(likes("opera"), at=1)
-    told.tell(likes("ballet", correction=True), at=1)
-    assert told.held() == ["ballet"]
-    (never,) = told.facts(statuses=("archived",))
-    assert (never.object, never.confidence) == ("opera", 0)
-    told.tell(likes("tango", correction=True, replaces="ballet"), at=300)
-    assert told.held() == ["tango"]
-
-
 def test_of_a_correction_the_decision_is_about_what_it_says_and_not_about_what_it_corrects(told: Told) -> None:
     told.tell(likes("ballet"), at=0)
     told.tell(likes("opera"), at=1)
@@ -99,23 +57,6 @@ def test_of_a_correction_the_decision_is_about_what_it_says_and_not_about_what_i
     made = told.log()[-1]
     assert (made.action, made.object, made.reason) == ("NOOP", "ballet", "known: stated 2 times")
     assert told.held() == ["ballet"] and len(made.fact_ids) == 2
-
-
-def test_an_assistant_does_not_outweigh_the_user(told: Told) -> None:
-    told.tell(lives("Rome"), at=1)
-    told.tell(lives("Oslo"), at=2, name=None, role="assistant")
-    assert told.held() == ["Rome"]
-    assert told.log()[-1].action == "ARCHIVE"
-    assert "weighs less" in told.log()[-1].reason
-
-
-def test_a_late_message_is_put_where_it_belongs(told: Told) -> None:
-    told.tell(lives("Oslo"), at=9)
-    told.tell(lives("Rome"), at=2)
-    assert told.held() == ["Oslo"]
-    assert told.held(as_of=micros(3)) == ["Rome"]
-    assert [d.action for d in told.log()] == ["ADD", "ARCHIVE"]
-    assert "late" in told.log()[1].reason
 
 
 def test_messages_of_one_time_follow_the_order_of_saying(told: Told) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from eval.experiments.retrieval.controller_calls import QUESTIONS, Outcome, calibration, labelled_traces, measure
+from eval.experiments.retrieval.controller_calls import QUESTIONS, Outcome, Tally, calibration, labelled_traces, measure
 from nscma_torch.controller.calibration import choose_threshold
 from nscma_torch.controller.trace import ControllerAnswer, Taken
 from nscma_torch.core.config import load_config
@@ -45,6 +45,11 @@ def dialogues() -> list[Dialogue]:
     return [wording.dialogue(rng, "held out") for _ in range(3)]
 
 
+@pytest.fixture(scope="module")
+def tallies(dialogues: list[Dialogue], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
+    return measure(dialogues, load_config(), None, tmp_path_factory.mktemp("calls") / "store.db")
+
+
 def answered(text: str, *steps: str) -> ControllerAnswer:
     taken = tuple(Taken(action, "x", "y") for action in steps)
     return ControllerAnswer(text, False, (), 0.1, 0.5, 0.5, taken, (), Usage())
@@ -67,8 +72,7 @@ def test_a_right_turn_is_told_from_a_wrong_one(dialogues: list[Dialogue]) -> Non
     assert not nothing.right and not nothing.first_right
 
 
-def test_the_rules_differ_in_what_they_look_up(dialogues: list[Dialogue], tmp_path: Path) -> None:
-    tallies = measure(dialogues, load_config(), None, tmp_path / "store.db")
+def test_the_rules_differ_in_what_they_look_up(tallies: dict[str, Tally]) -> None:
     rows = {rule: tally.row() for rule, tally in tallies.items()}
     assert rows["never"]["retrievals"] == 0 < rows["uncertainty"]["retrievals"] < rows["always"]["retrievals"]
     assert rows["never"]["in memory"] < rows["always"]["in memory"]
@@ -83,8 +87,7 @@ def test_replies_that_fill_no_form_are_counted(dialogues: list[Dialogue], tmp_pa
         assert row["valid"] == row["right"] == row["first"] == 0
 
 
-def test_a_threshold_is_calibrated_on_questions(dialogues: list[Dialogue], tmp_path: Path) -> None:
-    tallies = measure(dialogues, load_config(), None, tmp_path / "store.db")
+def test_a_threshold_is_calibrated_on_questions(dialogues: list[Dialogue], tallies: dict[str, Tally]) -> None:
     traces = labelled_traces(tallies)
     asked = sum(turn.situation in QUESTIONS for dialogue in dialogues for turn in dialogue.turns)
     assert len(traces) == asked > 0

@@ -19,7 +19,6 @@ from eval.experiments.retrieval import retrieval_table
 from eval.experiments.retrieval.retrieval_store import (
     _WITH_SUMMARIES,
     CHROMA,
-    CHROMA_PROGRAM,
     KINDS,
     LANES,
     Asking,
@@ -258,11 +257,6 @@ def test_main_prints_the_table_and_writes_the_rows(
     assert [(row["strategy"], row["questions"]) for row in written["rows"]] == [("BM25", 2), ("single-step", 2)]
     assert written["rows"][0]["recall"]["all"] == [1.0, 1.0]
     assert written["config"]["embedder"]["model"] == "hash"
-
-
-def test_chroma_program_compiles() -> None:
-    """It runs under the interpreter of ChromaDB's environment, so no import checks it."""
-    compile(CHROMA_PROGRAM.read_text(encoding="utf-8"), str(CHROMA_PROGRAM), "exec")
 
 
 def test_strategies_over_summaries_exist() -> None:

@@ -19,11 +19,6 @@ def test_the_bounds_of_an_area_of_a_half_are_those_of_mann_and_whitney(positives
     assert area_bounds(1.0, positives, negatives, 0.95) == (1.0, 1.0)
 
 
-def test_a_share_has_wilsons_interval() -> None:
-    one = share("right", [True] * 8 + [False] * 2)
-    assert (one.value, one.n) == (0.8, 10) and (one.low, one.high) == pytest.approx((0.490, 0.943), abs=1e-3)
-
-
 def test_an_area_tells_which_side_is_higher() -> None:
     one = area("AUC", [0.9, 0.4], [0.5, 0.1])
     assert (one.value, one.n) == (0.75, 4) and one.low < 0.75 <= one.high

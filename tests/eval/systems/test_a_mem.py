@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-from eval.systems.a_mem import AMem, AMemOptions, evolution_form
+from eval.systems.a_mem import AMem, AMemOptions
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, conversation, shared
 
@@ -42,10 +41,6 @@ def test_a_new_note_is_linked_and_its_neighbour_evolves() -> None:
     found = box.find("For firing porcelain in the kiln that is set to 900 degrees: pottery", ASKED)
     assert [passage.place for passage in found.passages] == [2, 3], "what it is linked with is read beside the nearest"
     assert found.passages[0].text == f"{SAID[2]}\n(context: For firing porcelain.; keywords: thing; tags: pottery)"
-
-
-def test_forms_are_bounded() -> None:
-    assert schema_of(evolution_form(5))
 
 
 def test_without_a_model_notes_above_the_threshold_are_linked() -> None:

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from eval.harness.contract import Passage
-from eval.systems.community_reports import ReportForm, ReportWriter, prioritised
+from eval.systems.community_reports import ReportWriter, prioritised
 from eval.systems.documents import default_chunker, passages_of
-from eval.systems.graph_elements import ElementGraph, ElementsForm, element_graph
-from eval.systems.graph_rag import GraphRag, GraphRagOptions, points_form
+from eval.systems.graph_elements import ElementGraph, element_graph
+from eval.systems.graph_rag import GraphRag, GraphRagOptions
 from eval.systems.language import Language, Triple
 from eval.systems.leiden_levels import Community, at_level, leiden_levels
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, Scripted, conversation, places, reading, shared
 
@@ -214,10 +213,6 @@ def pairwise_ends(text: str) -> tuple[str, str]:
     """The first and the last word."""
     ((one, other),) = pairwise([text.split()[0], text.rstrip(".").split()[-1]])
     return one, other
-
-
-def test_forms_are_bounded() -> None:
-    assert schema_of(ElementsForm) and schema_of(ReportForm) and schema_of(points_form(9))
 
 
 @pytest.fixture

@@ -12,12 +12,9 @@ import pytest
 
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.langmem import LangMem, LangMemOptions
-from eval.systems.langmem_operations import manager_form
 from eval.systems.language import Language
 from nscma_torch.core.records import Extraction, FactOperation, Message, Statement, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.reading.relations import load_relations
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, SAID, Scripted, ShowingReader, conversation, places, reading, shared
 
@@ -66,11 +63,6 @@ def test_a_manager_inserts_updates_deletes_and_patches() -> None:
     assert seen[4]["profiles"] == {"Rita": {"lives_in": "Lisbon"}} and len(seen[5]["memories"]) == 3
     (first, *_) = own.find("To how many degrees is the kiln set?", ASKED).passages
     assert first.text == "The kiln is set to 1100 degrees." and first.place == 5
-
-
-def test_forms_are_bounded() -> None:
-    schema = load_relations()
-    assert schema_of(manager_form(schema, 0)) and schema_of(manager_form(schema, 5))
 
 
 class Reads:

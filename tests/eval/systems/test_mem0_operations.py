@@ -10,10 +10,9 @@ import pytest
 
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
-from eval.systems.mem0_operations import Mem0, Mem0Options, call_form
+from eval.systems.mem0_operations import Mem0, Mem0Options
 from nscma_torch.core.records import Extraction, FactOperation, Operation, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, SAID, Scripted, conversation, shared
 
@@ -74,10 +73,6 @@ def test_each_tool_does_what_the_algorithm_says() -> None:
     assert sum("fact" in data for data in shown) == 5, "the first fact meets an empty store"
     (first, *_) = own.find("To how many degrees is the kiln set?", ASKED).passages
     assert first.text == "The kiln was set to 900, now to 1100 degrees." and first.place == 5
-
-
-def test_forms_are_bounded() -> None:
-    assert schema_of(call_form(10))
 
 
 def test_what_does_not_fit_the_context_is_left_out() -> None:

@@ -13,10 +13,8 @@ import pytest
 from eval.systems.documents import default_chunker, passages_of
 from eval.systems.language import Language
 from eval.systems.memgpt import MemGPT, MemGPTOptions
-from eval.systems.memgpt_functions import AskingForm, ReadingForm
 from nscma_torch.core.records import Message
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, ShowingReader, conversation, places, reading, shared
 
@@ -137,10 +135,6 @@ def test_a_question_pages_through_recall_storage_and_changes_nothing(tmp_path: P
     assert isinstance(run.reader, ShowingReader)
     texts = [passage.text for passage in run.reader.handed[0]]
     assert any(text.startswith("A summary of") for text in texts) and set(places(early)) <= {0, 1, 2}
-
-
-def test_forms_are_bounded() -> None:
-    assert schema_of(ReadingForm) and schema_of(AskingForm)
 
 
 def test_without_a_model_a_policy_does_what_the_functions_do(size: int, beside: int, tmp_path: Path) -> None:

@@ -17,11 +17,9 @@ from eval.systems.rerankers import fused, marginal
 from eval.systems.temporal_graph import Entity, Fact, TemporalGraph, contradict
 from eval.systems.zep import Zep, ZepOptions
 from eval.systems.zep_communities import Communities, propagated
-from eval.systems.zep_prompted import EntitiesForm, facts_form, judgement_form, resolution_form
 from eval.systems.zep_search import Texts, ZepSearch
 from nscma_torch.core.records import Extraction, FactOperation, Statement, ToldFact, Unit
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from tests.eval.systems.rig import ASKED, BEGUN, Scripted, conversation, shared
 
@@ -145,11 +143,6 @@ def test_the_last_messages_are_the_context_of_an_episode() -> None:
     found = [data_of(request) for request in engine.asked]
     before = [data["before"] for data in found if data.get("message", "").endswith("6") and "before" in data]
     assert before and all([text[-1] for text in own] == ["2", "3", "4", "5"] for own in before)
-
-
-def test_forms_are_bounded() -> None:
-    forms = (EntitiesForm, resolution_form(9), facts_form(12), judgement_form(3, 4), judgement_form(0, 4))
-    assert all(schema_of(form) for form in forms)
 
 
 def graph(*facts: Fact) -> TemporalGraph:
