@@ -15,8 +15,6 @@ from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import EngineUnavailableError, InvalidInputError, NotFoundError, StoreBusyError
 from nscma_torch.episodic.log import episodes
 from nscma_torch.llm.engines.contract import Request
-from nscma_torch.llm.engines.structured import schema_of
-from nscma_torch.llm.prompts.acting import SkillForm
 from tests.controller.scripted import ScriptedEngine, act
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -322,7 +320,3 @@ def test_only_skills_that_are_alike_enough(told: Any) -> None:
     controller, _, _ = told(least_alike=0.99)
     controller.memory.add_skill("Bake", trigger="bread", steps=["knead"], user_id="ada")
     assert asked(controller).skills == ()
-
-
-def test_the_form_is_bounded() -> None:
-    assert set(schema_of(SkillForm)["required"]) == {"worth", "name", "trigger", "steps"}

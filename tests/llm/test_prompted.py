@@ -25,13 +25,7 @@ from nscma_torch.core.protocols import (
     RetrievalTasks,
 )
 from nscma_torch.core.records import Extraction, Statement
-from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.descriptions import description_form
-from nscma_torch.llm.prompts.queries import PassagesForm, QuestionsForm
-from nscma_torch.llm.prompts.question_pairs import pairs_form
-from nscma_torch.llm.prompts.sourced_lines import lines_form, salient_questions_form
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.reading.relations import load_relations
@@ -66,29 +60,6 @@ def shown(found: Extraction) -> list[str]:
 def test_both_kinds_of_tasks_implement_every_protocol(protocol: type) -> None:
     assert isinstance(PromptedTasks(ScriptedEngine(lambda _: {})), protocol)
     assert isinstance(EmbeddedTasks(), protocol)
-
-
-def test_every_form_is_bounded() -> None:
-    schema = load_relations()
-    for form in (
-        prompts.extraction_form(schema),
-        prompts.SummaryForm,
-        prompts.scores_form(20),
-        prompts.choices_form(3),
-        prompts.QuestionForm,
-        prompts.answer_form(10),
-        prompts.verdict_form(2),
-        prompts.operation_form(10),
-        PassagesForm,
-        QuestionsForm,
-        lines_form(3, 5),
-        salient_questions_form(3),
-        pairs_form(3),
-        description_form(2),
-    ):
-        assert schema_of(form)["additionalProperties"] is False
-    offered = schema_of(prompts.extraction_form(schema))["$defs"]["RelationName"]["enum"]
-    assert offered == list(schema.relations)
 
 
 def test_a_prompt_names_every_relation_and_little_else() -> None:

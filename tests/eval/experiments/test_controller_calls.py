@@ -19,6 +19,7 @@ from nscma_torch.core.records import Usage
 from nscma_torch.llm.engines.contract import Reply, Request, Turn
 from train.controller.controller_dialogues import Dialogue, Said, Wording
 
+LIGHT = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"model": "none"}}
 WORDING = Path(__file__).parents[3] / "configs/train/controller_dialogues.toml"
 
 
@@ -47,7 +48,7 @@ def dialogues() -> list[Dialogue]:
 
 @pytest.fixture(scope="module")
 def tallies(dialogues: list[Dialogue], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
-    return measure(dialogues, load_config(), None, tmp_path_factory.mktemp("calls") / "store.db")
+    return measure(dialogues, load_config(LIGHT), None, tmp_path_factory.mktemp("calls") / "store.db")
 
 
 def answered(text: str, *steps: str) -> ControllerAnswer:
@@ -80,7 +81,7 @@ def test_the_rules_differ_in_what_they_look_up(tallies: dict[str, Tally]) -> Non
 
 
 def test_replies_that_fill_no_form_are_counted(dialogues: list[Dialogue], tmp_path: Path) -> None:
-    tallies = measure(dialogues[:1], load_config(), Babbling(), tmp_path / "store.db")
+    tallies = measure(dialogues[:1], load_config(LIGHT), Babbling(), tmp_path / "store.db")
     for tally in tallies.values():
         row = tally.row()
         assert tally.replies == 2 * len(dialogues[0].turns)
