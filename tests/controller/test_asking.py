@@ -21,7 +21,7 @@ Opener = Callable[..., Controller]
 
 def searching(form: str, quoted: Mapping[str, Any], _request: Request) -> Any:
     """Looks once, then answers."""
-    if form == "Draft":
+    if form == "DraftForm":
         return {"known": False, "text": "?"}
     return act("answer", text="Porto", evidence=[]) if quoted.get("done") else act("retrieve_episodic", query="harp")
 
@@ -74,7 +74,9 @@ def test_temperature_and_longest_reply_are_the_configured_ones(converse: Opener,
 def server() -> Iterator[MisbehavingServer]:
     def answer(body: Mapping[str, Any]) -> str:
         form = body["response_format"]["json_schema"]["schema"]["title"]
-        return json.dumps({"known": True, "text": "ok"} if form == "Draft" else act("answer", text="ok", evidence=[]))
+        return json.dumps(
+            {"known": True, "text": "ok"} if form == "DraftForm" else act("answer", text="ok", evidence=[])
+        )
 
     with MisbehavingServer(answer, faults={Fault.NO_LOGPROBS: 1.0}) as server:
         yield server

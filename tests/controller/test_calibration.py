@@ -61,7 +61,7 @@ PLACES = ("Porto", "the cellar", "Bergen", "the attic", "Lima", "the barn", "Cor
 @pytest.mark.parametrize("configured", [0.0, 0.25])
 def test_uncertainty_is_measured_whatever_is_configured(converse: Callable[..., Controller], configured: float) -> None:
     def script(form: str, _quoted: Mapping[str, Any], _request: Request) -> Any:
-        return {"known": True, "text": "Porto"} if form == "Draft" else act("answer", text="Lima", evidence=[])
+        return {"known": True, "text": "Porto"} if form == "DraftForm" else act("answer", text="Lima", evidence=[])
 
     engine = ScriptedEngine(script, logprob=-0.5)
     (trace,) = labelled(converse(engine, threshold=configured), [("Where is my harp?", place_of("Lima"))])

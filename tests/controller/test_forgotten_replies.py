@@ -60,7 +60,7 @@ def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> N
     liked = ["chess", "tennis", "jazz", "sushi", "opera", "hiking", "coffee", "poetry", "skiing", "yoga"]
 
     def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
-        if form == "Draft":
+        if form == "DraftForm":
             return {"known": False, "text": "?"}
         found = " ".join(one["text"] for one in quoted.get("found", []))
         return act("answer", text=found, evidence=[1]) if found else act("retrieve_semantic", entity="user")
@@ -94,7 +94,7 @@ def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener
     assert there == [True, True, False], "the last one rests on a message that is still hidden"
 
 
-@pytest.mark.parametrize("during", ["RolledSummary", "Draft"])
+@pytest.mark.parametrize("during", ["RolledSummary", "DraftForm"])
 def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_path: Path, during: str) -> None:
     ids: list[str] = []
 
@@ -108,7 +108,7 @@ def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_
     secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
     for liked in ("tea", "jam", "figs"):
         memory.add(f"I like {liked}.", user_id="ada", run_id="chat")
-    if during == "Draft":
+    if during == "DraftForm":
         controller.working_memory()
         ids.append(secret)
         with pytest.raises(StoreBusyError, match="nothing of this turn"):

@@ -39,7 +39,7 @@ class Obedient:
     def __call__(self, form: str, quoted: Mapping[str, Any], _: Request) -> Any:
         if form != "Act":
             summary = {"summary": "nothing"}
-            return {"Draft": GUESS, "Conclusion": {"text": "Done.", "evidence": []}, "RolledSummary": summary}[form]
+            return {"DraftForm": GUESS, "Conclusion": {"text": "Done.", "evidence": []}, "RolledSummary": summary}[form]
         if not quoted.get("done"):
             return act("retrieve_episodic", query=quoted["said"])
         seen = {item["text"] for item in quoted.get("found", ())}

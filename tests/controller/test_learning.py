@@ -36,7 +36,7 @@ def looking(learnt: Any = None) -> Callable[[str, Mapping[str, Any], Request], A
 
     def script(form: str, quoted: Mapping[str, Any], _: Request) -> Any:
         match form:
-            case "Draft":
+            case "DraftForm":
                 return {"known": False, "text": "?"}
             case "SkillForm":
                 return learnt(quoted) if callable(learnt) else learnt or FOUND
@@ -302,7 +302,7 @@ def test_without_an_action_there_is_nothing_to_learn(converse: Opener) -> None:
     engine = ScriptedEngine(lambda *_: {"known": True, "text": "Hello!"})
     controller = converse(engine, write_skills=True)
     learnt = controller.feedback(controller.turn("Hi there"), helpful=True)
-    assert learnt.skill is None and "nothing was looked up" in learnt.reason and engine.forms() == ["Draft"]
+    assert learnt.skill is None and "nothing was looked up" in learnt.reason and engine.forms() == ["DraftForm"]
 
 
 def test_rules_write_no_skill_and_follow_none(converse: Opener) -> None:

@@ -34,7 +34,7 @@ TALK = (
 def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
     """Never sure, looks once, and answers with the best of what it found; talks as long as it may."""
     match form:
-        case "Draft":
+        case "DraftForm":
             return {"known": not quoted["said"].startswith("Where"), "text": "I see."}
         case "Act" if "found" not in quoted:
             return act("retrieve_episodic", query=quoted["said"])

@@ -20,7 +20,7 @@ NOTES = ("the lamp may be in one of two rooms", "zebra4711quux", "room 12 is the
 
 def noting(form: str, quoted: Mapping[str, Any], _: Request) -> Any:
     """Looks twice, each time with a note, then answers with a third."""
-    if form == "Draft":
+    if form == "DraftForm":
         return {"known": False, "text": "?"}
     done = len(quoted.get("done", []))
     if form == "Act":
@@ -40,7 +40,7 @@ def later(hours: int) -> datetime:
 def test_off_by_default(converse: Opener) -> None:
     engine = ScriptedEngine(noting)
     answer = converse(engine).turn("Where is the lamp?")
-    assert engine.forms() == ["Draft", "Act", "Act", "Act"] and not any(notes_in(engine))
+    assert engine.forms() == ["DraftForm", "Act", "Act", "Act"] and not any(notes_in(engine))
     assert not any(line.startswith("note:") for line in answer.trace)
     assert all('"note"' not in request.turns[0].content for request in engine.requests)
 
@@ -49,7 +49,7 @@ def test_notes_are_in_the_trace_and_in_the_next_prompt(converse: Opener, tmp_pat
     engine = ScriptedEngine(noting)
     controller = converse(engine, note_tokens=100)
     answer = controller.turn("Where is the lamp?", now=START)
-    assert engine.forms() == ["Draft", "NotedAct", "NotedAct", "NotedAct"] and answer.text == "room 12"
+    assert engine.forms() == ["DraftForm", "NotedAct", "NotedAct", "NotedAct"] and answer.text == "room 12"
     assert notes_in(engine) == [[], [], [NOTES[0]], [*NOTES[:2]]], "as data, before each step"
     assert [line for line in answer.trace if line.startswith("note:")] == [f"note: {note}" for note in NOTES]
     order = [line.partition("(")[0].partition(":")[0] for line in answer.trace]

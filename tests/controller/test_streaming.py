@@ -42,7 +42,7 @@ def test_what_is_shown_only_grows(before: str, value: str, ascii_only: bool) -> 
 
 
 def test_drafts_and_replies_are_shown_while_they_are_written(converse: Callable[..., Controller]) -> None:
-    script = {"Draft": {"known": False, "text": "Guess"}, "Act": act("answer", text='It is "Porto"\n', evidence=[])}
+    script = {"DraftForm": {"known": False, "text": "Guess"}, "Act": act("answer", text='It is "Porto"\n', evidence=[])}
     engine = Streaming(lambda form, *_: script[form])
     assert isinstance(engine, StreamingEngine)
     shown: list[str] = []

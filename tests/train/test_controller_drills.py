@@ -37,7 +37,7 @@ def traces(count: int = 60) -> list[Trace]:
     for _ in range(count):
         system, user, assistant = drill(rng, WORDING, "train", rng.randint(1, 8))[:3]
         words = tuple({made_up(rng, "train") for _ in range(20)})
-        made.append(Trace("Draft", "in context", (system, user), json.loads(assistant.content), words))
+        made.append(Trace("DraftForm", "in context", (system, user), json.loads(assistant.content), words))
     return made
 
 

@@ -27,7 +27,7 @@ from train.controller.controller_traces import Trace, traces_of
 
 ROOT = Path(__file__).parents[2]
 WORDING = ROOT / "configs/train/controller_dialogues.toml"
-FORMS = {"Draft": DraftForm, "Act": Act, "Conclusion": Conclusion}
+FORMS = {"DraftForm": DraftForm, "Act": Act, "Conclusion": Conclusion}
 
 
 def traced(folder: Path, split: Split = "train", dialogues: int = 5, **keys: Any) -> list[Trace]:
@@ -65,7 +65,7 @@ def test_right_replies_fill_the_forms_and_rest_on_what_the_prompt_shows(traces: 
         FORMS[trace.form].model_validate(trace.reply, strict=False)
         assert [turn.role for turn in trace.turns] == ["system", "user"]
         shown, reply = quoted_in(trace), trace.reply.get("act", trace.reply)
-        if trace.form == "Draft" and reply["known"] and trace.situation in ("in context", "in memory"):
+        if trace.form == "DraftForm" and reply["known"] and trace.situation in ("in context", "in memory"):
             assert any(reply["text"] in item["text"] for item in shown["earlier_turns"])
         if trace.situation == "in memory" and reply.get("action") == "answer":
             answered += 1
@@ -80,7 +80,7 @@ def test_right_replies_fill_the_forms_and_rest_on_what_the_prompt_shows(traces: 
 
 def test_the_reply_is_forced_where_no_step_is_left(tmp_path: Path) -> None:
     forms = {trace.form for trace in traced(tmp_path, "held out", 2, max_steps=1)}
-    assert forms == {"Draft", "Act", "Conclusion"}
+    assert forms == {"DraftForm", "Act", "Conclusion"}
 
 
 def test_traces_survive_a_file_and_take_new_names(traces: list[Trace]) -> None:

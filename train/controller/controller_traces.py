@@ -113,7 +113,7 @@ class Oracle:
         form = str(request.schema["title"])
         shown = _shown(request)
         right: dict[str, Callable[[Said, Mapping[str, Any]], ReplyForm]] = {
-            "Draft": self._draft,
+            "DraftForm": self._draft,
             "Act": self._act,
             "Conclusion": self._conclusion,
         }

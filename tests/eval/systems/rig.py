@@ -153,7 +153,7 @@ class Clerk:
         self.limits.append((request.max_tokens, request.temperature))
         searched = '"done"' in request.turns[-1].content
         replies: dict[str, Any] = {
-            "Draft": {"known": False, "text": "?"},
+            "DraftForm": {"known": False, "text": "?"},
             "Act": {"act": {"action": "answer", "text": "Biscuit", "evidence": [1]}}
             if searched
             else {"act": {"action": "retrieve_episodic", "query": "dog called"}},
