@@ -56,9 +56,8 @@ def test_every_kind_has_a_file_and_a_key_and_a_search_may_name_it(memory: Memory
         assert callable(import_module(f"nscma_torch.curator.derived.{kind}").deriver)
         assert not is_derived(memory.config, kind), kind
         assert checked_kinds([kind]) == (kind,)
-        with pytest.raises(
-            ConfigError, match=rf"names '{kind}', which is not (derived: set {DERIVED_KINDS[kind]}|made)"
-        ):
+        remedy = f"(set {DERIVED_KINDS[kind]}|add it to {DERIVED_KINDS[kind]})"
+        with pytest.raises(ConfigError, match=f"names '{kind}', which is disabled: {remedy}"):
             load_config({"retrieval": {"kinds": [kind]}})
 
 
