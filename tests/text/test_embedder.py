@@ -271,7 +271,7 @@ def test_embedders_import_only_what_they_need(name: str, unwanted: tuple[str, ..
     code = (
         "import sys; from nscma_torch.core.config import EmbedderConfig; "
         "from nscma_torch.text.embedders.embedder import load_embedder; "
-        f"load_embedder(Embedder(model={name!r})).embed(['hello']); "
+        f"load_embedder(EmbedderConfig(model={name!r})).embed(['hello']); "
         f"print(*[m for m in {unwanted!r} if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
