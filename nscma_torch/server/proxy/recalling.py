@@ -51,7 +51,7 @@ class BlockContents:
 
 @dataclass(frozen=True, slots=True)
 class RecalledBlock:
-    """The block of a turn, which is as of `at`; `key` names the exchange, and is the stored turn's idempotency key."""
+    """The block of a turn as of `at`; `key` identifies the exchange, and is the stored turn's idempotency key."""
 
     key: str
     at: datetime
@@ -59,7 +59,7 @@ class RecalledBlock:
 
 
 class TurnRecall:
-    """Looks up what a turn recalls; its calls block."""
+    """Recalls memories for a turn; its calls block."""
 
     def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
         self._memory = memory
@@ -80,9 +80,10 @@ class TurnRecall:
     def standing(
         self, user_id: str, earlier: Mapping[str, RecalledBlock], unknown: Mapping[str, list[str]]
     ) -> dict[str, RecalledBlock]:
-        """The blocks that earlier turns got, by digest: `earlier` as they are known, `unknown` by keys of stored turns.
+        """Return the blocks of earlier turns, by digest: `earlier` are known, `unknown` are given by keys of stored
+        turns.
 
-        A block of which a message was deleted since is put together again without it.
+        A block with a deleted message is rebuilt without it.
         """
         sources = {source for found in earlier.values() for source in found.block.sources}
         gone = sources - self._there(user_id, sources).keys()
@@ -138,7 +139,7 @@ class TurnRecall:
         return BlockContents(passages, tuple(chosen))
 
     def _shown(self, user_id: str, choice: BlockContents, at: datetime) -> Block:
-        """The block of a choice; what was deleted since is left out."""
+        """Return the block of a choice, without deleted messages."""
         known = {fact.id: fact for fact in self._memory.facts(user_id=user_id, ids=choice.facts, known_at=at)}
         facts = [known[one] for one in choice.facts if one in known]
         quoted = [id for id, _, _ in choice.passages]
