@@ -13,9 +13,10 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import InvalidInputError, StoreClosedError
 from nscma_torch.core.jobs import jobs
+from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.index import units
-from nscma_torch.episodic.log import episodes
+from nscma_torch.episodic.log import episodes, streams
 from tests.helpers.finding import NOW, found
 
 Open = Callable[..., Memory]
@@ -323,3 +324,29 @@ def test_the_log_of_some_ids_has_deleted_messages_and_none_of_another_user(memor
     assert memory.log(user_id="ada", ids=[]) == []
     with pytest.raises(InvalidInputError):
         memory.log(user_id="ada", ids=ids[0])
+
+
+def test_state_of_another_surprise_model_is_made_anew(open_memory: Open, light_surprise: SurpriseModel) -> None:
+    with open_memory() as memory:
+        memory.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
+    with (
+        open_memory(surprise_model=light_surprise) as memory,
+        open_memory("light.db", surprise_model=light_surprise) as fresh,
+    ):
+        memory.add("She moved to Bergen.", user_id="ada")
+        fresh.add("My sister Ana was born in Kyoto in 1984.", user_id="ada")
+        fresh.add("She moved to Bergen.", user_id="ada")
+        states = []
+        for store in (memory, fresh):
+            with store.components.database.read(ALL_USERS) as connection:
+                (stream,) = streams.of_user(connection, "ada")
+                states.append((stream.proxy_fingerprint, stream.proxy_state))
+    assert states[0] == states[1]
+
+
+def test_a_bad_later_message_leaves_nothing(memory: Memory) -> None:
+    fine = Message("user", "I am fine.", source="one.md")
+    bad = Message("user", "I am not.", source="two.md", metadata={"x": object()})
+    with pytest.raises(InvalidInputError):
+        memory.add([fine, bad], user_id="ada")
+    assert memory.stats().messages == 0
