@@ -123,7 +123,7 @@ def test_a_source_outside_of_the_sitting_is_a_noted_failure(
     )
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     (failure,) = memory.sleep(now=day(20)).failures
-    assert failure.startswith("JobError: pairs returned one with a source outside of its 4 messages")
+    assert failure.startswith("JobError: pairs returned one with a source outside its 4 messages")
     assert texts(memory) == []
 
 
@@ -261,5 +261,5 @@ def test_what_it_needs_is_named(open_memory: Callable[..., Memory]) -> None:
     memory.add("hello", user_id="ada")
     with pytest.raises(ConfigError, match=r"question_pairs\.enabled needs a reader"):
         memory.sleep()
-    with pytest.raises(ConfigError, match=r"'qa_pair', which is not derived"):
+    with pytest.raises(ConfigError, match=r"'qa_pair', which is disabled"):
         open_memory("other.db", config={"retrieval": {"kinds": ["chunk", "qa_pair"]}})

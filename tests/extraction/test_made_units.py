@@ -35,7 +35,7 @@ def test_only_configured_kinds_are_made_and_the_facts_stay(open_memory: Callable
 
 @pytest.mark.parametrize("kind", ["triple", "atomic_fact"])
 def test_a_kind_that_is_searched_and_not_made_is_an_error(kind: str) -> None:
-    with pytest.raises(ConfigError, match=f"retrieval.kinds names '{kind}', which is not made: add it to facts.units"):
+    with pytest.raises(ConfigError, match=f"retrieval.kinds names '{kind}', which is disabled: add it to facts.units"):
         load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", kind]}})
     load_config({"facts": {"units": [kind]}, "retrieval": {"kinds": ["chunk", kind]}})
     load_config({"facts": {"units": []}, "retrieval": {"kinds": ["chunk", "summary"]}})
@@ -48,7 +48,7 @@ def test_nothing_is_made_that_is_not_searched_and_asking_for_it_is_an_error(open
         memory.flush()
         assert set(memory.stats().units) == {"chunk"}
         for kind in ("triple", "atomic_fact"):
-            with pytest.raises(InvalidInputError, match=f"kind '{kind}' are not made: name it in facts.units"):
+            with pytest.raises(InvalidInputError, match=f"kind '{kind}' are disabled: add it to facts.units"):
                 memory.search("Porto", user_id="ada", kinds=["chunk", kind])
 
 
