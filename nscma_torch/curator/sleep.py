@@ -36,7 +36,7 @@ from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts, namespaces, statement_groups
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.timeline.curation import Curator
-from nscma_torch.semantic.timeline.disputes import Dispute, checked_verdicts, open_disputes
+from nscma_torch.semantic.timeline.dispute_verdicts import Dispute, checked_verdicts, open_disputes
 from nscma_torch.semantic.timeline.merging import propose
 from nscma_torch.text.names import name_key
 

@@ -22,10 +22,10 @@ from torch import Tensor
 
 from nscma_kernels import knn_graph
 from nscma_torch.core.config import HierarchyConfig
-from nscma_torch.hierarchy.accommodation import accommodated
-from nscma_torch.hierarchy.clusters import clusters_of, difference, linked
+from nscma_torch.hierarchy.cluster_nodes import clusters_of, difference, linked
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level, Propagation
 from nscma_torch.hierarchy.side_by_side import apart, joined
+from nscma_torch.hierarchy.split_clusters import accommodated
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Level:
         nodes: [n] int64 ascending, the numbers.
         split: the networks with each node split into personas, in rows; its `next_id` lies above all numbers.
         weight: [E] float32.
-        cut: [E] bool, edges that no longer hold a cluster together; see `accommodation`.
+        cut: [E] bool, edges that no longer hold a cluster together; see `split_clusters`.
         labels: [P] int64, the cluster of each persona.
         next_ids: [G] int64, each network's smallest unused id.
     """

@@ -25,7 +25,7 @@ from nscma_torch.episodic.log.streams import Stream
 from nscma_torch.ingest.gating import OPTIMISTIC_ATTEMPTS, SERVED_ATTEMPTS, Past, content_hashes, gate_messages
 from nscma_torch.ingest.novelty import stored_vectors
 from nscma_torch.ingest.stages import Stages
-from nscma_torch.maintenance import erase
+from nscma_torch.maintenance import file_erasure
 from nscma_torch.maintenance.rereading import read_again_after
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.surprise.gate import MessageGate
@@ -92,11 +92,11 @@ class Eraser:
         """Erase all data of a user. Raises `NotFoundError` for a user without memory."""
         rows: dict[str, int] = {}
         with self._database.write(user_id) as connection:
-            texts = erase.texts_of_user(connection, user_id)
+            texts = file_erasure.texts_of_user(connection, user_id)
             if user_id in statistics.users_of(connection):
-                rows = erase.delete_user(connection, user_id)
-                erase.promise_rewrite(connection)
-            elif not erase.rewrite_due(connection):
+                rows = file_erasure.delete_user(connection, user_id)
+                file_erasure.promise_rewrite(connection)
+            elif not file_erasure.rewrite_due(connection):
                 raise NotFoundError(f"user {user_id!r} has no memory in this store; nothing was erased")
         return self._receipt(user_id, None, rows, (), texts, ())
 
@@ -104,13 +104,13 @@ class Eraser:
         """Erase one skill. Raises `NotFoundError` for an unknown id."""
         skills: SkillRows = capability("skills").rows
         with self._database.write(user_id) as connection:
-            if erase.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
+            if file_erasure.rewrite_due(connection) and skills.find(connection, user_id, skill_id) is None:
                 erased = Erased()
             else:
                 erased = Erased(texts=skills.texts(connection, user_id, skill_id), ids=[skill_id])
                 erased.rows.update(skills.remove(connection, skill_id))
-                erase.delete_empty_scopes(connection, user_id)
-                erase.promise_rewrite(connection)
+                file_erasure.delete_empty_scopes(connection, user_id)
+                file_erasure.promise_rewrite(connection)
                 unit_changes.void(connection, user_id)
                 streams.touch_user(connection, user_id, changed=True)
         return self._receipt(user_id, skill_id, dict(erased.rows), (), erased.texts, erased.ids)
@@ -118,9 +118,9 @@ class Eraser:
     def finish(self) -> None:
         """Rewrite the files if an earlier erasure deleted rows but failed to."""
         with self._database.read(NO_USER) as connection:
-            due = erase.rewrite_due(connection)
+            due = file_erasure.rewrite_due(connection)
         if due:
-            erase.rewrite(self._database)
+            file_erasure.rewrite(self._database)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all derived data, and recompute its stream's state without it.
@@ -131,7 +131,7 @@ class Eraser:
         `StoreBusyError` is raised, and nothing is erased.
         """
         with self._database.read(user_id) as connection:
-            ends = erase.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
+            ends = file_erasure.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
         if ends:
             return self._receipt(user_id, episode_id, {}, (), (), ())
         done: dict[str, _Progress] = {}  # by stream
@@ -206,11 +206,11 @@ class Eraser:
         read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
         erased = Erased()
         for seq, _ in gone:
-            erased.add(erase.delete_episode(connection, seq))
-        erase.promise_rewrite(connection)
+            erased.add(file_erasure.delete_episode(connection, seq))
+        file_erasure.promise_rewrite(connection)
         unit_changes.void(connection, user_id)  # no process keeps cached data of deleted units
         streams.touch_user(connection, user_id, changed=True)
-        erased.rows.update(erase.delete_empty_scopes(connection, user_id))
+        erased.rows.update(file_erasure.delete_empty_scopes(connection, user_id))
         left = [stream for stream in remaining if streams.is_stored(connection, stream.stream.id)]
         for stream in left:
             done = weighed[stream.stream.id]
@@ -241,8 +241,8 @@ class Eraser:
         ids: Sequence[str],
     ) -> EraseReceipt:
         erase_caches()
-        erase.rewrite(self._database)
-        files, found = erase.remaining(self._database, texts, ids)
+        file_erasure.rewrite(self._database)
+        files, found = file_erasure.remaining(self._database, texts, ids)
         return EraseReceipt(user_id, item_id, rows, rebuilt, tuple(str(path) for path in files), found)
 
 

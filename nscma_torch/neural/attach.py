@@ -18,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from nscma_torch.core.errors import InvalidInputError, ModelError, described
 from nscma_torch.neural.adapter_files import read_adapter, write_adapter
-from nscma_torch.neural.decoder import Decoder, has_adapters
+from nscma_torch.neural.decoder_layers import Decoder, has_adapters
 from nscma_torch.neural.placements import PLACEMENTS, Kind, Placement
 from nscma_torch.neural.streams import Call, MemoryStreams, keep_with, streams_of
 

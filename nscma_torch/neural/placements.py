@@ -10,7 +10,7 @@ from torch.nn import functional
 from torch.utils.hooks import RemovableHandle
 
 from nscma_torch.core.errors import InvalidInputError, ModelError
-from nscma_torch.neural.decoder import SUPPORTED
+from nscma_torch.neural.decoder_layers import SUPPORTED
 from nscma_torch.neural.memory_block import BlockState, MemoryBlock
 from nscma_torch.neural.neural_memory import NeuralMemory
 from nscma_torch.neural.retrieval_attention import RetrievalAttention

@@ -4,10 +4,10 @@
 
 from nscma_torch.surprise.byte_model.bundled_model import ByteStreamScore, ByteSurpriseModel
 from nscma_torch.surprise.gate import GateState, MessageGate
+from nscma_torch.surprise.gate_module import Gating, SurpriseGate
+from nscma_torch.surprise.gate_module_state import SurpriseGateState
 from nscma_torch.surprise.observation import Observation, observe, script_of
 from nscma_torch.surprise.rules import RULES
-from nscma_torch.surprise.surprise_gate import Gating, SurpriseGate
-from nscma_torch.surprise.surprise_gate_state import SurpriseGateState
 
 __all__ = [
     "RULES",

@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[2] / "nscma_torch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "config")
 PLAIN = (None, 0, 1, "", (), "none", "auto", "cpu")  # of many meanings; True and False are 1 and 0
 OTHERS = {  # the same name and value for another thing
-    ("surprise/surprise_gate.py", "window"),  # usable without a configuration; compared below
-    ("surprise/surprise_gate.py", "warmup"),
+    ("surprise/gate_module.py", "window"),  # usable without a configuration; compared below
+    ("surprise/gate_module.py", "warmup"),
     ("reading/relevance.py", "words"),  # of a passage that is read for names, not of one that an answer shows
     ("text/chunker.py", "strategy"),  # what a chunker that is told nothing does
     ("text/embedders/cross_encoder.py", "batch_size"),  # pairs of texts, not jobs

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from nscma_torch.core.config import HierarchyConfig
-from nscma_torch.hierarchy.accommodation import accommodated
-from nscma_torch.hierarchy.clusters import clusters_of
+from nscma_torch.hierarchy.cluster_nodes import clusters_of
 from nscma_torch.hierarchy.level import Level
+from nscma_torch.hierarchy.split_clusters import accommodated
 
 
 def whole(level: Level) -> Level:

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 
 from nscma_torch.core.config import HierarchyConfig
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
-from nscma_torch.hierarchy.clusters import clusters_of
+from nscma_torch.hierarchy.cluster_nodes import clusters_of
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 
 LIVELY = HierarchyConfig(neighbours=5, gamma=0.3, max_members=7, min_members=2, links=4)

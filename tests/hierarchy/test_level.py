@@ -11,9 +11,9 @@ import torch
 
 from nscma_kernels import ego_split
 from nscma_torch.core.config import HierarchyConfig
-from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.level import Level
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
+from nscma_torch.hierarchy.split_clusters import accommodated
 from tests.helpers.partitions import smallest_neighbours
 
 SETTINGS = HierarchyConfig(max_members=6)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nscma_torch.core.config import HierarchyConfig
-from nscma_torch.hierarchy.accommodation import accommodated
 from nscma_torch.hierarchy.cam import Cam, Change, assimilate
 from nscma_torch.hierarchy.level import NUMBER_BITS, Edit, Level
 from nscma_torch.hierarchy.level_rows import from_rows, to_rows
 from nscma_torch.hierarchy.side_by_side import apart, joined
+from nscma_torch.hierarchy.split_clusters import accommodated
 
 LIVELY = HierarchyConfig(neighbours=4, gamma=0.3, max_members=5, min_members=2, links=3)
 KINDS = {

@@ -23,7 +23,7 @@ from nscma_torch.curator.store import profiles
 from nscma_torch.episodic.index import unit_changes
 from nscma_torch.episodic.log import streams
 from nscma_torch.features.skills import rows as skills
-from nscma_torch.maintenance import erase
+from nscma_torch.maintenance import file_erasure
 from nscma_torch.semantic.store import decisions, entities, facts, namespaces
 from nscma_torch.semantic.store.decisions import NewDecision
 from tests.helpers.telling import curate, lives, marked, micros, tell
@@ -244,7 +244,7 @@ def test_a_receipt_counts_no_word_of_other_messages(open_memory: Open, monkeypat
 
     shared = "I moved from Leeds to Aberystwyth."
     target = memory.add(shared, user_id="ada", now=NOW)[0].id
-    search, brief = erase._in_files, [other.add(f"{shared} Briefly.", user_id="bob", now=NOW)[0].id]
+    search, brief = file_erasure._in_files, [other.add(f"{shared} Briefly.", user_id="bob", now=NOW)[0].id]
 
     def beside_others(*arguments: Any) -> set[bytes]:
         """Another process adds a message before the files are searched, and erases one before the rows are read."""
@@ -253,7 +253,7 @@ def test_a_receipt_counts_no_word_of_other_messages(open_memory: Open, monkeypat
             other.erase(user_id="bob", memory_id=brief.pop())
         return found
 
-    monkeypatch.setattr(erase, "_in_files", beside_others)
+    monkeypatch.setattr(file_erasure, "_in_files", beside_others)
     assert memory.erase(user_id="ada", memory_id=target).found == 0
 
     target = memory.add("Zugzwang is a predicament.", user_id="ada", now=NOW)[0].id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nscma_torch.maintenance.erase import fragments, search
+from nscma_torch.maintenance.file_erasure import fragments, search
 
 texts = st.lists(st.text(alphabet="abcé蓝 \n", max_size=60), max_size=4)
 

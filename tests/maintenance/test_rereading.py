@@ -12,7 +12,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.capabilities import RowQueries
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.records import Extraction, Message, Statement, Unit
-from nscma_torch.maintenance import erase
+from nscma_torch.maintenance import file_erasure
 from tests.helpers.noting import NotedTasks, day, opener
 
 Open = Callable[..., Memory]
@@ -132,7 +132,7 @@ def test_what_was_told_by_an_erased_message_goes_with_it(memory: Memory, tasks: 
 
 def names_in_statements(memory: Memory) -> set[str]:
     with memory.components.database.read(ALL_USERS) as connection:
-        return set(erase.texts_of_capabilities(RowQueries(connection, ("ada",))))
+        return set(file_erasure.texts_of_capabilities(RowQueries(connection, ("ada",))))
 
 
 def test_an_edited_message_that_waits_keeps_no_name_from_an_erased_one(memory: Memory, tasks: Heard) -> None:

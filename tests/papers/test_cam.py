@@ -15,7 +15,7 @@ from nscma_kernels import ego_split
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import read_toml
 from nscma_torch.hierarchy.cam import Cam, Change, _clustered, assimilate
-from nscma_torch.hierarchy.clusters import clusters_of
+from nscma_torch.hierarchy.cluster_nodes import clusters_of
 from nscma_torch.hierarchy.level import Edit, Level
 from nscma_torch.llm.prompted import PromptedTasks
 from tests.llm.scripted import ScriptedEngine, extraction

@@ -16,7 +16,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.core.config import read_toml
 from nscma_torch.semantic.timeline.claims import Claim, Rules
-from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.resolve_claims import resolve
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.observation import observe
 from tests.papers.presets import FOLDER, preset

@@ -14,7 +14,7 @@ from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.core.records import Statement, Unit
 from nscma_torch.curator.sleep import Sleeper
-from nscma_torch.maintenance import erase
+from nscma_torch.maintenance import file_erasure
 from nscma_torch.semantic.store import decisions, namespaces
 from tests.helpers.telling import day
 from tests.helpers.told import Told
@@ -289,5 +289,5 @@ def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
         new = decisions.NewDecision("NOOP", "bob", "lives_in", "", "Bonn", "", None, (), json.loads(trace))
         decisions.insert(connection, namespaces.namespace_id("ada", None), "ada", [new], 0)
     assert [problem for problem in torn.memory.verify() if "names 1 statements that are not there" in problem]
-    assert erase.remaining(database, [trace], [])[1] == 0, "a text that remains proves nothing"
-    assert erase.remaining(database, [], [lost])[1] > 0
+    assert file_erasure.remaining(database, [trace], [])[1] == 0, "a text that remains proves nothing"
+    assert file_erasure.remaining(database, [], [lost])[1] > 0

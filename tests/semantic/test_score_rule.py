@@ -17,8 +17,8 @@ from nscma_torch.reading.relations import load_relations
 from nscma_torch.semantic.store import namespaces
 from nscma_torch.semantic.timeline.claims import Claim, Rules
 from nscma_torch.semantic.timeline.curation import Curator
-from nscma_torch.semantic.timeline.disputes import open_disputes
-from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.dispute_verdicts import open_disputes
+from nscma_torch.semantic.timeline.resolve_claims import resolve
 from tests.helpers.telling import day
 from tests.helpers.told import Told
 

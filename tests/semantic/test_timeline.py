@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.semantic.timeline.claims import UNKNOWN, Claim, Rules
-from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.resolve_claims import resolve
 from nscma_torch.semantic.timeline.timeline_records import Timeline
 
 DAY = 86_400_000_000

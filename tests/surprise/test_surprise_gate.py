@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nscma_kernels import rolling_stats
 from nscma_torch.core.config import GateConfig
 from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.surprise import GateState, MessageGate, Observation, SurpriseGate, SurpriseGateState, surprise_gate
+from nscma_torch.surprise import GateState, MessageGate, Observation, SurpriseGate, SurpriseGateState, gate_module
 from nscma_torch.surprise.paper_rule import moments
 
 
@@ -150,7 +150,7 @@ def test_inputs_without_tokens_change_nothing() -> None:
     assert SurpriseGate("information", warmup=1)(torch.empty(1, 0)).score.isnan().all()
 
 
-@pytest.mark.parametrize("rule", surprise_gate.SCORES)
+@pytest.mark.parametrize("rule", gate_module.SCORES)
 def test_zero_probability_is_written_and_nan_is_not_and_neither_is_remembered(rule: str) -> None:
     gate = SurpriseGate(rule, warmup=1)
     logits = torch.zeros(4, 2, 5)
@@ -249,7 +249,7 @@ class Model(nn.Module):
         self.words = nn.Linear(8, 23, bias=False)
         self.gate = SurpriseGate(warmup=1)
 
-    def forward(self, x: Tensor, targets: Tensor, state: SurpriseGateState | None = None) -> surprise_gate.Gating:
+    def forward(self, x: Tensor, targets: Tensor, state: SurpriseGateState | None = None) -> gate_module.Gating:
         return self.gate.from_hidden(x, self.words.weight, targets, state)
 
 
@@ -274,7 +274,7 @@ def test_under_ddp(tmp_path: Path) -> None:
         torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("rule", surprise_gate.SCORES)
+@pytest.mark.parametrize("rule", gate_module.SCORES)
 def test_compiles_into_one_graph(rule: str) -> None:
     torch.compiler.reset()
     gate = SurpriseGate(rule, lam=0.5, window=3, warmup=2)
@@ -293,7 +293,7 @@ def test_compiles_into_one_graph(rule: str) -> None:
 
 
 def test_the_example_of_the_docstring() -> None:
-    tests = doctest.DocTestFinder(recurse=False).find(SurpriseGate, "SurpriseGate", module=surprise_gate)
+    tests = doctest.DocTestFinder(recurse=False).find(SurpriseGate, "SurpriseGate", module=gate_module)
     (example,) = tests
     assert len(example.examples) >= 8
     assert doctest.DocTestRunner().run(example).failed == 0

@@ -13,8 +13,8 @@ from nscma_torch.search.strategies.iterative import iterative
 from nscma_torch.search.strategies.links import links
 from nscma_torch.search.strategies.prune_and_grow import prune_and_grow
 from nscma_torch.search.strategies.rerank import rerank
-from nscma_torch.search.strategies.self_questioning import self_questioning
 from nscma_torch.search.strategies.single_step import single_step
+from nscma_torch.search.strategies.subquestions import self_questioning
 from nscma_torch.search.strategies.traversal import traversal
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(

@@ -36,7 +36,7 @@ from nscma_torch.semantic.store.decisions import REFUSED
 from nscma_torch.semantic.store.facts import FactRow
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.claims import Rules
-from nscma_torch.semantic.timeline.disputes import sentence_unit
+from nscma_torch.semantic.timeline.dispute_verdicts import sentence_unit
 from nscma_torch.semantic.timeline.grouping import closed, object_of, single
 from nscma_torch.semantic.timeline.operations import Chosen
 from nscma_torch.semantic.timeline.similar_facts import SimilarFacts

@@ -27,12 +27,12 @@ from nscma_torch.semantic.store.decisions import OPERATION, REFUSED, DecisionRow
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import CURATE
 from nscma_torch.semantic.timeline.claims import Rules
-from nscma_torch.semantic.timeline.disputes import Dispute, undecided, verdict
+from nscma_torch.semantic.timeline.derive_facts import Resolved, resolve_groups
+from nscma_torch.semantic.timeline.dispute_verdicts import Dispute, undecided, verdict
 from nscma_torch.semantic.timeline.forgotten import FORGOTTEN, bring_back
 from nscma_torch.semantic.timeline.grouping import NAMED
 from nscma_torch.semantic.timeline.merging import MERGED, merged, unmerge
 from nscma_torch.semantic.timeline.naming import follow_names
-from nscma_torch.semantic.timeline.resolution import Resolved, resolve_groups
 
 if TYPE_CHECKING:
     from nscma_torch.hierarchy.summaries import UnitMaker

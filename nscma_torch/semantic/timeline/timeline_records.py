@@ -17,7 +17,7 @@ Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "correct
 class ValidSpan:
     """A value with the time it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
 
-    `timeline.resolve` changes it while processing the claims, and sets `status` and `sequence` last.
+    `resolve_claims.resolve` changes it while processing the claims, and sets `status` and `sequence` last.
 
     Attributes:
         supporters: the claims for it, the one that began it first.

@@ -15,7 +15,7 @@ from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import ConfigError, InvalidInputError
 from nscma_torch.core.records import Description, Extraction, MemoryRecord, MemoryType, Sentiment, Unit
 from nscma_torch.episodic.log import episodes
-from nscma_torch.maintenance import erase
+from nscma_torch.maintenance import file_erasure
 from nscma_torch.semantic.store import entities, namespaces
 from tests.helpers.noting import EVERYTHING, NotedTasks, day, say
 
@@ -264,12 +264,12 @@ def test_names_of_records_are_among_the_texts_that_erasing_searches_for(open_mem
     memory.flush()
     names = {"Republic of Zanzibar", "republic of zanzibar", "Dar es Salaam", "dar es salaam"}
     database = memory.components.database
-    assert erase.remaining(database, ["Republic of Zanzibar"], [])[1] == 0, "a record keeps it"
+    assert file_erasure.remaining(database, ["Republic of Zanzibar"], [])[1] == 0, "a record keeps it"
     with database.write(ALL_USERS) as connection:
-        assert names <= set(erase.texts_of_user(connection, "ada"))
-        assert not names & set(erase.texts_of_user(connection, "bob"))
+        assert names <= set(file_erasure.texts_of_user(connection, "ada"))
+        assert not names & set(file_erasure.texts_of_user(connection, "bob"))
         seq, _ = episodes.require(connection, "ada", key)
-        assert names <= set(erase.delete_episode(connection, seq).texts)
+        assert names <= set(file_erasure.delete_episode(connection, seq).texts)
 
 
 def test_export_and_digest_cover_them(told: Memory, open_memory: Open) -> None:

@@ -11,7 +11,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import NscmaError
 from nscma_torch.semantic.store.facts import NewFact
 from nscma_torch.semantic.timeline.claims import Claim, Rules
-from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.resolve_claims import resolve
 from tests.helpers.noting import day, everything, held, log, tell
 
 

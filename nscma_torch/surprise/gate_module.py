@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from nscma_kernels import token_nll
 from nscma_torch.core.errors import InvalidInputError, described
+from nscma_torch.surprise.gate_module_state import SurpriseGateState
 from nscma_torch.surprise.paper_rule import limit, moments
-from nscma_torch.surprise.surprise_gate_state import SurpriseGateState
 
 SCORES = ("paper", "information")
 

@@ -16,12 +16,12 @@ from nscma_torch.semantic.store.facts import FORGETTING, FactRow, NewFact
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.claims import Rules
-from nscma_torch.semantic.timeline.disputes import overruled, weighed
+from nscma_torch.semantic.timeline.dispute_verdicts import overruled, weighed
 from nscma_torch.semantic.timeline.grouping import Group, fact_of
 from nscma_torch.semantic.timeline.implied_denials import implied_denials
 from nscma_torch.semantic.timeline.judging import judging_of
 from nscma_torch.semantic.timeline.operations import Chosen
-from nscma_torch.semantic.timeline.timeline import resolve
+from nscma_torch.semantic.timeline.resolve_claims import resolve
 from nscma_torch.semantic.timeline.timeline_records import Outcome, Timeline, ValidSpan
 
 
