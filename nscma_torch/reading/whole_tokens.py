@@ -15,7 +15,7 @@ _REACH = 160  # characters on either side of a span that are looked at
 _OPENERS = "([{<\"'“‘«*_`~"
 _CLOSERS = ")]}>\"'”’»*_`~.,;:!?…"
 _BREAK = r"\s—–\u2e80-\u9fff\uff00-\uffef"
-_BEFORE = re.compile(rf"[^{_BREAK}]*$")
+_BEFORE = re.compile(rf"[^{_BREAK}]*\Z")  # `$` would also match before a newline at the end
 _AFTER = re.compile(rf"[^{_BREAK}]*")
 _JOINED = re.compile(r"[^\W_](?:[@&_]|['’](?=[A-Z])|\.(?=[a-z0-9]))[^\W_]|://")
 _COMPOUND = re.compile(r"(?<=\d)-(?=[A-Za-z]{2})|(?<=[A-Za-z]):(?!//)|=|['’]s$")  # 20-year-old, port:8080, 2024's
@@ -23,11 +23,11 @@ _SYMBOL = re.compile(r"(?<=[A-Za-z])(?:\+{1,2}|#)(?![^\s.,;:!?)])")  # C++, F#
 _SECRET = re.compile(
     r"\b(?:password|passphrase|passcode|passwd|pin|code|key|token|secret|login|credentials?)\b", re.IGNORECASE
 )
-_CURRENCY = re.compile(r"\s?(?:[€$£¥₹]|(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN)\b)")
-_CURRENCY_BEFORE = re.compile(r"(?:[€$£¥₹]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD))\s?$")
+_CURRENCY = re.compile(r"[^\S\n]?(?:[€$£¥₹]|(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN)\b)")
+_CURRENCY_BEFORE = re.compile(r"(?:[€$£¥₹]|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD))[^\S\n]?\Z")
 _AMOUNT = re.compile(r"[+-]?[\d.,' ]*\d")
 _GROUPS = re.compile(r"\(?\+?\d+\)?(?:[ .-]\(?\d+\)?)+")
-_GROUP_BEFORE = re.compile(r"(?:(?:\+\d+|\(\+?\d+\)|\b\d+)[ .-])+$")
+_GROUP_BEFORE = re.compile(r"(?:(?:\+\d+|\(\+?\d+\)|\b\d+)[ .-])+\Z")
 _GROUP_AFTER = re.compile(r"(?:[ .-]\(?\d+\)?(?!\w))+")
 _CODE = re.compile(  # groups of a code with capitals: "DE89 3704 0044", "GB29 NWBK 6016"
     r"(?<![\w.,])[A-Z]{0,4}\d[A-Z\d]*(?: (?:[A-Z]{0,4}\d[A-Z\d]*|[A-Z]{4}(?= [A-Z]*\d)))+(?!\w)"
@@ -37,7 +37,7 @@ _QUOTED = re.compile(
     r"(?<![\w])(?:\"(?P<a>[^\"\n]{1,60})\"|“(?P<b>[^”\n]{1,60})”|«(?P<c>[^»\n]{1,60})»|`(?P<d>[^`\n]{1,60})`"
     r"|'(?P<e>(?:[^'\n]|'(?=\w)){1,60})'|‘(?P<f>(?:[^’\n]|’(?=\w)){1,60})’)(?!\w)"
 )
-_NAMING = re.compile(r"\b(?:is|are|was|be|called|named|titled|to)\s$", re.IGNORECASE)
+_NAMING = re.compile(r"\b(?:is|are|was|be|called|named|titled|to)\s\Z", re.IGNORECASE)
 
 
 def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:

@@ -55,3 +55,12 @@ def test_a_span_is_extended_to_the_whole_value(case: str) -> None:
 def test_a_decomposed_accent_belongs_to_its_letter() -> None:
     text = unicodedata.normalize("NFD", "José works")
     assert whole_tokens(text, 0, 4) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "mark", ["\n2. Open it", "\n\n2. Open it", "EUR\n2 coats", "12 34\n2 coats", "called\n2 coats"]
+)
+def test_a_value_never_takes_in_the_line_break_before_it(mark: str) -> None:
+    text = f"Run this first.\n{mark}"
+    start = text.rindex("2")
+    assert whole_tokens(text, start, start + 1) == (start, start + 1)
