@@ -31,7 +31,7 @@ from nscma_torch.curator.promotion import promote
 from nscma_torch.episodic.log import backlog, episodes
 from nscma_torch.episodic.log.backlog import EXTRACT
 from nscma_torch.episodic.log.recalls import Waiting, count_recalls, note_recalls
-from nscma_torch.hierarchy.store import stale_summaries
+from nscma_torch.hierarchy.store import missing_summaries
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts, namespaces, statement_groups
 from nscma_torch.semantic.store.statement_groups import Key
@@ -212,7 +212,7 @@ class Sleeper:
     def _queue(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         recalled = count_recalls(connection, user_id)
         deferred = backlog.queue_deferred(connection, user_id, EXTRACT, to_micros(now))
-        return Counter(replayed=recalled + deferred, refreshed=stale_summaries.queue_stale(connection, user_id))
+        return Counter(replayed=recalled + deferred, refreshed=missing_summaries.queue_stale(connection, user_id))
 
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
         """Weigh the sides of each dispute again, under the current rules."""

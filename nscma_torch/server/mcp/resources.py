@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 
-from nscma_torch.server.mcp.answers import (
+from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
+from nscma_torch.server.mcp.result_models import (
     ConversationsResult,
     FoundPassage,
     ProfileEntry,
     ProfileResult,
     TurnsResult,
 )
-from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 
 if TYPE_CHECKING:
     from nscma_torch.api.memory import Memory

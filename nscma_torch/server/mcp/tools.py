@@ -10,7 +10,8 @@ from pydantic import Field
 
 from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.core.errors import InvalidInputError
-from nscma_torch.server.mcp.answers import (
+from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
+from nscma_torch.server.mcp.result_models import (
     AskResult,
     FactsResult,
     ForgetResult,
@@ -20,7 +21,6 @@ from nscma_torch.server.mcp.answers import (
     RecallResult,
     RememberResult,
 )
-from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 from nscma_torch.server.parameters import Id, Time
 
 if TYPE_CHECKING:
