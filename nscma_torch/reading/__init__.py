@@ -1,1 +1,1 @@
-"""Rules that read statements, questions and coreference from text, and the language tasks without a language model."""
+"""Rules that read statements, questions and coreferences from text, and language tasks that need no language model."""

@@ -47,7 +47,7 @@ _CONFIDENCE = 0.95
 
 
 def aliases(text: str) -> list[Statement]:
-    """Return the other names that a text gives people, as statements that two names mean one entity."""
+    """Return the aliases stated in a text, each as a statement that two names refer to the same entity."""
     found: dict[tuple[str, str], Statement] = {}
     spans = split_sentences(text) if text.isascii() or _NAME.search(text) else []
     for place, span in enumerate(spans):
@@ -73,20 +73,22 @@ def _pairs(sentence: str, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _spoken_of(text: str) -> str:
-    """Return the last person whom a text gives a name and role, "my wife Elizabeth"; else the only name in it."""
+    """Return the last person introduced with a name and a role ("my wife Elizabeth"), else the text's only name, else
+    "".
+    """
     names = list(dict.fromkeys(name for name in _NAME.findall(text) if name.lower() not in NOT_NAMES))
     people = [name for name in names if called(name, text, PERSON_NOUNS)]
     return people[-1] if people else names[0] if len(names) == 1 else ""
 
 
 def _is_short_for(short: str, name: str) -> bool:
-    """Return True if a name could be a short form: "Liz" of "Elizabeth", but not "Porto" of "Ana"."""
+    """Return True if `short` could be a short form of `name`: "Liz" for "Elizabeth", but not "Porto" for "Ana"."""
     stem = short.casefold().rstrip("yie")
     return len(stem) > 1 and stem[:3] in name.casefold()
 
 
 def _is_pet_name(short: str, name: str, sentence: str) -> bool:
-    """Return True if a parenthesised name begins like a relative's or friend's name: "my daughter
+    """Return True if a name in parentheses begins like the relative's or friend's name before it: "my daughter
     Katarzyna (Kasia)".
     """
     alike = len(short) < len(name) and short[:2].casefold() == name[:2].casefold()

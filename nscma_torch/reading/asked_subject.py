@@ -1,7 +1,7 @@
-"""The subject of a question, "I" or "my sister", and the question that asks a passage for its subject instead.
+"""Find the subject of a question ("I", "my sister"), and ask a passage for its own subject.
 
-"Do I have diabetes?" is about the asker. "Who does have diabetes?", asked of the passage that answers it, reveals
-whether the passage is about them.
+"Do I have diabetes?" is about the asker. Asking the answering passage "Who does have diabetes?" reveals whether the
+passage is about the asker, too.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _MOST = 300  # characters of a question that is looked at
 
 
 class AskedSubject(NamedTuple):
-    """The subject of a question: the asker, or the person they call by `role` ("sister").
+    """The subject of a question: the asker, or a person the asker refers to by `role` ("sister").
 
-    `whether` marks a yes-or-no question; `template` is the question for the subject, with a placeholder for an answer.
+    `whether` is True for a yes-or-no question. `template` is the question that asks for the subject, with a placeholder
+    for the answer.
     """
 
     role: str
@@ -42,12 +43,12 @@ class AskedSubject(NamedTuple):
     template: str
 
     def question(self, answer: str) -> str:
-        """Return the question that asks whom a passage with this answer is about."""
+        """Return the question that asks whom a passage containing this answer is about."""
         return " ".join(self.template.format(answer="" if self.whether else answer).split()).replace(" ?", "?")
 
 
 def asked_subject(question: str) -> AskedSubject | None:
-    """Return the subject of a question, if it is the asker or a relation of theirs; else None."""
+    """Return the subject of a question if it is the asker or one of their relations, else None."""
     text = " ".join(question.split())[-_MOST:].replace("{", "(").replace("}", ")")
     verbal = _VERBAL.fullmatch(text)
     if verbal and (verbal["rest"] or (verbal["asking"] or "who").lower() != "who"):
@@ -62,5 +63,7 @@ def asked_subject(question: str) -> AskedSubject | None:
 
 
 def only_of_asker(question: str) -> bool:
-    """Return True if a question is about the asker and not the addressee, so only the asker's own messages count."""
+    """Return True if a question is about the asker and not about the addressee, so that only the asker's messages
+    count.
+    """
     return _FIRST.search(question) is not None and _SECOND.search(question) is None

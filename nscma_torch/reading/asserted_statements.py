@@ -1,4 +1,4 @@
-"""Select the statements that a message asserts from everything that the trained reader reads in it."""
+"""Select the statements that a message asserts from everything the trained reader finds in it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ASSERTED = ("holds", "ended", "denied")
 class ReadMessage(NamedTuple):
     """Output of the reader for one message.
 
-    `statements` are in any stance, each with the fact behind it; `picks` has the probability that the message states
-    anything of each relation that the proposer was trained on.
+    `statements` contains statements in any stance, each with the fact it was built from. `picks` maps each relation
+    that the proposer was trained on to the probability that the message states a fact in it.
     """
 
     statements: list[tuple[Statement, ReadFact]]
@@ -32,11 +32,12 @@ class ReadMessage(NamedTuple):
 
 
 def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
-    """Return what a message says holds, has ended or is false; a one-valued relation gets one value, or one per
-    sentence if it locates something.
+    """Return the statements that a message asserts as true, ended or false. A one-valued relation gets one value, or
+    one value per sentence if it expresses a location.
 
-    A value that ended is stored as replaced by the new value if the message gives one; of two current values, the one
-    more likely to be over is the replaced one. An open statement is dropped if a relation already covers its object.
+    If a message gives an ended value and a new one, the new statement replaces the ended value. If it gives two current
+    values, the one more likely to have ended is replaced. An open statement is dropped if a statement in a known
+    relation already covers its object.
     """
     kept: list[Statement] = []
     for one, fact in sorted(read.statements, key=lambda pair: (schema[pair[0].relation].open, -pair[0].confidence)):
@@ -68,7 +69,7 @@ def asserted(read: ReadMessage, schema: Schema) -> list[Statement]:
 
 
 def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
-    """Return a message's statements in order, without repetitions that nothing in between contradicts."""
+    """Return a message's statements in order, dropping repetitions unless a contradicting statement lies in between."""
     last: dict[tuple[str, tuple[str, ...], str, str], tuple[str, str, bool, bool]] = {}
     fresh = []
     for one in statements:
@@ -83,7 +84,7 @@ def said_anew(statements: Iterable[Statement], schema: Schema) -> list[Statement
 
 
 def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> bool:
-    """Return True if sentences put a thing in one place and then another, or with one holder and then another."""
+    """Return True if different sentences give the same thing several successive places or holders."""
     firm = [
         one
         for one, fact in read
@@ -93,27 +94,31 @@ def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> 
 
 
 def _beside(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if one statement could replace the other: locations are narrated in sequence."""
+    """Return True if one statement could replace the other; locations in different sentences can't, as they form a
+    sequence.
+    """
     in_turn = one.relation in schema.locating and other.relation in schema.locating
     return one.start == other.start or not in_turn
 
 
 def _says(one: Statement, other: Statement) -> bool:
-    """Return True if two statements with the same object say the same, or come from one sentence."""
+    """Return True if two statements about the same object agree, or come from the same sentence."""
     return _of_one(one, other) and (one.start == other.start or one.negated == other.negated)
 
 
 def _of_one(one: Statement, other: Statement) -> bool:
-    """Return True if two statements share subject, relation and topic."""
+    """Return True if two statements have the same subject, relation and topic."""
     return (one.relation, one.topic, name_key(one.subject)) == (other.relation, other.topic, name_key(other.subject))
 
 
 def is_sure(read: ReadMessage, least: float) -> bool:
-    """Return True if the reader accepts or rejects every statement it considered with at least this probability."""
+    """Return True if the reader accepts or rejects each considered statement with a probability of at least `least`."""
     return all(max(one.confidence, 1 - one.confidence) >= least for one, _ in read.statements)
 
 
 def _told(open_one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if a statement of a relation contains words of an open statement in its object or replaced value."""
+    """Return True if `other` is in a known relation, and its object or replaced value shares a word with the open
+    statement.
+    """
     words = set(name_key(f"{open_one.topic} {open_one.object}").split())
     return not schema[other.relation].open and bool(words & set(name_key(f"{other.object} {other.replaces}").split()))

@@ -1,4 +1,6 @@
-"""The bundled encoder of the reader: the embedder's lower layers, frozen, and its upper ones, retrained."""
+"""The reader's bundled encoder: the embedder's lower layers, which are frozen, and its upper layers, which are
+retrained.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ TRAINED_LAYERS = 4  # the upper ones
 
 
 class BundledEncoder(Encoder):
-    """All-MiniLM-L6-v2, of which only the trained layers are written, to one file.
+    """All-MiniLM-L6-v2; only the trained layers are saved, in one file.
 
     Raises:
         ModelNotFoundError: the encoder is not installed.
-        ChecksumError: its files are not the published ones.
+        ChecksumError: the encoder's files differ from the published ones.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""Chinese clauses: their plain word order, and the words that can be subjects, people, places or things.
+"""Rewrite Chinese clauses in plain word order, and recognise phrases that can be subjects, people, places or things.
 
-Chinese is written without spaces, so a form may match anywhere; the phrases it takes as nouns must look like them.
+Chinese is written without spaces, so a form can match anywhere; the phrases in its slots must look like nouns.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ _AFTER_SUBJECT = re.compile(
 
 
 def plain_clauses(text: str, topic: str) -> list[str]:
-    """Rewrite a clause in the plain order subject, verb, object; `topic` is a thing named alone before it."""
+    """Rewrite a clause in the plain order subject, verb, object. `topic` is a thing named on its own before the
+    clause.
+    """
     text = _ITS.sub("它的", text)
     if which := _WHICH.match(text):
         return [f"它{which['what']}", *plain_clauses(f"它{which['rest']}", "")]
@@ -126,7 +128,7 @@ _HEDGE = re.compile(r"也许|可能|大概|或许|好像|似乎|应该|估计|�
 
 
 def asserted(parts: list[str]) -> list[str]:
-    """Return the clauses of a sentence up to the first hypothetical one; "你可能不信" is one by itself."""
+    """Return the clauses of a sentence before the first hypothetical one. "你可能不信" is a clause of its own."""
     found: list[str] = []
     for part in parts:
         if not _HEDGE.search(part):
@@ -140,23 +142,23 @@ _ALONE = re.compile(rf"^[那这][{_NUMERAL}]?[台个辆只张本把件部套条�
 
 
 def standing_alone(text: str) -> str:
-    """Return the thing that a clause names without a predicate: "那台旧相机"."""
+    """Return the thing named by a clause without a predicate, such as "那台旧相机"."""
     alone = _ALONE.match(text)
     return alone["thing"] if alone and not _VERBS.search(alone["thing"]) else ""
 
 
 def without_lead(phrase: str) -> str:
-    """Remove leading times, adverbs and connectives."""
+    """Remove time expressions, adverbs and connectives from the beginning of a phrase."""
     return _LEAD.sub("", phrase).lstrip("，, 的")
 
 
 def was_past(phrase: str) -> bool:
-    """Return True if the words before a verb put it in the past."""
+    """Return True if the words before a verb place it in the past."""
     return any(word in phrase for word in PAST)
 
 
 def is_name(phrase: str) -> bool:
-    """Return True if words look like a person's name: a surname with a given name or title, 小X, a doubled given
+    """Return True if a phrase looks like a person's name: a surname with a given name or title, 小X, or a doubled given
     name.
     """
     return (
@@ -167,7 +169,7 @@ def is_name(phrase: str) -> bool:
 
 
 def is_thing(phrase: str) -> bool:
-    """Return True if words look like a noun phrase for a thing."""
+    """Return True if a phrase looks like a noun phrase for a thing."""
     plain = _DEMONSTRATIVE.sub("", phrase)
     if not 2 <= len(plain) <= 16 or re.fullmatch(_TIME, plain) or re.match(rf"^[{_NUMERAL}]+$", plain):
         return False
@@ -180,7 +182,9 @@ def is_thing(phrase: str) -> bool:
 
 
 def subject_of(phrase: str, kind: Kind) -> str | None:
-    """Return a subject's words, "" if it is omitted, None if they are no noun phrase of this kind."""
+    """Return the words of a subject, "" if the subject is omitted, or None if the phrase isn't a noun phrase of this
+    kind.
+    """
     plain = without_lead(phrase).removesuffix("的")
     if _SELF.match(plain):
         return "我"
@@ -199,7 +203,7 @@ def subject_of(phrase: str, kind: Kind) -> str | None:
 
 
 def object_fits(phrase: str, kind: Kind) -> bool:
-    """Return True if words can be an object of this kind."""
+    """Return True if a phrase can be an object of this kind."""
     if kind.words:
         return any(phrase.startswith(word) or phrase.endswith(word) for word in kind.words)
     match kind.like:
@@ -222,7 +226,7 @@ def object_fits(phrase: str, kind: Kind) -> bool:
 
 
 def is_place(phrase: str) -> bool:
-    """Return True if words look like a place: a short name, or a noun with a place ending."""
+    """Return True if a phrase looks like a place: a short name, or a noun with a place ending."""
     if not 1 <= len(phrase) <= 14 or (len(phrase) == 1 and phrase != "家") or _NO_PLACE.search(phrase):
         return False
     if _PLACE_END.search(phrase):

@@ -1,4 +1,4 @@
-"""Chinese clauses of a message that assert something, without questions, hypotheticals and reported speech.
+"""Find the asserting Chinese clauses of a message, omitting questions, hypotheticals and reported speech.
 
 Matching is superlinear in the text's length, so sentences above `LONGEST_SENTENCE` characters and clauses above
 `LONGEST_CLAUSE` are skipped: the total cost is then at most linear in the text's length.
@@ -33,7 +33,7 @@ _FIRM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause; `start`, `end` and `sentence` are its sentence's."""
+    """A clause, with the `start`, `end` and text of its sentence."""
 
     text: str
     start: int

@@ -1,4 +1,4 @@
-"""Resolve Chinese pronouns within a message: 我 and 你 are the speakers, 她 and 它 the last entity mentioned."""
+"""Resolve Chinese pronouns within a message: 我 and 你 refer to the speakers, 她 and 它 to the last-named entity."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOW = re.compile(r"^(?:现在|目前|如今|新的|最新的?)?(?:是|叫|改�
 
 @dataclass
 class ChineseCoreference:
-    """Candidate referents of a message's pronouns, collected while reading from its beginning."""
+    """Candidate referents of a message's pronouns, collected while the message is read from the beginning."""
 
     speaker: str
     listener: str
@@ -49,13 +49,13 @@ class ChineseCoreference:
     alone: bool = False  # the thing was named without anything said of it
 
     def resolve(self, phrase: str) -> str:
-        """Return the name that a noun phrase means, "" if unclear."""
+        """Return the name that a noun phrase refers to, or "" if unclear."""
         if phrase in THINGS and self.topic not in THINGS:
             return self.resolve(self.topic) if self.topic else self.thing
         return name_of(phrase, self.speaker, self.listener, person=self.person)
 
     def read_kin(self, text: str, start: int, end: int) -> str:
-        """Record "我同事老范" as a statement; return the text with "老范" in its place."""
+        """Record a phrase such as "我同事老范" as a statement, and return the text with only "老范" left."""
         said = _KIN_IS.match(text) or _WITH.match(text)
         if said:
             return "" if self._kin_said(said, start, end) else text
@@ -70,7 +70,7 @@ class ChineseCoreference:
         return plain[match.start("name") :]
 
     def _kin_said(self, match: re.Match[str], start: int, end: int) -> bool:
-        """Record "大伟是我哥" or "文静跟我是朋友"; return True if both people are known."""
+        """Record a statement such as "大伟是我哥" or "文静跟我是朋友", and return True, if both people are known."""
         names = [without_lead(match[group]) for group in ("name", "owner")]
         if not all(is_name(name) or name in FIRST_PERSON | ONE_PERSON | SECOND_PERSON for name in names):
             return False
@@ -90,7 +90,7 @@ class ChineseCoreference:
         self.person = self.subject = name
 
     def note_names(self, relation: Relation, subject: str, found: str) -> None:
-        """Remember the people and things of a Chinese statement, as later referents of 他 or 它."""
+        """Remember the people and things in a Chinese statement as referents of a later 他 or 它."""
         if relation.object == "person" and relation.subject == "person" and found != self.speaker:
             self.person = found
         elif relation.open and is_name(subject):
@@ -102,13 +102,15 @@ class ChineseCoreference:
                 self.thing = subject
 
     def with_topic(self, text: str) -> str:
-        """Add the topic to a Chinese clause that gives only its current state: "现在是马总"."""
+        """Put the topic before a Chinese clause that only gives the topic's current state: "现在是马总"."""
         if self.topic and _NOW.match(text):
             return f"{self.topic}{text}"
         return text
 
     def note(self, text: str, found: Sequence[Statement], *, introduces: bool) -> None:
-        """Remember a Chinese clause's topic; with `introduces` it is the object of its last statement."""
+        """Remember the topic and subject of a Chinese clause. If `introduces`, the subject is its last statement's
+        object.
+        """
         changed = _CHANGED.match(text)
         self.topic = changed["topic"] if changed else ""
         alone = standing_alone(text)

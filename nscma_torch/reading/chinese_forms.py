@@ -1,8 +1,8 @@
-"""The notation for Chinese statements in `configs/relations.toml`, and its matching against clauses.
+"""Compile the notation for Chinese statements in `configs/relations.toml`, and match it against clauses.
 
-A form is a regular expression with slots: `S` subject, `O` object, `R` the object that held before, `T` topic; `O:kind`
-(or S, R) for another kind than the relation's; `~` before a verb stands for negation and adverbs: "S~住在O".
-`O(?<=a|b)` is an object that ends in a or b, `O#` a number.
+A form is a regular expression with slots: `S` is the subject, `O` the object, `R` the previous object and `T` the
+topic. `O:kind` (or `S:kind`, `R:kind`) overrides the relation's kind. `~` before a verb matches negation and adverbs:
+"S~住在O". `O(?<=a|b)` is an object that ends in a or b; `O#` is a number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ADVERBS = rf"(?P<verb>(?:{ADVERBS}|(?<![评审例晨布年事乐晚聚大宴讨
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of one relation. `slots`: the kind of each slot."""
+    """A form for one relation. `slots` contains the kind of each slot."""
 
     relation: str
     mood: Mood
@@ -34,12 +34,12 @@ class Form:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Return the regular expression for a clause; compiled on first use."""
+        """Return the regular expression that matches a clause, compiled on first use."""
         return _compiled(self.source)
 
 
 def compile_forms(schema: Schema) -> list[Form]:
-    """Return all forms of a schema, in order."""
+    """Compile all forms in a schema, in order."""
     found = []
     for relation in schema.relations.values():
         own = relation.zh

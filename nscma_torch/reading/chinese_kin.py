@@ -1,4 +1,4 @@
-"""Chinese nouns for relatives and other people, by the relation they express."""
+"""Chinese nouns for relatives and other people, grouped by the relation they express."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Chinese names with 爱, "love", that isn't a verb: 爱丽丝 is Alice, and 爱华住在南京 is about 爱华, not about love.
+"""Recognise Chinese names that contain 爱 ("love") as a syllable: 爱丽丝 is Alice, and 爱华住在南京 is about 爱华.
 
-While forms are matched, the 爱 of a name is replaced by 艾, which sounds the same and isn't a verb; results have the
-original spelling. A foreign name is recognised by characters used for transcription; a Chinese given name by its
-characters, the words before it and the verb after it.
+While forms are matched, the 爱 in a name is replaced by 艾, which sounds the same and isn't a verb; the results use the
+original spelling. A foreign name is recognised by characters used for transcription. A Chinese given name is recognised
+by its characters, the words before it and the verb after it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _READ = re.compile(rf"{_SOUND}(?=([{HANZI}]))")
 
 
 def sounded(text: str) -> str:
-    """Replace the 爱 of names by 艾, keeping the text's length."""
+    """Replace 爱 in names with 艾, keeping the text's length."""
     return text if _LOVE not in text else _NAME.sub(lambda match: match[0].replace(_LOVE, _SOUND), text)
 
 
 def written(name: str, text: str) -> str:
-    """Restore the spelling of a name read in `sounded(text)`."""
+    """Restore the original spelling of a name found in `sounded(text)`."""
     return _READ.sub(lambda match: _LOVE if f"{_LOVE}{match[1]}" in text else _SOUND, name)

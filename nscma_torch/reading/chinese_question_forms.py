@@ -1,6 +1,6 @@
-"""The notation for Chinese questions in `configs/relations.toml` (`zh.asks`), and its matching.
+"""Compile the notation for Chinese questions in `configs/relations.toml` (`zh.asks`).
 
-A form is a sequence of tokens, matched against a whole question; spaces between them are ignored:
+A form is a sequence of tokens that is matched against a whole question. Spaces between tokens are ignored:
 
 - `S`, `O`, `T`: subject, object and topic, as short as they can be; `S's` the subject as an owner, with or without 的;
 - `NOUN`: a noun of some relation; `WH`: a question word that fits what the noun names (谁 for a person, …);
@@ -8,10 +8,10 @@ A form is a sequence of tokens, matched against a whole question; spaces between
 
 Each slot occurs at most once.
 
-A prefix with a colon says what the form asks for: `object`, `subject`, `whether`, `when`, `giver`, `receiver`, `thing`
-(see `records.FactQuery`), and `count`, `previous` or `named` in addition. Without one, a form that ends in 吗 or has
-both `S` and `O` asks whether, one with only `O` for the subject, others for the object. After the form, ` > r`
-continues along relation r.
+A prefix with a colon gives what the form asks for: `object`, `subject`, `whether`, `when`, `giver`, `receiver` or
+`thing` (see `records.FactQuery`), optionally with `count`, `previous` or `named`. Without a prefix, a form that ends in
+吗 or has both `S` and `O` is a yes-or-no question, a form with only `O` asks for the subject, and any other form asks
+for the object. A suffix ` > r` continues along relation r.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPEN, _CLOSE = "([", ")]"
 
 @dataclass(frozen=True)
 class ChineseQuestionForm:
-    """One form, compiled on first use. `relation` is "" for a form of nouns."""
+    """A form, compiled on first use. `relation` is "" for a form that contains `NOUN`."""
 
     source: str
     relation: str
@@ -49,7 +49,7 @@ class ChineseQuestionForm:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Return the regular expression for a whole question."""
+        """Return the regular expression that matches a whole question."""
         return re.compile("".join(map(self._emit, self.tokens)), re.IGNORECASE)
 
     def _emit(self, token: str) -> str:

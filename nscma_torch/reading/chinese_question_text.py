@@ -1,4 +1,4 @@
-"""A Chinese question reduced for matching: without politeness and adverbs, and with "before" separated."""
+"""Simplify a Chinese question for matching: remove politeness and adverbs, and separate "before"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 100  # characters of a question that forms are matched with: their pat
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The reduced `words`; `before` is the object of 之前, and `previous` is set if it has none."""
+    """A simplified question. `before` is the object of 之前; `previous` is True if 之前 occurs without an object."""
 
     words: str
     before: str = ""
@@ -26,7 +26,9 @@ _ONCE = re.compile(r"(?:再|这|那)?(?:之前|以前|从前|原来|原先|过�
 
 
 def plain(question: str) -> Plain:
-    """Reduce a Chinese question, without spaces around its characters; no words if longer than `LONGEST`."""
+    """Simplify a Chinese question and remove spaces around its characters. A question longer than `LONGEST` becomes
+    "".
+    """
     text = " ".join(unicodedata.normalize("NFKC", question).split())
     if len(text) > LONGEST:
         return Plain("")

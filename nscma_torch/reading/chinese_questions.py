@@ -1,5 +1,5 @@
-"""Parse Chinese questions into walks over facts, by the schema's forms (`zh.asks`, `chinese_question_forms.py`) and
-nouns.
+"""Parse Chinese questions into walks over facts, using the schema's nouns and its forms (`zh.asks`; see
+`chinese_question_forms.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IN = re.compile(r"[在]$")
 
 
 class ChineseQuestionReader:
-    """Parses questions by the forms of one schema. Raises `ConfigError` for a malformed form.
+    """Parses questions using the forms in one schema. Raises `ConfigError` for a malformed form.
 
     Args:
         schema: the relations and their wordings.
@@ -60,7 +60,7 @@ class ChineseQuestionReader:
     def read(
         self, question: str, *, asker: str, now: datetime | None = None, follows: FactQuery | None = None
     ) -> FactQuery | None:
-        """Return a question's query, or None if no form matches it surely; see `QuestionReader.read`."""
+        """Return the query for a question, or None if no form matches it with certainty; see `QuestionReader.read`."""
         found = self._read(sounded(question), asker, now, follows)
         if found is None:
             return None
@@ -83,7 +83,7 @@ class ChineseQuestionReader:
         return replace(found, before=before, previous=found.previous or text.previous, as_of=as_of)
 
     def _best(self, text: Plain, asker: str) -> FactQuery | None:
-        """Return the reading with the shortest slots; ties go to the first in the schema."""
+        """Return the match with the shortest slots; ties go to the form that comes first in the schema."""
         best: tuple[int, FactQuery] | None = None
         for form in self._forms:
             match = form.pattern.fullmatch(text.words)
@@ -121,7 +121,7 @@ class ChineseQuestionReader:
         )
 
     def _named(self, noun: str, word: str) -> Relation | None:
-        """Return the only relation that a noun names, if the question word fits it."""
+        """Return the relation that a noun names, if it is the only one and the question word agrees with it."""
         named = self._by_noun.get(noun.casefold()) or []
         if len(named) != 1 or (
             word and word not in _FITTING.get(self._schema.shape(named[0].name), frozenset({"什么"}))
@@ -130,7 +130,7 @@ class ChineseQuestionReader:
         return named[0]
 
     def _entity(self, phrase: str, asker: str) -> str | None:
-        """Return the name that a noun phrase means; None for a pronoun or a phrase that isn't a name."""
+        """Return the name that a noun phrase refers to, or None for a pronoun or a phrase that isn't a name."""
         text = phrase.strip(" ,\"'“”").lstrip("了的")
         if not text or _NO_NAME.search(text):
             return None
@@ -145,14 +145,16 @@ class ChineseQuestionReader:
 
 
 def _topic(text: str) -> str | None:
-    """Return a topic as a name, None if it isn't one."""
+    """Return a topic as a name, or None if it can't be one."""
     words = text.split()
     known = words and len(words) <= _LONGEST_TOPIC and not _NO_NAME.search(text)
     return " ".join(words) if known else None
 
 
 def _without_date(text: Plain, now: datetime) -> tuple[Plain, datetime | None]:
-    """Return the question without its only date, and the end of that date, at most now."""
+    """Return the question without its date, and the end of that date (at most `now`); the date is None unless there is
+    exactly one.
+    """
     mentions = find_dates(text.words, now)
     if len(mentions) != 1:
         return text, None

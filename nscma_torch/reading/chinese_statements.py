@@ -1,4 +1,5 @@
-"""Read statements from Chinese sentences by the forms of the relation schema; skip clauses that match none.
+"""Read statements from Chinese sentences using the forms in the relation schema; clauses that match no form are
+skipped.
 
 The trained reader doesn't know Chinese.
 """
@@ -37,21 +38,21 @@ _CONFIDENCE = 0.9
 
 @lru_cache(maxsize=8)
 def chinese_reader(schema: Schema) -> ChineseReader:
-    """Return the reader of a schema, created once."""
+    """Return the reader for a schema, created once."""
     return ChineseReader(schema)
 
 
 class ChineseReader:
-    """Reads statements by the Chinese forms of a schema."""
+    """Reads statements using the Chinese forms in a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._forms = compile_forms(schema)
 
     def read(self, unit: Unit, listener: str = "") -> tuple[Statement, ...]:
-        """Return statements of a unit in text order; offsets are within the unit's text.
+        """Return the statements in a unit in text order, with offsets into the unit's text.
 
-        Repetitions are dropped unless something different was said in between.
+        Repetitions are dropped unless a different statement lies in between.
         """
         mentions = ChineseCoreference(first_person(unit), listener, document=unit.role == "document")
         found: list[Statement] = []
@@ -72,7 +73,9 @@ class ChineseReader:
         return made
 
     def _matches(self, text: str, clause: Clause, mentions: ChineseCoreference, said: datetime) -> list[Statement]:
-        """Return statements of all matching forms; an object or thing matched by one form is not read by later ones."""
+        """Return the statements from all matching forms. Later forms can't reuse an object or a thing matched by an
+        earlier form.
+        """
         found: list[Statement] = []
         taken: list[tuple[int, int]] = []
         for form in self._forms:
@@ -148,7 +151,7 @@ class ChineseReader:
 
 
 def _written(statement: Statement, text: str) -> Statement:
-    """Restore foreign names in a statement to their spelling in the text."""
+    """Restore the text's spelling of foreign names in a statement."""
     subject, value, replaced = (
         written(name, text) for name in (statement.subject, statement.object, statement.replaces)
     )
@@ -156,7 +159,7 @@ def _written(statement: Statement, text: str) -> Statement:
 
 
 def _verb(form: Form, match: re.Match[str]) -> tuple[bool, bool] | None:
-    """Return (negated, past) from a match's verb; None if it states nothing yet."""
+    """Return (negated, past) for the verb of a match, or None if the verb doesn't assert anything yet."""
     group = match.groupdict().get("verb")
     if group is None:
         return form.mood == "ends", False
@@ -170,12 +173,12 @@ def _verb(form: Form, match: re.Match[str]) -> tuple[bool, bool] | None:
 
 
 def _never(clause: Clause) -> bool:
-    """Return True if a clause denies that something was ever true, rather than saying that it has ended."""
+    """Return True if a clause denies that something was ever true, False if it states that something has ended."""
     return bool(_DENIES.search(clause.text)) and not _GONE.search(clause.sentence)
 
 
 def _subject(phrase: str, kind: Kind, mentions: ChineseCoreference) -> str:
-    """Return the name of a phrase's subject, "" if uncertain."""
+    """Return the name of a phrase's subject, or "" if uncertain."""
     plain = chinese.subject_of(phrase, kind)
     if plain is None:
         return ""
@@ -189,13 +192,13 @@ def _subject(phrase: str, kind: Kind, mentions: ChineseCoreference) -> str:
 
 
 def _objects(raw: str, kind: Kind, relation: Relation, mentions: ChineseCoreference) -> list[str]:
-    """Return the objects named by words: several only if the relation can hold many."""
+    """Return the objects named by a phrase: several only if the relation can have many objects."""
     parts = re.split(r"[、和跟]", raw) if relation.cardinality == "many" else [raw]
     return [one for one in (_object(part, kind, mentions) for part in parts) if one]
 
 
 def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
-    """Return the object named by words, "" if they name none of this kind."""
+    """Return the object named by a phrase, or "" if the phrase names no object of this kind."""
     phrase = re.sub(r"(?:了|啦|的|呢|哦|啊|一下|而已)+$", "", raw.strip(" 《》「」。"))
     phrase = _NAMED.sub(r"\g<name>", phrase)
     phrase = re.sub(
@@ -220,13 +223,13 @@ def _object(raw: str, kind: Kind, mentions: ChineseCoreference) -> str:
 
 
 def _topic(raw: str) -> str:
-    """Return the topic named by words, "" if none."""
+    """Return the topic named by a phrase, or "" if there is none."""
     topic = raw.strip().lower()
     return topic if topic and topic[:1] not in "我你他她它" else ""
 
 
 def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, int]]:
-    """Return spans of a match that no other relation may read: its object, and a subject that is a thing."""
+    """Return the spans of a match that no other relation may use: its object, and its subject if that is a thing."""
     found = []
     for slot in ("O", "R", "S"):
         phrase = match.groupdict().get(slot)
@@ -236,7 +239,9 @@ def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, i
 
 
 def _completed(statements: Sequence[Statement], earlier: Sequence[Statement]) -> list[Statement]:
-    """Complete denials without an object ("我不干了") with the earlier statement's; past statements need none."""
+    """Give denials without an object ("我不干了") the object of the earlier statement; drop them if that one is past or
+    negated.
+    """
     found = []
     for statement in statements:
         if statement.negated and not statement.object:

@@ -1,4 +1,4 @@
-"""Chinese passages about another person than the asker of a first-person question: 我妈妈有糖尿病 for 我有糖尿病吗."""
+"""Detect Chinese passages about somebody other than the asker: 我妈妈有糖尿病 for the question 我有糖尿病吗."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END = re.compile(r"[。！？!?\n]+")
 
 
 def is_of_another(question: str, passage: str) -> bool:
-    """Return True if a question is about the asker alone and every sentence of the passage is about a relative or
+    """Return True if a question is only about the asker, and every sentence in the passage is about a relative or
     friend.
     """
     if not _ABOUT_ASKER.match(question.strip()) or _OF_OTHERS_TOO.search(question):

@@ -1,4 +1,4 @@
-"""Compose letters (NFC) for reading, and map positions back to the original text."""
+"""Normalise text to composed letters (NFC) for reading, and map positions back to the original text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MOST_MARKS = 30  # on one character, as in Unicode's stream-safe text: composin
 
 
 def composed(unit: Unit) -> Unit:
-    """Return the unit with each letter and its accents composed into one character."""
+    """Return the unit with each letter and its accents combined into one character."""
     text = unit.text if unit.text.isascii() else "".join(map(_composed, _clusters(unit.text)))
     return unit if text == unit.text else replace(unit, text=text)
 
 
 def placed(statements: Sequence[Statement], written: str) -> tuple[Statement, ...]:
-    """Convert statements' positions in a composed text to those in the original."""
+    """Convert the statements' positions from the composed text to the original text."""
     if written.isascii() or not statements:
         return tuple(statements)
     places = [0]  # of each composed character, where it begins as written
@@ -33,7 +33,7 @@ def _composed(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """Split a text into runs that compose independently: a character and its combining marks."""
+    """Split a text into runs that are composed independently: a character with its combining marks."""
     starts = [0]
     for at in range(1, len(text)):
         if at - starts[-1] > _MOST_MARKS or not _joins(text[at - 1], text[at]):

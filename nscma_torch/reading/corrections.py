@@ -20,12 +20,12 @@ _RETRACTS = re.compile(
 
 
 def retracts(sentence: str) -> bool:
-    """Return True if a sentence asks to forget what it states: "Forget that I live in Porto"."""
+    """Return True if a sentence asks to forget the fact it states: "Forget that I live in Porto"."""
     return bool(_RETRACTS.search(sentence))
 
 
 def corrects(sentence: str) -> bool:
-    """Return True if a sentence says that an earlier statement was wrong."""
+    """Return True if a sentence marks an earlier statement as wrong."""
     return bool(_CORRECTS.search(sentence))
 
 

@@ -1,7 +1,7 @@
-"""Cues that a message is worth remembering, in English and Chinese: a fixed lexicon, no model.
+"""Detect cues that a message is worth remembering, in English and Chinese, with a fixed lexicon and no model.
 
 A language model's surprise measures how unexpected a wording is, not whether it will be asked about: "I'm vegetarian"
-is short, predictable and vital. The lexicon names kinds of statement that carry personal facts (a request to remember,
+is short, predictable and vital. The lexicon lists kinds of statement that carry personal facts (a request to remember,
 preferences, people, names, times, numbers, changes, events, plans) and kinds that carry few (questions, small talk,
 talk about the listener).
 """
@@ -145,7 +145,7 @@ _CODE = re.compile(r"(?<!\S)(?=\S*\d)(?=\S*[A-Za-z])[!-~]{8,}(?!\S)|[!-~]{24,}")
 
 @cache
 def _lexicon() -> tuple[dict[str, tuple[str, ...]], dict[str, re.Pattern[str]]]:
-    """Return the kinds of each English phrase, and one pattern per kind for Chinese."""
+    """Return the kinds for each English phrase, and one pattern per kind for Chinese."""
     kinds: dict[str, tuple[str, ...]] = {}
     for kind, phrases in _ENGLISH.items():
         for phrase in phrases.split(","):
@@ -180,7 +180,7 @@ def find_cues(text: str) -> dict[str, int]:
 
 
 def only_small_talk(text: str) -> bool:
-    """Return True if the whole text is small talk ("Hi, how are you?"): every word belongs to such a cue."""
+    """Return True if the whole text is small talk ("Hi, how are you?"): every word belongs to a small-talk cue."""
     english, chinese = _lexicon()
     words = _TOKEN.findall(text.lower().replace("’", "'"))
     covered = [False] * len(words)
@@ -195,9 +195,9 @@ def only_small_talk(text: str) -> bool:
 
 
 def salience(text: str) -> float:
-    """Score how much `text` looks worth remembering: weighted cues on a logistic scale, in (0, 1).
+    """Score how worth remembering `text` is, in (0, 1): weighted cues on a logistic scale.
 
-    Each kind counts with the logarithm of its occurrences; a text without cues has 0.5.
+    Each kind counts with the logarithm of its number of occurrences. A text without cues scores 0.5.
     """
     total = sum(WEIGHTS[kind] * math.log1p(count) for kind, count in find_cues(text).items())
     return 1.0 / (1.0 + math.exp(-total))

@@ -1,6 +1,6 @@
-"""Daily summaries and personal insights without a language model: sentences quoted from the day.
+"""Build daily summaries and personal insights without a language model, from sentences quoted from the day.
 
-A line is one sentence with its speaker, and with its date if lines of several days are mixed. Sentences are never
+A line is one sentence with its speaker, and with its date if lines from several days are combined. Sentences are never
 joined or reworded.
 """
 
@@ -28,13 +28,13 @@ _MOST = 3  # lines about a person on one day
 
 
 def day_summary(group: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """Select informative sentences of a day that cover most of its content, within a word limit."""
+    """Select informative sentences that cover most of a day's content within a word limit."""
     chosen = covering_sentences(_sentences(group), words, _value)
     return [_attributed(group, place, sentence) for place, sentence in chosen]
 
 
 def day_insights(group: Sequence[Unit]) -> list[SourcedLine]:
-    """Select the sentences of one person and day that say most about likes, dislikes and concerns."""
+    """Select the sentences from one person's day that reveal most about their likes, dislikes and concerns."""
     own = [
         (place, sentence)
         for place, sentence in _sentences(group)
@@ -47,15 +47,16 @@ def day_insights(group: Sequence[Unit]) -> list[SourcedLine]:
 
 
 def summary_of_days(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """Return the lines of many days that cover most of what these share, each with its date."""
+    """Return the lines that cover most of the content shared by many days, each with its date."""
     chosen = covering_sentences(((place, line.text) for place, line in enumerate(lines)), words, _value)
     return [SourcedLine(_dated(lines[place]), (place,)) for place, _ in chosen]
 
 
 def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
-    """Return the lines about a person that cover most of what recurs on several days.
+    """Return the lines about a person that cover most of the topics recurring on several days.
 
-    Each cites the other days' lines with its most frequent topic; with d days its confidence is d / (d + 1).
+    Each line cites all lines that contain its most recurrent topic. If that topic occurs on d days, the confidence is d
+    / (d + 1).
     """
     count = Counter(term for line in lines for term in set(terms(line.text)))
     words_of = topic_words(lines, speakers_of(lines))
@@ -76,7 +77,7 @@ def portrait(lines: Sequence[Unit], words: int) -> list[SourcedLine]:
 
 
 def _sentences(group: Sequence[Unit]) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of a group that aren't questions or too long, with their messages' positions."""
+    """Yield the sentences in a group with their messages' positions, omitting questions and long sentences."""
     for place, unit in enumerate(group):
         for span in split_sentences(unit.text):
             sentence = " ".join(unit.text[span.start : span.end].split())
@@ -85,7 +86,7 @@ def _sentences(group: Sequence[Unit]) -> Iterator[tuple[int, str]]:
 
 
 def _value(sentence: str) -> float:
-    """Score how informative a sentence is, from 0 (no cue) to 1."""
+    """Score how informative a sentence is, from 0 (no cues) to 1."""
     return max(0.0, 2 * salience(sentence) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Lines of texts that sleep derives, without a language model: the rules of each kind."""
+"""Write the lines of texts derived during sleep, without a language model, by the rules for each kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RULES: Mapping[str, Callable[[_Groups, int], _Lines]] = MappingProxyType(
 
 
 def lines(kind: str, groups: _Groups, words: int | None) -> _Lines:
-    """Return the lines of a kind on each group. Raises `ConfigError` for a kind that needs a language model."""
+    """Return the lines of a given kind for each group. Raises `ConfigError` for a kind that needs a language model."""
     if kind not in _RULES:
         raise ConfigError(f"no rule writes texts of kind {kind!r}: set llm.engine to a language model")
     return _RULES[kind](groups, words or 0)

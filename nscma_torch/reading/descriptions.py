@@ -1,9 +1,9 @@
-"""Structured records without a language model: English messages described by trained parts.
+"""Build structured records for English messages with trained classifiers instead of a language model.
 
-The type is that of the most salient informative sentence (`MemoryTypes`), or question if that ends in a question mark.
-Entities are the people, places and things of the message's statements, then capitalised names. A question in an earlier
-turn by somebody else is settled if the trained reader finds its answer in the message; the speaker's own earlier
-problem is settled if the message says that a problem is solved. It can't tell whether a plan was carried out.
+The type is the one `MemoryTypes` gives the most salient informative sentence, or "question" if that sentence ends in a
+question mark. Entities are the people, places and things in the message's statements, followed by capitalised names.
+Another speaker's earlier question is settled if the trained reader finds its answer in the message. The speaker's own
+earlier problem is settled if the message states that a problem is solved. Completion of plans isn't detected.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Descriptions:
 
     Args:
         types: classifies sentences.
-        embedder: the embedder that `types` was trained on.
-        reader: decides whether questions are answered; None leaves all open.
-        schema: the relations of the statements.
+        embedder: the embedder whose vectors `types` was trained on.
+        reader: decides whether questions are answered; if None, all stay open.
+        schema: defines the relations used by the statements.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Descriptions:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """Describe each unit; None for a text without words or not in Latin script."""
+        """Describe each unit; the result is None for a text without words or in a script other than Latin."""
         return [
             self._described(*one) if script(one[0].text) == "latin" else None
             for one in zip(units, extractions, listeners, before, strict=True)
@@ -101,9 +101,10 @@ class Descriptions:
         return max(telling, key=lambda one: salience(one.text))
 
     def _kinds(self, texts: Sequence[str]) -> list[str]:
-        """Return the class of each sentence without a question mark: the most likely, those in `_SURE` only if sure.
+        """Return the most likely class of each sentence without a question mark; classes in `_SURE` need a minimum
+        probability.
 
-        A message's sentences are embedded separately from other messages, so the result doesn't depend on these.
+        Each message's sentences are embedded on their own, so the result doesn't depend on other messages.
         """
         if not texts:
             return []
@@ -117,9 +118,9 @@ class Descriptions:
         return self._embedder.embed([_fitting(text, self._embedder) for text in texts])
 
     def _settles(self, unit: Unit, turns: Sequence[Unit], *, solved: bool) -> bool:
-        """Return True if a message determines the description of the first of these turns, the others lying between.
+        """Return True if a message settles the first of these turns; the other turns lie in between.
 
-        `solved`: the message says that a problem is solved.
+        `solved`: the message states that a problem is solved.
         """
         turn = turns[0]
         own = _speaker(turn) == _speaker(unit)
@@ -136,7 +137,7 @@ class Descriptions:
         return min(read.answerable, read.evidence[-1]) >= ANSWERED
 
     def _entities(self, unit: Unit, extraction: Extraction, listener: str) -> Iterator[str]:
-        """Yield names in text order, those of statements first."""
+        """Yield names in text order: first the names in statements, then all others."""
         known = {name_key(unit.name or ""), name_key(listener), *ROLES, *FIRST_PERSON, *SECOND_PERSON, ""}
         for statement in sorted(extraction.statements, key=lambda one: (one.start, -one.confidence)):
             shape = self._schema.shape(statement.relation)
@@ -157,7 +158,7 @@ def _speaker(unit: Unit) -> str:
 
 
 def _fitting(text: str, embedder: Embedder) -> str:
-    """Return the text, or its beginning if too long for the embedder."""
+    """Return the text, or only its beginning if it is too long for the embedder."""
     while len(text) > _SURELY_SHORT and embedder.count_tokens([text])[0] > embedder.max_tokens:
         text = text[: max(_SURELY_SHORT, len(text) // 2)]
     return text

@@ -39,7 +39,9 @@ REACH = 160  # characters between a value and the editing term, or between that 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An editing term in sentence number `sentence`, which it `begins` or not; `firm` ones mark only corrections."""
+    """An editing term in sentence number `sentence`. `begins`: it opens the sentence; `firm`: it always marks a
+    correction.
+    """
 
     start: int
     end: int
@@ -61,14 +63,14 @@ def editing_terms(text: str, sentences: Sequence[Span]) -> Iterator[Term]:
 
 
 def date_end(text: str, said: datetime) -> int:
-    """Return the end of the date that begins a text, 0 if there is none."""
+    """Return the end of the date at the beginning of a text, or 0 if there is none."""
     return next((mention.end for mention in find_dates(text, said) if mention.start == 0), 0)
 
 
 def ends_alike(text: str, end: int, old_end: int, *, timed: bool = False) -> bool:
     """Return True if a phrase is complete, or continues with the word that follows the value it repairs.
 
-    A `timed` one, a date or a measure, may have more after it: "Tuesday at ten".
+    A `timed` phrase (a date or a measure) may have an addition: "Tuesday at ten".
     """
     if _BOUNDARY.match(text, end) or (timed and _ADJUNCT.match(text, end)):
         return True

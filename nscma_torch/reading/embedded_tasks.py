@@ -1,6 +1,6 @@
-"""Language tasks without a language model: facts and answers are quoted sentences, with speaker and time.
+"""Language tasks without a language model: facts and answers are sentences quoted with speaker and time.
 
-They can't combine statements, count, or compare; they show the evidence instead.
+They can't combine statements, count or compare; instead, they show the evidence.
 """
 
 from __future__ import annotations
@@ -79,20 +79,20 @@ UNKNOWN_IN_CHINESE = "我不知道：记忆里没有能回答这个问题的内�
 
 
 class EmbeddedTasks:
-    """`LanguageTasks` by rules.
+    """Rule-based `LanguageTasks`.
 
     Args:
-        min_answerability: answerability (`retrieval.answerability`) below which the answer is that it doesn't know.
+        min_answerability: minimum answerability (`retrieval.answerability`); below it, the answer is "I don't know".
         passages: maximum passages in an answer.
-        cutoff: score, relative to the best passage, below which one is not shown.
-        words: maximum words of a passage; a shorter message is shown whole.
-        summary_words: maximum words of a summary.
-        relations: the relations of facts; None for the bundled ones.
-        read_facts: returns the reader of English statements; None for no reader. Chinese is read by forms.
-        fact_changes: chooses operations on facts by the trained reader; None without a reader.
-        question_pairs: finds question-answer pairs by the trained reader; None without a reader.
-        importance: rates the importance of texts in [0, 1]; None for the gate's cues.
-        descriptions: returns the describer of messages; None without structured records.
+        cutoff: minimum score of a passage relative to the best one; passages below it aren't shown.
+        words: maximum words in a passage; a shorter message is shown whole.
+        summary_words: maximum words in a summary.
+        relations: the relation schema for facts; None for the bundled one.
+        read_facts: returns the reader for English statements; None for no reader. Chinese is read by forms.
+        fact_changes: chooses operations on facts with the trained reader; None if no reader is configured.
+        question_pairs: finds question-answer pairs with the trained reader; None if no reader is configured.
+        importance: rates the importance of texts in [0, 1]; None to use the gate's cues.
+        descriptions: returns the describer for messages; None if structured records are disabled.
     """
 
     quotes = True
@@ -126,7 +126,7 @@ class EmbeddedTasks:
 
     @cached_property
     def _chinese(self) -> ChineseReader:
-        """Return the Chinese reader, created at the first extraction: a search needs none of its forms."""
+        """Return the Chinese reader, created at the first extraction because searches don't need its forms."""
         return chinese_reader(self._relations)
 
     @cached_property
@@ -146,8 +146,8 @@ class EmbeddedTasks:
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
-        """Return each unit's sentences that state a fact, with speaker and relative dates resolved,
-        and its statements.
+        """Return the statements in each unit and the sentences that state a fact, with speaker and relative dates
+        resolved.
         """
         return [
             _extraction(unit, own)
@@ -162,8 +162,8 @@ class EmbeddedTasks:
         before: Sequence[Sequence[Unit]] = (),
         least: float,
     ) -> list[Extraction | None]:
-        """Do the same, but return None for each unit for which the trained reader is less sure than
-        `least`, or unable.
+        """Extract like `extract`, but return None for units that the trained reader can't read, or with a probability
+        below `least`.
         """
         read = self._statements(units, listeners, before)
         return [
@@ -174,16 +174,16 @@ class EmbeddedTasks:
         ]
 
     def statements(self, units: Sequence[Unit]) -> list[tuple[Statement, ...]]:
-        """Read the statements of consecutive units, each in the context of those before it."""
+        """Read the statements in consecutive units, using the earlier units as context."""
         before = [units[:i] for i in range(len(units))]
         return [own for own, _ in self._statements(units, [""] * len(units), before)]
 
     def _statements(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[tuple[tuple[Statement, ...], ReadMessage | None]]:
-        """Return each unit's statements, and the trained reader's output.
+        """Return the statements in each unit, and the trained reader's output.
 
-        Material that a message only passes on is skipped, and letters are read in composed form.
+        Text that a message only passes on is skipped, and letters are read in composed form.
         """
         written, units = units, [composed(in_own_words(unit)) for unit in units]
         chinese = [
@@ -206,19 +206,19 @@ class EmbeddedTasks:
         ]
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """Return the units' own sentences that cover most of what they share."""
+        """Return the units' own sentences that cover most of their shared content."""
         return [extract_summary([_lines(unit) for unit in group], self._summary_words) for group in groups]
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """Combine score and coverage of the question's words; see `relevance`."""
+        """Score hits by search score and by coverage of the question's words; see `relevance`."""
         return relevance(question, hits)
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """Return the question with the names that the hits mention most."""
+        """Return the question, adding the names that the hits mention most."""
         return refined(question, hits)
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """Return which hits are at least half as relevant as the best."""
+        """Select the hits that are at least half as relevant as the best one."""
         return helpful(question, hits) if hits else []
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
@@ -226,15 +226,15 @@ class EmbeddedTasks:
         return imagined(question, hits)
 
     def divide(self, question: str) -> list[str]:
-        """Return the question's sentences, one for each name in them; see `query_parts`."""
+        """Return the question's sentences, repeated for each name in them; see `query_parts`."""
         return divided(question)
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """Return None: the rules have already weighed the sides, so disputes stay open."""
+        """Return None for each dispute: rules have already weighed the sides, so disputes stay open."""
         return [None for _ in disputes]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """Rate how likely each unit is to be needed later, from 1 to 10, in place of a model's rating."""
+        """Rate how likely each unit is to be needed later, from 1 to 10, instead of a model's rating."""
         texts = [unit.text for unit in units]
         shares = [salience(text) for text in texts] if self._importance is None else self._importance(texts)
         return [1 + round(share * (MOST_IMPORTANT - 1)) for share in shares]
@@ -248,7 +248,7 @@ class EmbeddedTasks:
         return self._fact_changes.operate(new)
 
     def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
-        """Return sentences of each group, chosen by rules; see `derived_lines`."""
+        """Return sentences from each group, selected by rules; see `derived_lines`."""
         return derived_lines.lines(kind, groups, words)
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
@@ -256,11 +256,13 @@ class EmbeddedTasks:
         return [salient_questions(group, most) for group in groups]
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:  # noqa: ARG002
-        """Return at most one line per question: how often its topic came up, with a sentence; see `reflections`."""
+        """Return at most one line per question: how often its topic came up, with an example sentence; see
+        `reflections`.
+        """
         return [reflections(question, memories) for question, memories in asked]
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """Return questions with the turn after them, by the trained reader; see `AdjacentPairs`."""
+        """Return question-answer pairs found by the trained reader; see `AdjacentPairs`."""
         if self._question_pairs is None:
             raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
         return self._question_pairs.find(groups)
@@ -277,10 +279,10 @@ class EmbeddedTasks:
         return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Return the passages that answer best, each with its speaker and date, or that it doesn't know.
+        """Answer with the best passages, each with its speaker and date, or answer "I don't know".
 
-        A hit renewed by a newer one is omitted, unless it has more of the question's words: then the newer one is about
-        something similar.
+        A hit renewed by a newer one is omitted unless it contains more of the question's words, as the newer one is
+        then about something else.
         """
         begin = time.perf_counter()
         chinese = script(question) == "cjk"
@@ -312,7 +314,7 @@ class EmbeddedTasks:
 
 
 def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
-    """Return the hits except those for which a newer one, itself not renewed, covers as much of the question."""
+    """Drop renewed hits if a newer hit that isn't renewed itself covers at least as much of the question."""
     covers = [covered(hit.text, weights) for hit in hits]
     newest = [(hit.occurred_at, own) for hit, own in zip(hits, covers, strict=True) if not hit.renewed]
     return [
@@ -323,14 +325,14 @@ def _standing(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
 
 
 def _with_aliases(statements: Sequence[Statement], said: Sequence[Statement]) -> list[Statement]:
-    """Return a message's statements in text order, with aliases not among them."""
+    """Return a message's statements in text order, adding aliases that are not yet among them."""
     named = {(one.subject, one.object) for one in statements if one.relation == said[0].relation} if said else set()
     more = [one for one in said if (one.subject, one.object) not in named]
     return sorted([*statements, *more], key=lambda one: one.start)
 
 
 def _extraction(unit: Unit, statements: tuple[Statement, ...]) -> Extraction:
-    """Build the extraction of statements and the sentences that state a fact."""
+    """Build the extraction: the statements, and the sentences that state a fact."""
     spans = _factual(unit.text)
     return Extraction(
         tuple(_attributed(unit, unit.text[span.start : span.end]) for span in spans),
@@ -344,7 +346,7 @@ def _factual(text: str) -> list[Span]:
 
 
 def _lines(unit: Unit) -> str:
-    """Return a unit's text, with each line of a summary as a sentence of its own."""
+    """Return a unit's text, turning each line of a summary into a separate sentence."""
     return unit.text.replace("\n", "\n\n") if unit.kind == "summary" else unit.text
 
 

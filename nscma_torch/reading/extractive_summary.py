@@ -1,8 +1,8 @@
-"""Summaries without a language model: the sentences that together cover most of what the members share.
+"""Summarize without a language model: select the sentences that together cover most of the members' shared content.
 
 Budgeted maximum coverage (Takamura and Okumura, "Text Summarization Model based on Maximum Coverage Problem", EACL
-2009; greedy ratio rule of Khuller, Moss and Naor 1999): a term's weight grows with the number of members that contain
-it, and counts once.
+2009), with the greedy ratio rule by Khuller, Moss and Naor (1999). A term's weight grows with the number of members
+that contain it, and each term counts once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class _Sentence:
 
 
 def extract_summary(members: Sequence[str], words: int) -> str:
-    """Return the members' own sentences within `words` words, one per line, in the members' order.
+    """Return a summary of at most `words` words: the members' own sentences, one per line, in the members' order.
 
-    Sentences that don't fit are skipped, and those of fewer than four words if there are longer ones. If none fits, the
-    beginning of the shortest one is returned.
+    Sentences that exceed the remaining words are skipped, as are sentences of fewer than four words if there are longer
+    ones. If no sentence is short enough, the beginning of the shortest one is returned.
     """
     pairs = ((member, text, span) for member, text in enumerate(members) for span in split_sentences(text))
     sentences = _sentences((member, text[span.start : span.end]) for member, text, span in pairs)
@@ -50,10 +50,10 @@ def extract_summary(members: Sequence[str], words: int) -> str:
 def covering_sentences(
     sentences: Iterable[tuple[int, str]], words: int, value: Callable[[str], float]
 ) -> list[tuple[int, str]]:
-    """Select the sentences, each with its member, that cover most of the members' shared content, in the order given.
+    """Select the sentences that cover most of the members' shared content; return them in order, each with its member.
 
-    Together they have at most `words` words, without duplicates; a covered sentence counts by its `value`. Sentences of
-    fewer than four words are omitted if longer ones exist.
+    The selection has at most `words` words and no duplicates; `value` weights each sentence. Sentences of fewer than
+    four words are omitted if there are longer ones.
     """
     found = _sentences(sentences)
     found = [sentence for sentence in found if sentence.words >= _FRAGMENT] or found
@@ -62,7 +62,7 @@ def covering_sentences(
 
 
 def _sentences(said: Iterable[tuple[int, str]]) -> list[_Sentence]:
-    """Return distinct sentences with their members, whitespace normalised."""
+    """Return the distinct sentences with their members, with whitespace normalised."""
     found: dict[str, _Sentence] = {}
     for place, (member, text) in enumerate(said):
         sentence = " ".join(text.split())
@@ -81,9 +81,9 @@ def _weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
 def _cover(
     sentences: Sequence[_Sentence], weights: dict[str, float], words: int, values: Sequence[float] | None = None
 ) -> list[_Sentence]:
-    """Choose sentences greedily by new weight per word, times the sentence's value; return them in order.
+    """Select sentences greedily by added weight per word times the sentence's value, and return them in order.
 
-    Gains only shrink, so a sentence is re-evaluated only when it comes up.
+    Gains can only shrink, so a sentence is re-evaluated only when it reaches the top of the queue.
     """
     covered: set[str] = set()
 

@@ -1,4 +1,6 @@
-"""mem0's operations on facts by the trained reader: its change head compares a new statement with each known fact."""
+"""Choose mem0's operations on facts with the trained reader: its change head compares a new statement with each known
+fact.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ _ENDS: dict[str, Operation] = {"replaces": "UPDATE", "corrects": "UPDATE", "ends
 
 
 class FactChanges:
-    """Chooses operations.
+    """Chooses an operation for each new statement.
 
-    The earlier of two sentences is read as the known fact and the later one as the message that may change it,
-    whichever of them is new. A sentence that states several of the known facts doesn't show which of them changes: each
-    of those is read in its own words ("Ana lives in Oslo").
+    The reader gets the earlier sentence as the known fact and the later one as the message that may change it, even if
+    the new statement is the earlier one. If one sentence states several known facts, it doesn't show which of them
+    changes, so each of these facts is phrased separately ("Ana lives in Oslo").
 
     Args:
         reader: returns the reader; called on first use.
-        change: probability above which the reader's verdict of a change, or of a repetition, counts.
+        change: minimum probability for the reader's verdict that a fact is changed or repeated.
     """
 
     def __init__(self, reader: Callable[[], Reader], change: float) -> None:
@@ -30,8 +32,8 @@ class FactChanges:
         self._change = change
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """Choose UPDATE for replaced or corrected facts, DELETE for ended or cancelled ones, NOOP for known ones, else
-        ADD.
+        """Choose UPDATE for replaced or corrected facts, DELETE for ended or cancelled ones, NOOP for known ones, and
+        ADD for all others.
         """
         pairs = [(one, fact, _is_alone(fact, known)) for one, known in new for fact in known]
         read = [_read(one, fact, alone=alone) for one, fact, alone in pairs]
@@ -54,7 +56,7 @@ class FactChanges:
 
 
 def _is_alone(fact: ToldFact, known: Sequence[ToldFact]) -> bool:
-    """Return True if the sentence of a known fact states no other of the known facts."""
+    """Return True if the known fact's sentence states none of the other known facts."""
     return Counter(_place(one.said) for one in known)[_place(fact.said)] == 1
 
 
@@ -63,7 +65,7 @@ def _place(unit: Unit) -> tuple[tuple[str, ...], int]:
 
 
 def _read(new: ToldFact, known: ToldFact, *, alone: bool) -> tuple[str, list[InputPassage]]:
-    """Return the earlier text, and the later message."""
+    """Return the earlier text and the later message."""
     text = known.said.text if alone else known.text
     if known.said.occurred_at > new.said.occurred_at:
         return f"{_speaker(new.said)}: {new.said.text}", [

@@ -1,10 +1,11 @@
-"""Propose the facts that a message may state, in one pass whatever the number of relations.
+"""Propose the facts that a message may state, in one pass for all relations.
 
     proposer = FactProposer.from_pretrained(load_relations())
     (found,) = proposer.propose([[Passage("I moved to Porto in May", speaker="Ana")]])
     found.facts[0].relation, found.facts[0].object.text  # "lives_in", "Porto"
 
-It proposes facts of the relations it was trained on. The trained reader verifies each proposal (`fact_reader.py`).
+The proposer only proposes facts in the relations it was trained on. The trained reader verifies each proposal
+(`fact_reader.py`).
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ _STARTS = 6  # likeliest first tokens of a subject or topic that are tried
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A possible fact of a message, in its words or those of the turns before.
+    """A fact that a message may state, in the words of the message or of the turns before it.
 
-    `placed` is the probability of the object's first and last token, `told` that the message states it of the relation
-    in some stance, `stances` the probability of each of `STANCES` given that. `subject` is None if not sought.
+    `placed` is the probability of the object's first and last tokens. `told` is the probability that the message states
+    this object for the relation, in any stance; `stances` has the probability of each of `STANCES` if it does.
+    `subject` is None if it wasn't requested.
     """
 
     relation: str
@@ -53,8 +55,8 @@ class Proposal:
 
 
 class Proposals(NamedTuple):
-    """Candidate statements of a message, most likely first, and the probability that it states anything of each
-    relation.
+    """Candidate statements in a message, most likely first, and for each relation the probability that the message
+    states a fact in it.
     """
 
     facts: tuple[Proposal, ...]
@@ -62,7 +64,7 @@ class Proposals(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """Tokens `first` to `last` as an object of relation number `relation`."""
+    """Tokens `first` to `last` as an object for relation number `relation`."""
 
     probability: float
     first: int
@@ -71,7 +73,7 @@ class _Object(NamedTuple):
 
 
 class FactProposer:
-    """A trained `ProposerModel` with the relations of a schema it was trained on."""
+    """A trained `ProposerModel`, with those relations from a schema that it was trained on."""
 
     def __init__(self, model: ProposerModel, schema: Schema) -> None:
         self._names = [name for name in schema.relations if name in model.relations]
@@ -95,12 +97,12 @@ class FactProposer:
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> FactProposer:
-        """Load the bundled proposer, or one written by `train/reader/train_proposer`.
+        """Load the bundled proposer, or one created by `train/reader/train_proposer`.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: the file is no proposer of this version.
-            ChecksumError: the bundled encoder's files are not the published ones.
+            ModelError: the file isn't a proposer of this version.
+            ChecksumError: the bundled encoder's files differ from the published ones.
         """
         path = weights or WEIGHTS
         remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
@@ -110,12 +112,12 @@ class FactProposer:
 
     @property
     def relations(self) -> Sequence[str]:
-        """Return the names of the relations it proposes facts of."""
+        """Return the names of the relations covered by the proposer."""
         return self._names
 
     @torch.no_grad()
     def propose(self, messages: Sequence[Sequence[InputPassage]]) -> list[Proposals]:
-        """Propose statements for the last passage of each list, using the earlier ones as context."""
+        """Propose statements for the last passage in each list, using the earlier passages as context."""
         return [self._proposals(own) if self._names else Proposals((), {}) for own in messages]
 
     def _proposals(self, passages: Sequence[InputPassage]) -> Proposals:
@@ -151,7 +153,7 @@ class FactProposer:
         return Proposals(tuple(facts), picks)
 
     def _objects(self, row: InputRow, firsts: Tensor, lasts: Tensor) -> list[_Object]:
-        """Return the most likely objects, without overlaps within a relation; [L, R] each."""
+        """Return the most likely objects, without overlaps within a relation. `firsts` and `lasts` are [L, R]."""
         found = []
         for first, relation in (firsts >= FIRST).nonzero().tolist():
             ends = lasts[first : _reach(row, first, MAX_OBJECT), relation]
@@ -166,7 +168,9 @@ class FactProposer:
 
 
 def _reach(row: InputRow, first: int, most: int) -> int:
-    """Return the maximum end of a span that begins at token `first`: in one source, within a length limit."""
+    """Return the maximum end of a span that begins at token `first`; a span lies in one source and has at most `most`
+    tokens.
+    """
     end = first + 1
     start = row.pieces[first]
     while start is not None and end < min(len(row.pieces), first + most):
@@ -178,7 +182,7 @@ def _reach(row: InputRow, first: int, most: int) -> int:
 
 
 def _pointed(row: InputRow, passages: Sequence[InputPassage], first: Tensor, last: Tensor) -> ReadSpan:
-    """Return the most likely span of two pointers' log-probabilities, [L] each."""
+    """Return the most likely span, given the log-probabilities of its first and last token, [L] each."""
     spans: Iterator[tuple[float, int, int]] = (
         (float(first[i] + last[j]), i, j)
         for i in first.topk(min(_STARTS, len(first))).indices.tolist()

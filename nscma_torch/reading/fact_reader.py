@@ -1,8 +1,9 @@
 """Read facts from messages: a proposer finds possible statements, and the trained reader judges each.
 
-The reader is asked for the subject of each proposal's object ("who lives in Lyon?"), in one batch per message, and
-returns the message's stance. The turns before a message are read with it. For relations that the proposer was not
-trained on, the reader proposes: it is asked for their objects in every message ("someone lives in what?").
+For each proposed object, the reader is asked for the subject ("who lives in Lyon?"), in one batch per message, and also
+returns the message's stance. A message is read together with the turns before it. For relations that the proposer
+wasn't trained on, the reader itself proposes: it is asked for their objects in every message ("someone lives in
+what?").
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _EVEN = tuple([1 / len(STANCES)] * len(STANCES))
 
 @dataclass(frozen=True, slots=True)
 class ReadFact:
-    """A fact as found, in the words of its message or of the turns before.
+    """A fact found in a message, in the words of the message or of the turns before it.
 
-    `topic` is "" for a relation without one. `stances` has the probability of each of `STANCES`, `features` are the
-    inputs of the confidence.
+    `topic` is "" for a relation without topics. `stances` has the probability of each of `STANCES`. `features` are the
+    inputs from which the confidence is computed.
     """
 
     relation: str
@@ -47,12 +48,14 @@ class ReadFact:
 
     @property
     def told(self) -> float:
-        """Return the reader's probability that the message states the fact in some stance."""
+        """Return the reader's probability that the message states the fact in any stance."""
         return self.features[3]
 
     @property
     def confidence(self) -> float:
-        """Return the probability that the message says so: logistic in `features`, fitted on development data."""
+        """Return the probability that the message states the fact: a logistic function of `features`, fitted on
+        development data.
+        """
         x = sum(weight * _logit(p) for weight, p in zip(WEIGHTS, self.features, strict=True))
         return 1 / (1 + math.exp(-(INTERCEPT + x)))
 
@@ -63,19 +66,21 @@ class ReadFact:
 
     @property
     def over(self) -> float:
-        """Return the probability that it has ended or is denied."""
+        """Return the probability that the fact has ended or is denied."""
         return sum(p for p, stance in zip(self.stances, STANCES, strict=True) if stance in ("ended", "denied"))
 
 
 class MessageFacts(NamedTuple):
-    """Statements of a message, and the probability that it states anything of each relation that the proposer knows."""
+    """Statements in a message, and for each relation known to the proposer the probability that the message states a
+    fact in it.
+    """
 
     facts: tuple[ReadFact, ...]
     picks: Mapping[str, float]
 
 
 class FactReader:
-    """Reads the facts of a schema, whose relations each need a template and a meaning."""
+    """Reads facts in the relations of a schema; each relation needs a template and a meaning."""
 
     def __init__(self, proposer: FactProposer, reader: Reader, schema: Schema) -> None:
         self._proposer = proposer
@@ -84,7 +89,7 @@ class FactReader:
         self._new = [relation for name, relation in schema.relations.items() if name not in proposer.relations]
 
     def read(self, messages: Sequence[Sequence[InputPassage]]) -> list[MessageFacts]:
-        """Read the statements of the last passage of each list, using the earlier ones as context."""
+        """Read the statements in the last passage in each list, using the earlier passages as context."""
         proposals = self._proposer.propose(messages)
         others = self._of_new_relations(messages)
         asked = [(i, one) for i, own in enumerate(proposals) for one in [*likely(own.facts), *others[i]]]
@@ -109,13 +114,15 @@ class FactReader:
 
 
 def likely(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Return the proposals to put to the reader, most likely first."""
+    """Return the proposals for the reader to verify, most likely first."""
     ordered = sorted(proposals, key=lambda one: -one.placed * one.told)
     return [one for one in ordered if one.placed * one.told >= LIKELY][:MOST_ASKED]
 
 
 def _judged(proposal: Proposal, result: ReadResult) -> ReadFact:
-    """Judge a proposal by the reader: the surer of both names the subject, and stances are their geometric mean."""
+    """Combine a proposal with the reader's result: take the subject from the surer of the two, and the geometric mean
+    of both stances.
+    """
     read = result.spans[0]
     own = proposal.subject or read
     told = result.evidence[-1]

@@ -1,7 +1,7 @@
-"""Resolve "I" in a unit: its speaker, the user in the user's own notes, and nobody known in other documents.
+"""Resolve "I" in a unit: the speaker in a message, the user in the user's own notes, and nobody in other documents.
 
-A Markdown file holds notes (Obsidian, basic-memory), which the user writes about their own life. A novel, a letter or
-somebody's CV uses "I" for a person unknown here.
+A Markdown file contains notes (Obsidian, basic-memory) that users write about their own lives. In a novel, a letter or
+somebody's CV, "I" is an unknown person.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ USER = "user"
 
 
 def is_own_note(unit: Unit) -> bool:
-    """Return True for a section of a Markdown file, which its source names."""
+    """Return True if a unit is a section of a Markdown file, according to its source."""
     return unit.role == "document" and PurePath(unit.source or "").suffix.lower() in NOTES
 
 
 def first_person(unit: Unit) -> str:
-    """Return the name that "I" means in a unit, "" if unknown; a document's `name` is its headings, not a person."""
+    """Return the name that "I" refers to in a unit, or "" if unknown. A document's `name` contains its headings, not a
+    person.
+    """
     if unit.role != "document":
         return unit.name or unit.role
     return USER if is_own_note(unit) else ""
 
 
 def author(unit: Unit) -> str:
-    """Return the name shown for a unit: the person that "I" means, or the headings of a document by an
-    unknown author.
+    """Return the author name shown for a unit: the person that "I" refers to, or a document's headings if its author is
+    unknown.
     """
     return first_person(unit) or unit.name or unit.role

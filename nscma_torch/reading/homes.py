@@ -1,6 +1,7 @@
-"""Distinguish the name of a single home ("apartment 4B", "12 Baker Street") from that of a town, a street, or any flat.
+"""Distinguish the name of a single home ("apartment 4B", "12 Baker Street") from the name of a town or street, and from
+"a flat".
 
-Two people who live in one home share it; two who live in Lisbon, or each in a small flat, do not.
+Two people who live at "12 Baker Street" share a home; two people who both live in Lisbon, or in "a small flat", don't.
 """
 
 from __future__ import annotations
@@ -21,5 +22,5 @@ _HOME = re.compile(
 
 
 def names_one_home(place: str) -> bool:
-    """Return True for the name of a single home: one with a number, a name or an owner, or a street address."""
+    """Return True if `place` names a single home: a home with a number, name or owner, or a street address."""
     return _HOME.search(" ".join(place.split())) is not None

@@ -1,4 +1,6 @@
-"""Insights without a language model: the topic of a cluster of a person's messages, with counts and a sentence."""
+"""Derive insights without a language model: the topic of a cluster of one person's messages, with counts and an example
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ _SHARE = 0.3  # of a cluster's messages that hold its topic, at least
 
 
 def insights(groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
-    """Return at most one line per group: the topic that distinguishes it from other groups, and related terms.
+    """Return at most one line per group: the topic that distinguishes the group from others, and related terms.
 
-    A person has one line per topic. Similar messages aren't all that mention it, so the true number may exceed a line's
-    count.
+    A person has at most one line per topic. Messages outside the cluster may mention the topic, too, so the true number
+    may exceed the line's count.
     """
     held = [[set(terms(unit.text)) for unit in group] for group in groups]
     counts = [Counter(term for own in group for term in own) for group in held]
@@ -41,6 +43,6 @@ def insights(groups: Sequence[Sequence[Unit]]) -> list[list[SourcedLine]]:
 def _topic(
     group: Sequence[Unit], count: Counter[str], outside: Mapping[str, float], words: Mapping[str, str]
 ) -> str | None:
-    """Return the term in most messages of a group, and in few others."""
+    """Return the term that is most characteristic of a group: frequent in its messages and rare elsewhere."""
     topics = [term for term, n in count.items() if term in words and n >= max(LEAST, _SHARE * len(group))]
     return max(topics, key=lambda term: (count[term] * math.log(1 + outside[term]), term), default=None)

@@ -13,7 +13,7 @@ LAYERS = ("qkv", "out", "up", "down")  # of each transformer layer
 
 
 class LowRank(nn.Module):
-    """A linear layer W with a trainable update of rank r: W x + B A x."""
+    """A linear layer W with a trainable update of rank r; computes W x + B A x."""
 
     def __init__(self, linear: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class LowRank(nn.Module):
 
 
 def add_changes(encoder: MiniLM, rank: int) -> None:
-    """Add a trainable update, initially zero, to each linear layer of the encoder."""
+    """Add a trainable update, initially zero, to each linear layer in the encoder."""
     for layer in encoder.layers:
         for name in LAYERS:
             setattr(layer, name, LowRank(getattr(layer, name), rank))
@@ -42,7 +42,7 @@ def add_changes(encoder: MiniLM, rank: int) -> None:
 
 @torch.no_grad()
 def merge_changes(encoder: MiniLM) -> None:
-    """Merge each layer with its update, which saves time but ends training."""
+    """Merge each layer with its update; the model then runs faster but can't be trained further."""
     for layer in encoder.layers:
         for name in LAYERS:
             setattr(layer, name, getattr(layer, name).merged())

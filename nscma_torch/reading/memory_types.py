@@ -1,6 +1,6 @@
-"""Classify the kind of content of a sentence with a linear layer on its vector and cues.
+"""Classify the kind of content in a sentence, using a linear layer over its vector and cues.
 
-It was trained by `train/records/train_types.py` on sentences written for this project, only in English.
+The layer was trained with `train/records/train_types.py` on English sentences written for this project.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SCALE = 0.5  # of the cues' counts beside a unit vector; best of .2, .3 and .5 
 
 
 class MemoryTypes(nn.Module):
-    """Logistic regression over unit vectors [n, d] and the logarithms of `CUES`' counts.
+    """Logistic regression on unit vectors [n, d] and the logarithms of the counts of `CUES`.
 
     Args:
-        dimension: d of the vectors.
-        embedder: fingerprint of the embedder of the vectors; it can't read another's.
+        dimension: vector dimension d.
+        embedder: fingerprint of the embedder used in training; vectors from another embedder can't be classified.
     """
 
     def __init__(self, dimension: int, embedder: str) -> None:
@@ -41,13 +41,14 @@ class MemoryTypes(nn.Module):
         self.layer = nn.Linear(dimension + len(CUES), len(CLASSES))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return logits [n, classes] of `features` [n, d + cues]."""
+        """Return logits [n, classes] for `features` [n, d + cues]."""
         logits: Tensor = self.layer(features)
         return logits
 
     def features(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
-        """Build the classifier's input from texts and their vectors, [n, d + cues]. Raises `VectorError` if d is
-        wrong.
+        """Build the classifier's input [n, d + cues] from texts and their vectors.
+
+        Raises `VectorError` if d is wrong.
         """
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
             raise VectorError(
@@ -62,12 +63,12 @@ class MemoryTypes(nn.Module):
 
     @torch.no_grad()
     def probabilities(self, texts: Sequence[str], vectors: Tensor) -> Tensor:
-        """Return the probability of each of `CLASSES`, [n, classes], on the CPU."""
+        """Return the probability of each of `CLASSES`, shape [n, classes], on the CPU."""
         logits: Tensor = self(self.features(texts, vectors))
         return logits.softmax(-1).cpu()
 
     def save(self, path: Path) -> None:
-        """Write the weights, with the embedder they are for, as one safetensors file."""
+        """Write the weights and the embedder's fingerprint to one safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder, "classes": CLASSES, "cues": CUES}
         save_module(self, path, memory_types=described)
 
@@ -77,7 +78,7 @@ class MemoryTypes(nn.Module):
 
         Raises:
             ModelNotFoundError: the file is missing.
-            ModelError: the file is of another version.
+            ModelError: the file has another version.
         """
         if path is None:
             with resources.as_file(resources.files("nscma_torch.reading") / "weights" / "types.safetensors") as own:
