@@ -33,10 +33,10 @@ class Principal:
     """An authenticated caller and its rights.
 
     Args:
-        user_id: the owner of the memory; None: any user that the request names.
-        rights: some of read, write, erase.
+        user_id: the owner of the memory; None if the request may name any user.
+        rights: the granted rights: read, write or erase.
         key: identifies the caller in limits and logs; never the token itself.
-        default: the user of requests for any user that name none; None: they must name one.
+        default: the user if the token is for any user and the request names none; None if it must name one.
     """
 
     user_id: str | None
@@ -45,10 +45,11 @@ class Principal:
     default: str | None = None
 
     def user(self, *named: str | None) -> str:
-        """Return the request's user, from all places that may name one; the work is charged to this user.
+        """Return the user of a request, from the user ids in its path, query and body. The work is charged to this
+        user.
 
         Raises:
-            ForbiddenError: the request names another user than the token's.
+            ForbiddenError: the request names a different user from the token's.
             ScopeError: the token is for any user, and the request names none or several.
         """
         found = self._meant({name for name in named if name is not None})
@@ -76,7 +77,7 @@ class Principal:
             )
 
     def need(self, *rights: Right) -> None:
-        """Raise `ForbiddenError` if a right is missing."""
+        """Raise `ForbiddenError` if any of these rights is missing."""
         for right in rights:
             if right not in self.rights:
                 raise ForbiddenError(f"the token lacks the right to {right} (`nscma token add --can`)")
@@ -86,8 +87,8 @@ class Authenticator:
     """Authenticates requests.
 
     Args:
-        tokens: the tokens file's. Without a file only this machine is served.
-        default: the user of tokenless requests that name none.
+        tokens: the tokens file. If it doesn't exist, only requests from this machine are accepted.
+        default: the user for requests that have no token and name no user.
     """
 
     def __init__(self, tokens: TokenFile, *, default: str) -> None:
@@ -95,9 +96,10 @@ class Authenticator:
         self._default = default
 
     def principal(self, headers: Mapping[str, str], peer: str | None) -> Principal:
-        """Authenticate by headers (names in lower case) and peer address.
+        """Authenticate a request by its headers (names in lower case) and peer address.
 
-        Raises `TokenError` without a known token or, without a tokens file, `ForbiddenError` for another machine.
+        Raises `TokenError` if the token is missing or unknown. If there is no tokens file, raises `ForbiddenError` for
+        requests from another machine.
         """
         if not self._tokens.required:
             if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
@@ -113,7 +115,7 @@ class Authenticator:
 
 
 class AuthMiddleware:
-    """ASGI middleware that rejects callers `Authenticator` does not know, except on public paths."""
+    """ASGI middleware that rejects callers unknown to `Authenticator`, except on public paths."""
 
     def __init__(self, app: ASGIApp, *, access: Authenticator, public: Collection[str]) -> None:
         self._app = app
@@ -141,7 +143,7 @@ class AuthMiddleware:
 
 
 def principal_of(scope: Mapping[str, Any]) -> Principal:
-    """Return the principal of an ASGI scope behind `AuthMiddleware`. Raises `TokenError` on a public path."""
+    """Return the principal that `AuthMiddleware` stored in an ASGI scope. Raises `TokenError` on a public path."""
     found = scope.get("state", {}).get("principal")
     if not isinstance(found, Principal):
         raise TokenError("a token is needed here")
@@ -152,9 +154,10 @@ _BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="made by
 
 
 def allowed(*rights: Right) -> Any:
-    """Return the dependency of an endpoint that needs these rights: `asker: Annotated[Principal, allowed("read")]`.
+    """Return the FastAPI dependency for an endpoint that needs these rights.
 
-    The OpenAPI document lists them as scopes of the token.
+    An endpoint uses it as `asker: Annotated[Principal, allowed("read")]`. The OpenAPI document lists the rights as
+    scopes of the token.
     """
 
     def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]) -> Principal:
@@ -166,7 +169,7 @@ def allowed(*rights: Right) -> Any:
 
 
 def needs(operation: str) -> Any:
-    """Return the dependency of a route that runs an operation and needs its right."""
+    """Return the FastAPI dependency for a route that runs an operation and needs that operation's right."""
     return allowed(OPERATIONS[operation].right)
 
 
@@ -179,7 +182,7 @@ Reader = Annotated[Principal, allowed("read")]
 
 
 def presented(headers: Mapping[str, str]) -> str | None:
-    """Return a request's token: `Authorization: Bearer …` (mem0's clients say Token), or `X-API-Key`."""
+    """Return a request's token from `Authorization: Bearer …` (mem0's clients send `Token …`) or from `X-API-Key`."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() in ("bearer", "token") and value.strip():
         return value.strip()
@@ -187,7 +190,7 @@ def presented(headers: Mapping[str, str]) -> str | None:
 
 
 def is_loopback(address: str | None) -> bool:
-    """Return whether an address is loopback."""
+    """Return True if an address is loopback."""
     try:
         found = ipaddress.ip_address(address or "")
     except ValueError:

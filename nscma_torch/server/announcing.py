@@ -25,7 +25,7 @@ class Proof(BaseModel):
 
 
 def route_group(notice: Notice) -> RouteGroupFactory:
-    """Serve the proof. It exposes no user data; needs no token."""
+    """Serve the proof of identity. It exposes no user data and needs no token."""
 
     def make(_: AppContext) -> RouteGroup:
         router = APIRouter(tags=["health"])

@@ -32,7 +32,7 @@ _DESCRIPTION = (
 
 
 def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequence[RouteGroupFactory] = ()) -> FastAPI:
-    """Create the server application of a memory, which the caller closes.
+    """Create the server application for a memory. The caller closes the memory.
 
     Args:
         route_groups: factories of additional route groups.

@@ -1,4 +1,4 @@
-"""Shared context of the application, and route groups: MCP, the proxy, the page."""
+"""Context shared by the application's routes, and the type of its route groups: MCP, the proxy, the page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nscma_torch.server.work import CallPool
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Network and access settings; limits are in the section [server] of the configuration.
+    """Network and access settings. Limits are set in the section [server] of the configuration.
 
     Args:
-        tokens: path of the tokens file, existing or not.
-        user: the user of tokenless requests that name none.
+        tokens: path of the tokens file, which needn't exist.
+        user: the user for requests that have no token and name no user.
     """
 
     tokens: Path
@@ -38,7 +38,8 @@ class ServerSettings:
 class AppContext:
     """Context shared by all route groups: the memory, called through `work`, and the settings.
 
-    `slow` runs long calls, which thus block no other call's thread; `stopping` is set when the server is told to stop.
+    `slow` runs long calls in separate threads, so they don't block short ones. `stopping` is set when the server is
+    asked to stop.
     """
 
     memory: Memory
@@ -53,16 +54,16 @@ class AppContext:
         return self.memory.config
 
     def pool(self, operation: str) -> CallPool:
-        """Return the threads for an operation."""
+        """Return the thread pool for an operation."""
         return self.slow if OPERATIONS[operation].slow else self.work
 
     def go_on(self, *_: int) -> None:
-        """Progress callback for long calls: raises `OverloadedError` when the server is told to stop."""
+        """Progress callback for long calls. Raises `OverloadedError` once the server is asked to stop."""
         if self.stopping.is_set():
             raise OverloadedError("the server is stopping; queued work stays queued", retry_after=10)
 
     def close(self) -> None:
-        """Wait for running calls."""
+        """Wait until running calls finish."""
         self.stopping.set()
         self.work.close()
         self.slow.close()
@@ -73,11 +74,11 @@ class RouteGroup:
     """A group of endpoints.
 
     Args:
-        routers: endpoints; each names its rights by `access.allowed`.
-        mounts: ASGI applications by path prefix; `access.principal_of(scope)` identifies the caller.
-        public: exact paths readable (GET) without a token because they hold no user data, such as a page.
-        streams: exact paths whose bodies are streamed, without a size limit.
-        unread: exact paths whose bodies are passed on unparsed and have no limit on their number of values.
+        routers: endpoints, each of which declares the rights it needs with `access.allowed`.
+        mounts: ASGI applications by path prefix. They identify the caller with `access.principal_of(scope)`.
+        public: exact paths that can be read (GET) without a token because they contain no user data, such as a page.
+        streams: exact paths with streamed request bodies, which have no size limit.
+        unread: exact paths with request bodies that are passed on unparsed and may contain any number of values.
         lifespan: opened before the first request, closed after the last one.
     """
 

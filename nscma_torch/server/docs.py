@@ -20,7 +20,7 @@ td, th { text-align: left; vertical-align: top; padding: .1rem .8rem .1rem 0 }
 
 
 def router_of(app: FastAPI) -> APIRouter:
-    """Return the router for an application's documentation page."""
+    """Return the router that serves an application's documentation page."""
     router = APIRouter()
 
     @router.get("/docs", include_in_schema=False)
@@ -70,7 +70,7 @@ def _resolved(schema: dict[str, Any], document: dict[str, Any]) -> dict[str, Any
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """Describe a type in words."""
+    """Describe a JSON schema's type in words."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"] if one.get("type") != "null"))
     if "$ref" in schema:

@@ -1,4 +1,6 @@
-"""The endpoints of `Memory`'s operations, generated from the table `OPERATIONS`; streaming ones are written by hand."""
+"""Endpoints for the operations of `Memory`, generated from the table `OPERATIONS`. Streaming endpoints are written by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ Endpoint = Callable[..., Any]
 
 
 def route(router: APIRouter, name: str, **options: Any) -> Callable[[Endpoint], Endpoint]:
-    """Decorate the endpoint of an operation, which requires its right."""
+    """Decorate the endpoint for an operation, so that it requires the operation's right."""
     operation = OPERATIONS[name]
     options |= {"operation_id": name, "name": name, "dependencies": [needs(name)]}
     return router.api_route(operation.path, methods=[operation.verb], **options)
@@ -77,7 +79,7 @@ def _add(router: APIRouter, operation: Operation) -> None:
 
 
 def _routers() -> Iterator[APIRouter]:
-    """Yield one router per group of operations."""
+    """Yield one router for each group of operations."""
     for tag, operations in GROUPS.items():
         router = APIRouter(tags=[tag])
         for operation in operations:

@@ -1,4 +1,4 @@
-"""Send and receive exports through an unnamed temporary file, so the store waits for no slow client."""
+"""Send and receive exports through an unnamed temporary file, so the store never waits for a slow client."""
 
 from __future__ import annotations
 

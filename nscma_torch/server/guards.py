@@ -1,8 +1,8 @@
-"""Refuse cross-site requests, by the headers Host (against DNS rebinding), Origin and Sec-Fetch-Site.
+"""Refuse cross-site requests, using the headers Host (against DNS rebinding), Origin and Sec-Fetch-Site.
 
-Otherwise a page of another site in the user's browser could use a server without tokens, under a name that resolves to
-this machine, or by requests that browsers send without asking (a form, a POST of plain text, an image or frame, which
-carry no Origin). A link to a public path may be followed from anywhere.
+Otherwise a page from another site in the user's browser could use a server without tokens. It could do so under a name
+that resolves to this machine, or with requests that browsers send without asking: a form, a plain-text POST, or an
+image or frame, which send no Origin header. A link to a public path may be followed from anywhere.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class OriginGuard:
 
 
 def cors(app: FastAPI, limits: ServerConfig) -> None:
-    """Allow the pages of `server.origins` to use the application, if there are any."""
+    """Allow pages from the origins in `server.origins`, if any, to use the application."""
     if limits.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -75,7 +75,7 @@ def cors(app: FastAPI, limits: ServerConfig) -> None:
 
 
 def _follows_link(headers: Headers, scope: Scope, public: Collection[str]) -> bool:
-    """Return whether a browser opens a public page in its own tab."""
+    """Return True if a browser opens a public page in its own tab."""
     opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return opens and scope["method"] in ("GET", "HEAD") and scope["path"] in public
 

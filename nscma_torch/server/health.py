@@ -1,4 +1,6 @@
-"""/health/live: the process answers. /health/ready: the store is readable, and the background worker alive."""
+"""Health endpoints: /health/live responds if the process is running, /health/ready if the store can be read and the
+background worker is running.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from nscma_torch.server.app_context import AppContext, RouteGroup
 
 
 class Health(BaseModel):
-    """Health of the server. Exposes no user data; needs no token."""
+    """Health of the server. Exposes no user data and needs no token."""
 
     status: Literal["ok", "unready"]
 
@@ -24,12 +26,12 @@ def route_group(context: AppContext) -> RouteGroup:
 
     @router.get("/live", operation_id="live")
     async def live() -> Health:
-        """Report that the process answers."""
+        """Report that the process is running."""
         return Health(status="ok")
 
     @router.get("/ready", operation_id="ready", responses={503: {"model": Health}})
     async def ready(response: Response) -> Health:
-        """Check that the store can be read; 503 if not, or if no thread is free."""
+        """Check that the store can be read; respond with 503 if it can't, or if no thread is free."""
         try:
             await context.work.run(_look, context)
         except NscmaError:
@@ -41,6 +43,6 @@ def route_group(context: AppContext) -> RouteGroup:
 
 
 def _look(context: AppContext) -> None:
-    """Read a row. Raises `StoreError` on failure, or the error that ended the background worker."""
+    """Read one row. Raises `StoreError` if that fails, or the error that ended the background worker."""
     with context.memory.components.database.read(NO_USER) as connection:
         connection.exec_driver_sql("SELECT count(*) FROM (SELECT 1 FROM users LIMIT 1)").scalar_one()

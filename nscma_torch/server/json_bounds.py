@@ -1,7 +1,7 @@
 """Bound the number of values in a JSON body, counted from its bytes before parsing.
 
-A parsed value and an error about it take a thousand times the two bytes of `1,`. Counting is linear in the bytes, stops
-at the bound, and stores nothing.
+A parsed value and an error about it take a thousand times as much memory as the two bytes `1,`. Counting takes time
+linear in the bytes, stops at the bound, and needs no memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
 
 
 def exceeded(body: bytes, most: int = MOST_VALUES, deepest: int = DEEPEST) -> str | None:
-    """Return the bound that a body exceeds, or None. Invalid JSON is left to the parser."""
+    """Return a description of the bound that a body exceeds, or None. Invalid JSON is left for the parser to report."""
     openings = body.count(b"[") + body.count(b"{")
     if openings <= deepest and openings + body.count(b",") <= most:
         return None

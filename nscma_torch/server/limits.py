@@ -1,6 +1,6 @@
-"""Limit request bodies (bytes, seconds to arrive) and each token's concurrent requests and requests per second.
+"""Limit the size and arrival time of request bodies, and each token's concurrent requests and requests per second.
 
-Requests without a token come from this machine, and are not limited.
+Requests without a token come from this machine and aren't limited.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SHORT_BODY = 1 << 16  # bytes that are counted on the event loop
 
 
 class RateLimiter:
-    """Token buckets: per key, `rate` requests a second on average, `burst` at once.
+    """Token buckets that allow each key `rate` requests per second on average and `burst` requests at once.
 
     Args:
-        clock: returns seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class RateLimiter:
         self._buckets: dict[str, tuple[float, float]] = {}  # what was left, and when
 
     def wait(self, key: str) -> float:
-        """Take one request; return 0, or the seconds until one is available."""
+        """Take one request from the bucket and return 0, or return the seconds until one is available."""
         now = self._clock()
         left, at = self._buckets.get(key, (float(self._burst), now))
         left = min(self._burst, left + (now - at) * self._rate)
@@ -56,8 +56,8 @@ class LimitsMiddleware:
     """ASGI middleware that enforces the limits, behind `AuthMiddleware`.
 
     Args:
-        streams: paths whose bodies may be of any size.
-        unread: paths whose bodies are passed on unparsed.
+        streams: paths with request bodies of any size.
+        unread: paths with request bodies that are passed on unparsed.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class LimitsMiddleware:
 
 
 class _Body:
-    """A request body as it arrives, up to the limits; its error overrides the application's response."""
+    """A request body, read as it arrives. If it exceeds a limit, its error replaces the application's response."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Body:
         self._error: AccessError | None = None
 
     async def receive(self) -> Message:
-        """Return the next part. Raises `BodyError` if the body is too large or too slow."""
+        """Return the next part of the body. Raises `BodyError` if the body is too large or arrives too slowly."""
         if self._error is not None:
             raise self._error
         if self._whole:  # what comes now is that the client leaves
@@ -171,7 +171,7 @@ class _Body:
         return message
 
     async def _check_values(self, piece: bytes) -> None:
-        """Raise `BodyError` for a body with too many values, before it is parsed."""
+        """Raise `BodyError`, before the body is parsed, if it contains too many values."""
         if self._pieces is None:
             return
         self._pieces.append(piece)

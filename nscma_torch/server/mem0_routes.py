@@ -1,7 +1,8 @@
-"""The paths of mem0's server over the same memory: /memories, /search, /reset. See `nscma_torch.compat.mem0`.
+"""Routes with the paths of mem0's server, for the same memory: /memories, /search, /reset. See
+`nscma_torch.compat.mem0`.
 
-The user comes from the token, as everywhere; a token for any user needs no `user_id` for a memory's id. /configure is
-not offered.
+The user comes from the token, as in all routes. With a token for any user, requests by memory id need no `user_id`.
+/configure is not supported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TopK = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class Mem0Item(BaseModel):
-    """A memory in mem0's form, without empty keys."""
+    """A memory in mem0's format, without empty keys."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -39,7 +40,7 @@ class Mem0Item(BaseModel):
 
 
 class Mem0Items(BaseModel):
-    """Memories in mem0's form."""
+    """Memories in mem0's format."""
 
     results: list[Mem0Item]
 
@@ -55,13 +56,13 @@ class Mem0Event(BaseModel):
 
 
 class Mem0Events(BaseModel):
-    """Results for messages."""
+    """Results for all messages."""
 
     results: list[Mem0Event]
 
 
 class Mem0Change(BaseModel):
-    """A line of a memory's history in mem0's form."""
+    """An entry in a memory's history, in mem0's format."""
 
     id: str
     memory_id: str
@@ -76,13 +77,13 @@ class Mem0Change(BaseModel):
 
 
 class Mem0Message(BaseModel):
-    """Confirmation message."""
+    """A confirmation message."""
 
     message: str
 
 
 class Mem0ListParams(RunParams):
-    """Query of a scope's memories."""
+    """Query parameters for listing the memories in a scope."""
 
     top_k: TopK = searching.TOP_K
     limit: TopK | None = Field(None, description="an older name of top_k")
@@ -119,7 +120,7 @@ class Mem0SearchBody(FilterParams):
 
 
 class Mem0UpdateBody(StrictModel):
-    """Changes to a memory; `data` is an old name of `text`."""
+    """Changes to a memory. `data` is an old name for `text`."""
 
     user_id: str | None = None
     text: str | None = None
@@ -130,12 +131,12 @@ class Mem0UpdateBody(StrictModel):
     @model_validator(mode="after")
     def _one_text(self) -> Self:
         if self.text is not None and self.data is not None:
-            raise ValueError("give the new text as text, or as data")
+            raise ValueError("give the new text in 'text' or in 'data'")
         return self
 
 
 def _route(endpoint: str, name: str, answer: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate the endpoint for mem0's version of an operation, which requires its right."""
+    """Decorate the endpoint for mem0's version of an operation, so that it requires the operation's right."""
     verb, path = endpoint.split()
     options: _JSON = {"operation_id": f"mem0_{name}", "response_model": answer, "dependencies": [needs(name)]}
     return router.api_route(path, methods=[verb], **options)
@@ -143,27 +144,27 @@ def _route(endpoint: str, name: str, answer: Any) -> Callable[[Callable[..., Any
 
 @_route("POST /memories", "add", Mem0Events)
 async def add(body: Mem0AddBody, caller: Caller, context: Context) -> Response:
-    """Store messages, and extract their facts."""
+    """Store messages and extract facts from them."""
     ids = _ids(body, caller)
     return await context.work.json(_JSON, operations.add, context.memory, ids=ids, **body.arguments())
 
 
 @_route("GET /memories", "get_all", Mem0Items)
 async def get_all(asked: Annotated[Mem0ListParams, Query()], caller: Caller, context: Context) -> Response:
-    """Return the memories of a scope in order of arrival."""
+    """Return the memories in a scope, in order of arrival."""
     ids = _ids(asked, caller)
     return await context.work.json(_JSON, operations.get_all, context.memory, ids=ids, **asked.arguments())
 
 
 @_route("DELETE /memories", "delete_all", Mem0Message)
 async def delete_all(asked: Annotated[RunParams, Query()], caller: Caller, context: Context) -> Response:
-    """Hide all memories of a scope."""
+    """Hide all memories in a scope."""
     return await context.work.json(_JSON, operations.delete_all, context.memory, _ids(asked, caller))
 
 
 @_route("GET /memories/{memory_id}", "get", Mem0Item | None)
 async def get(memory_id: str, asked: Annotated[UserParams, Query()], caller: Caller, context: Context) -> Response:
-    """Return a memory, or null if unknown."""
+    """Return a memory, or null if the id is unknown."""
     user = _owner(caller, asked.user_id)
     return await context.work.json(_JSON | None, operations.get, context.memory, memory_id, user_id=user)
 
@@ -199,21 +200,21 @@ async def search(body: Mem0SearchBody, caller: Caller, context: Context) -> Resp
 
 @_route("POST /reset", "reset", Mem0Message)
 async def reset(caller: Caller, context: Context) -> Mem0Message:
-    """Erase every user of the store. This can't be undone."""
+    """Erase all users in the store. This can't be undone."""
     caller.any_user()
     await context.pool("reset").run(context.memory.reset)
     return Mem0Message(message="All memories reset")
 
 
 def _owner(caller: Principal, named: str | None) -> str | None:
-    """Return the user who bounds a lookup by id; None, as in mem0, if the token is for any user and the request names
-    none.
+    """Return the user to whom a lookup by id is restricted. As in mem0, returns None if the token is for any user and
+    the request names none.
     """
     return None if caller.user_id is None and named is None else caller.user(named)
 
 
 def _ids(asked: RunParams, caller: Principal) -> dict[str, Any]:
-    """Return a request's ids with whitespace stripped, as in mem0; unstripped they could address another user."""
+    """Return a request's ids with whitespace stripped, as in mem0. Unstripped ids could refer to another user."""
     scope = asked.scope(caller)
     if scope["user_id"] != scope["user_id"].strip():
         raise ScopeError("mem0 has no user whose id begins or ends with whitespace; use /v1")

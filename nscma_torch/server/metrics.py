@@ -1,4 +1,4 @@
-"""/metrics for Prometheus: requests, seconds, job queue, failures. Labels contain no text and no user's name."""
+"""Prometheus metrics at /metrics: requests, durations, job queue, failures. Labels contain no texts or user names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class RequestMetrics:
-    """Request metrics; each application has its own."""
+    """Request metrics of one application."""
 
     def __init__(self, context: AppContext) -> None:
         self.registry = CollectorRegistry()
@@ -35,13 +35,13 @@ class RequestMetrics:
 
 
 class _OfStore(Collector):
-    """Counts of the store, read on request."""
+    """Counts from the store, read when the metrics are requested."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
 
     def describe(self) -> Iterator[Metric]:
-        """Yield nothing: registration must not read the store."""
+        """Yield nothing, because registration must not read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -52,7 +52,7 @@ class _OfStore(Collector):
             "nscma_jobs_queued": ("Background jobs that wait", stats.jobs_queued),
             "nscma_jobs_failed": ("Background jobs that failed for good", stats.jobs_failed),
             "nscma_workers_alive": ("Background workers that are alive", alive),
-            "nscma_workers_dead": ("Background workers that ended without a word", len(stats.workers) - alive),
+            "nscma_workers_dead": ("Background workers that stopped without reporting it", len(stats.workers) - alive),
             "nscma_messages": ("Messages in the store", stats.messages),
             "nscma_users": ("Users in the store", stats.users),
             "nscma_store_bytes": ("Size of the store's files", stats.file_bytes),
@@ -66,7 +66,7 @@ class _OfStore(Collector):
 
 
 class MetricsMiddleware:
-    """ASGI middleware that counts requests under the route's template, never under the path itself."""
+    """ASGI middleware that counts requests by route template, never by the actual path."""
 
     def __init__(self, app: ASGIApp, *, measures: RequestMetrics) -> None:
         self._app = app
@@ -100,7 +100,7 @@ def route_group(measures: RequestMetrics) -> RouteGroup:
 
     @router.get("/metrics", operation_id="metrics", response_class=Response)
     async def metrics(caller: Reader, context: Context) -> Response:
-        """Return counts for Prometheus."""
+        """Return the metrics in Prometheus format."""
         caller.any_user()
         text = await context.work.run(generate_latest, measures.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)

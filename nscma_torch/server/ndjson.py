@@ -1,7 +1,7 @@
-"""Receive a stream of messages, one JSON object per line, storing and acknowledging batch by batch.
+"""Receive a stream of messages, one JSON object per line, and store and acknowledge them in batches.
 
-The response begins with the first batch, while the request is still arriving. It is short (a line per batch), so a
-client may read it after sending everything.
+The response begins with the first batch, while the request is still arriving. It has only one short line for each
+batch, so a client can read it after sending everything.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StreamParams(RunParams):
 
 
 class AddedLine(BaseModel):
-    """One line of the response: messages on disk by then, in all lines up to `lines`."""
+    """One line of the response: the number of messages from the first `lines` lines that are now on disk."""
 
     lines: int
     added: int
@@ -50,12 +50,12 @@ class AddedLine(BaseModel):
 
 
 class AddStream(Response):
-    """The response to a stream of messages, which it reads.
+    """Reads a stream of messages and produces the response.
 
     Args:
         scope: the memory's scope.
         ids: include the messages' ids in the response.
-        key: prefix of the idempotency key, followed by the line number, of messages without one.
+        key: prefix of the idempotency key for messages without one; the line number follows it.
     """
 
     def __init__(self, context: AppContext, scope: dict[str, Any], *, infer: bool, ids: bool, key: str | None) -> None:
@@ -87,7 +87,7 @@ class AddStream(Response):
         await self._tell(send, self._told.model_copy(update={"ids": None, "done": True}), more=False)
 
     async def _batches(self, receive: Receive) -> AsyncIterator[Sequence[bytes]]:
-        """Yield whole lines, as many as fit in one transaction, or fewer if they are long."""
+        """Yield batches of whole lines: as many as are stored in one transaction, or fewer if the lines are long."""
         batch: list[bytes] = []
         size = 0
         async for line in _lines(receive, self._longest):
@@ -135,9 +135,10 @@ class AddStream(Response):
     response_class=Response,
 )
 async def add_many(asked: Annotated[StreamParams, Query()], caller: Caller, context: Context) -> Response:
-    """Store a stream of messages, one a line; each line of the response reports a batch that is on disk.
+    """Store a stream of messages, one per line. Each line of the response reports a batch that is on disk.
 
-    The last line has `done` true, or the `error`: batches before it are stored, the rest is not.
+    The last line has `done` set to true, or an `error`. After an error, the batches reported before it are stored and
+    the rest isn't.
     """
     return AddStream(context, asked.scope(caller), infer=asked.infer, ids=asked.ids, key=asked.idempotency_key)
 
@@ -151,7 +152,9 @@ def _headers() -> list[tuple[bytes, bytes]]:
 
 
 async def _lines(receive: Receive, longest: int) -> AsyncIterator[bytes]:
-    """Yield the lines of a body without their ends. Raises `TextTooLargeError` for a line above `longest` bytes."""
+    """Yield the lines of a body without line endings. Raises `TextTooLargeError` for a line longer than `longest`
+    bytes.
+    """
     rest = bytearray()
     number, more = 1, True
     while more:

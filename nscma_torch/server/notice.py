@@ -1,7 +1,8 @@
 """The file beside a store that announces its running server. Imports nothing heavy.
 
-Only the owner can access it (mode 0600), and readers accept only their own. It names the store file that the server has
-open, its program and configuration, and the key with which it proves its identity (`announcing.py`).
+Only its owner can access the file (mode 0600), and readers accept only files they own. It names the store file that the
+server has open, the server's program and configuration, and the key with which the server proves its identity
+(`announcing.py`).
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """All inputs besides the store's rows that results depend on: equal values give equal results.
+    """All inputs, other than the store's rows, that results depend on. Equal inputs give equal results.
 
-    `store` is device and inode of the database file; `config` the digest of the configuration file, or the name of a
-    shipped one, and `folder` the working folder, to which paths in the configuration are relative ("" for defaults).
+    `store` is the device and inode of the database file. `config` is the digest of the configuration file, or the name
+    of a bundled configuration. `folder` is the working folder, to which paths in the configuration are relative ("" for
+    the defaults).
     """
 
     program: str
@@ -69,7 +71,7 @@ class Notice:
         return hmac.digest(bytes.fromhex(self.key), challenge.encode(), "sha256").hex()
 
     def write(self, path: Path) -> None:
-        """Replace the file at `path`. Raises `StoreAccessError`."""
+        """Replace the file at `path`. Raises `StoreAccessError` if it can't be written."""
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         try:
             with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:
@@ -80,13 +82,13 @@ class Notice:
             raise StoreAccessError(f"cannot write {path}: {error.strerror}") from error
 
     def remove(self, path: Path) -> None:
-        """Delete the file if it is still this notice."""
+        """Delete the file at `path` if it still contains this notice."""
         if read(path) == self:
             path.unlink(missing_ok=True)
 
     @property
     def ended(self) -> bool:
-        """Return whether its process, if on this machine, has ended."""
+        """Return True if the server ran on this machine and its process has ended."""
         if self.machine != socket.gethostname() or os.name != "posix":
             return False
         try:
@@ -99,13 +101,13 @@ class Notice:
 
 
 def beside(store: Path) -> Path:
-    """Return the path of the notice of a store's server."""
+    """Return the path of the notice for a store's server."""
     real = Path(os.path.realpath(store.expanduser()))
     return real.with_name(f"{real.name}.server")
 
 
 def read(path: Path) -> Notice | None:
-    """Read the notice; None if absent, or not owned by the reader."""
+    """Read a notice; return None if it is absent or not owned by this user."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
             status = os.fstat(file.fileno())

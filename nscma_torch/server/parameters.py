@@ -1,4 +1,6 @@
-"""Request arguments: derived from the methods of `Memory`, or written by hand for endpoints with different ones."""
+"""Models of request arguments, derived from the methods of `Memory` or written by hand for endpoints with different
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -52,26 +54,26 @@ _TYPES: dict[str, Any] = {  # arguments that a request bounds, or gives in anoth
 
 
 class StrictModel(BaseModel):
-    """Base of request models: an unknown name is an error."""
+    """Base class for request models, in which an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the method of `Memory`, without those of the scope."""
+        """Return the arguments for the method of `Memory`, except those for the scope."""
         return {name: getattr(self, name) for name in type(self).model_fields if name not in _SCOPE}
 
 
 class UserParams(StrictModel):
-    """Owner: the token's user, or the named one if the token is for any user."""
+    """The owner: the token's user, or the named user if the token is for any user."""
 
     user_id: str | None = Field(None, description="only with a token for any user")
 
     def user(self, caller: Principal) -> str:
-        """Return the user's id. Raises `ForbiddenError` for another user than the token's."""
+        """Return the user's id. Raises `ForbiddenError` if it differs from the token's user."""
         return caller.user(self.user_id)
 
     def scope(self, caller: Principal) -> dict[str, Any]:
-        """Return the scope as arguments of `Memory`."""
+        """Return the scope as arguments for `Memory`."""
         return {**self.model_dump(include={"agent_id", "run_id"}), "user_id": self.user(caller)}
 
 
@@ -88,7 +90,7 @@ class RunParams(AgentParams):
 
 
 class FilterParams(RunParams):
-    """A read with metadata filters, which may include the scope."""
+    """Read request with metadata filters, which may include the scope."""
 
     filters: dict[str, Any] | None = None
 
@@ -114,7 +116,7 @@ class MessageIn(BaseModel):
 
 
 class AddBody(RunParams):
-    """Arguments of `Memory.add`, and the document whose sections the messages are."""
+    """Arguments of `Memory.add`, and the name of a document if the messages are its sections."""
 
     messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
     source: str | None = Field(None, min_length=1, description="name of the document; none for a conversation")
@@ -126,7 +128,9 @@ class AddBody(RunParams):
     now: Time | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Return the messages as mappings; those of a document as `Message`s, the only form that can name one."""
+        """Return the messages as mappings, or as `Message` objects if they belong to a document, because only these can
+        name it.
+        """
         arguments = super().arguments()
         source, many = arguments.pop("source"), self.messages if isinstance(self.messages, list) else [self.messages]
         said: list[Any] = [one if isinstance(one, str) else one.model_dump(exclude_unset=True) for one in many]
@@ -136,7 +140,7 @@ class AddBody(RunParams):
 
 
 class RecordsParams(RunParams):
-    """Structured records of a scope, with a filter on them."""
+    """Query for the structured records in a scope, with a filter."""
 
     type: list[MemoryType] = Field(default_factory=list)
     sentiment: list[Sentiment] = Field(default_factory=list)
@@ -146,14 +150,14 @@ class RecordsParams(RunParams):
     limit: Count | None = _PAGE
 
     def arguments(self) -> dict[str, Any]:
-        """Return the filter as an argument of `Memory.records`."""
+        """Return the filter as an argument for `Memory.records`."""
         wanted = super().arguments()
         limit = wanted.pop("limit")
         return {"limit": limit, "record": {name: one for name, one in wanted.items() if one not in (None, [])} or None}
 
 
 class EraseBody(UserParams):
-    """Selection for permanent deletion: one message, one skill, or with `everything` all of the user."""
+    """Selection for permanent deletion: one message, one skill, or all of the user's data if `everything` is true."""
 
     memory_id: Id | None = None
     skill_id: Id | None = None
@@ -166,7 +170,7 @@ class EraseBody(UserParams):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `Memory.erase`: without an id, everything of the user is erased."""
+        """Return the arguments for `Memory.erase`. Without an id, all of the user's data is erased."""
         return {"memory_id": self.memory_id, "skill_id": self.skill_id}
 
 
@@ -174,12 +178,12 @@ _BY_HAND: dict[str, type[StrictModel]] = {"add": AddBody, "records": RecordsPara
 
 
 def parameters_of(operation: Operation, signature: Signature, places: Sequence[str]) -> tuple[Any, bool]:
-    """Return the model of an endpoint's arguments outside its path, and True if it is a body; (None, False) without
-    any.
+    """Return a model of an endpoint's arguments outside its path, and True if the arguments form a body. Returns (None,
+    False) if there are no such arguments.
 
     Args:
-        signature: signature of the method of `Memory`, with evaluated annotations.
-        places: arguments in the path.
+        signature: the signature of the `Memory` method, with evaluated annotations.
+        places: the names of the arguments in the path.
     """
     by_hand = _BY_HAND.get(operation.id)
     if by_hand is not None:
@@ -196,7 +200,7 @@ def parameters_of(operation: Operation, signature: Signature, places: Sequence[s
 
 
 def _base(signature: Signature, *, filters: bool) -> type[StrictModel]:
-    """Return the base model with the part of the scope that a method takes."""
+    """Return the base model with the scope arguments that a method accepts."""
     bases = {"filters": FilterParams, "run_id": RunParams, "agent_id": AgentParams, "user_id": UserParams}
     if not filters:
         del bases["filters"]
@@ -204,7 +208,7 @@ def _base(signature: Signature, *, filters: bool) -> type[StrictModel]:
 
 
 def _type_of(parameter: Parameter) -> Any:
-    """Return the type of an argument in a request."""
+    """Return the type used for an argument in a request."""
     hint = parameter.annotation
     kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
     if parameter.name in _TYPES:

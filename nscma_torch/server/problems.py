@@ -1,8 +1,8 @@
 """Report errors as `application/problem+json` (RFC 9457), with the messages of `errors.py`.
 
-`type` is "urn:nscma:" and the name of the error's class, `detail` its message. On paths of OpenAI's API an `error`
-object is added for its clients. Unexpected errors are reported without their message, which may quote stored text; it
-is logged.
+`type` is "urn:nscma:" followed by the name of the error's class, and `detail` is its message. On paths of OpenAI's API,
+an `error` object is added for OpenAI's clients. Unexpected errors are logged but reported without their message, which
+may quote stored text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class Problem(BaseModel):
-    """An error and its remedy."""
+    """An error, with advice on how to fix it."""
 
     type: str = Field(description="urn:nscma: and the name of the error, or about:blank if the status is sufficient")
     title: str
@@ -70,7 +70,7 @@ class TooManyRequestsError(errors.OverloadedError):
 
 
 class BodyError(errors.AccessError):
-    """A body is too large (413), or arrived too slowly (408)."""
+    """A body is too large (413) or arrived too slowly (408)."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ def described(error: Exception) -> Problem:
 
 
 def status_of(error: errors.NscmaError) -> int:
-    """Return the HTTP status of an error of the library."""
+    """Return the HTTP status for an error raised by the library."""
     if isinstance(error, TooManyRequestsError):
         return 429
     if isinstance(error, BodyError):
@@ -105,7 +105,7 @@ def status_of(error: errors.NscmaError) -> int:
 
 
 def problem(error: Exception) -> Response:
-    """Build the response for an error; errors that the server's owner must fix are logged."""
+    """Build the response for an error. Errors that the server's operator must fix are logged."""
     told = described(error)
     if told.status == 500 and isinstance(error, errors.NscmaError):  # uvicorn logs unexpected errors
         log.error("%s: %s", type(error).__name__, error)
@@ -113,7 +113,7 @@ def problem(error: Exception) -> Response:
 
 
 class _Told(Response):
-    """A problem; on paths of OpenAI's API with the `error` object."""
+    """Response with a problem; on paths of OpenAI's API, it includes the `error` object."""
 
     def __init__(self, told: Problem, headers: Mapping[str, str]) -> None:
         self._told = told
@@ -127,13 +127,13 @@ class _Told(Response):
 
 
 def _written(told: Problem, error: dict[str, str | None] | None = None) -> bytes:
-    """Serialize as ASCII: a message may quote a lone surrogate."""
+    """Serialise as ASCII, because a message may quote a lone surrogate."""
     fields = told.model_dump(exclude_none=True)
     return json.dumps(fields if error is None else fields | {"error": error}).encode()
 
 
 def _openai(told: Problem) -> dict[str, str | None]:
-    """Convert an error to the form of OpenAI's API."""
+    """Convert an error to the format of OpenAI's API."""
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     codes = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
     kind = kinds.get(told.status, "server_error" if told.status >= 500 else "invalid_request_error")
@@ -145,7 +145,7 @@ def _openai(told: Problem) -> dict[str, str | None]:
 
 
 def install(app: FastAPI) -> None:
-    """Register `problem` for every error of the application."""
+    """Register `problem` as the handler for all errors in the application."""
 
     async def answered(_: Request, error: Exception) -> Response:
         return problem(error)

@@ -1,5 +1,7 @@
-"""HTTP/1.1 with timeouts for slow clients and a connection limit: a client that doesn't complete a request's head, or
-doesn't read the response, is disconnected after a while, and one above the limit gets an error.
+"""HTTP/1.1 with timeouts for slow clients and a connection limit.
+
+A client that doesn't complete a request's head, or doesn't read the response, is disconnected after a while. A client
+above the connection limit gets an error.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from nscma_torch.server.problems import MEDIA_TYPE, problem
 
 
 def patient(seconds: float, connections: int) -> type[H11Protocol]:
-    """Return uvicorn's protocol with a timeout for request heads and for clients that don't read."""
+    """Return a subclass of uvicorn's protocol with timeouts for request heads and for clients that don't read
+    responses.
+    """
 
     class Patient(H11Protocol):
         _head: asyncio.TimerHandle | None = None
@@ -49,7 +53,7 @@ def patient(seconds: float, connections: int) -> type[H11Protocol]:
             super().resume_writing()
 
         def _watch(self) -> None:
-            """Wait for a request head while no request is running."""
+            """Start the timeout for a request head while no request is running."""
             if self.cycle is not None and not self.cycle.response_complete:
                 self._stop_waiting()
             elif self._head is None and not self.transport.is_closing():
@@ -69,7 +73,7 @@ def patient(seconds: float, connections: int) -> type[H11Protocol]:
 
 
 def _one_too_many(connections: int) -> bytes:
-    """Return the complete response to a connection above the limit."""
+    """Return the complete response sent to a connection above the limit."""
     told = problem(OverloadedError(f"{connections} connections are open; try again in a moment"))
     head = f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(told.body)}\r\n"
     return f"{head}retry-after: {told.headers['retry-after']}\r\nconnection: close\r\n\r\n".encode() + bytes(told.body)

@@ -1,4 +1,4 @@
-"""Responses of endpoints: results of `Memory`'s methods, with names added and internal fields removed.
+"""Response models of endpoints: results of `Memory`'s methods, with names added and internal fields removed.
 
 Records are returned unchanged.
 """
@@ -17,13 +17,13 @@ from nscma_torch.ingest.replay import Redecision
 
 
 class AddedOut(BaseModel):
-    """Result for each message. The messages are on disk when the response is sent."""
+    """A result for each message. The messages are on disk when the response is sent."""
 
     results: list[Added]
 
 
 class HitOut(BaseModel):
-    """Search result: `id` goes into the paths of a message; a summary's messages are its `episode_ids`."""
+    """A search result. `id` is the message id used in paths; a summary lists its messages in `episode_ids`."""
 
     id: str
     text: str
@@ -59,9 +59,9 @@ class EvidenceOut(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """An answer with its support; `query` is what a follow-up question continues.
+    """An answer with its evidence. `query` is the interpreted query that a follow-up question continues.
 
-    The last `quotes` lines of `text` quote evidence; `short` is what stands above them.
+    The last `quotes` lines of `text` quote evidence; `short` is the text above them.
     """
 
     text: str
@@ -78,14 +78,16 @@ class AnswerOut(BaseModel):
 
 
 class ReplayOut(BaseModel):
-    """Number of messages decided, and those whose decision changes."""
+    """The number of messages decided, and the messages for which the decision changes."""
 
     decided: int
     changed: list[Redecision]
 
 
 class RelationOut(BaseModel):
-    """A relation of facts; if it is `open`, a fact's `topic` is a predicate in the message's words."""
+    """A relation between a fact's subject and object. If it is `open`, a fact's `topic` is a predicate in the message's
+    own words.
+    """
 
     name: str
     meaning: str
@@ -94,31 +96,31 @@ class RelationOut(BaseModel):
 
 
 class ChangedOut(BaseModel):
-    """Change flag: true if something was changed."""
+    """Result that is true if something was changed."""
 
     changed: bool
 
 
 class CountOut(BaseModel):
-    """Count of affected items."""
+    """The number of affected items."""
 
     count: int
 
 
 class DigestOut(BaseModel):
-    """SHA-256 over the logical state."""
+    """SHA-256 digest of the store's logical state."""
 
     digest: str
 
 
 class ProblemsOut(BaseModel):
-    """Problems of the store, one sentence each."""
+    """Problems found in the store, one sentence each."""
 
     problems: list[str]
 
 
 class UserStats(BaseModel):
-    """Counts of one user: the fields of `Stats` that reveal nothing about others."""
+    """Counts for one user: the fields of `Stats` that reveal nothing about other users."""
 
     streams: int
     messages: int
@@ -134,7 +136,7 @@ class UserStats(BaseModel):
 
 
 class Result(NamedTuple):
-    """The type for serialising a method's result, and the function that builds its fields."""
+    """The type used to serialise a method's result, and the function that builds its fields."""
 
     kind: Any
     fields: Callable[[Any], Any] = lambda found: found
@@ -153,7 +155,7 @@ _RESULTS: dict[Any, Result] = {  # by return annotation
 
 
 def result_of(returned: Any, *, store: bool) -> Result | None:
-    """Return the response form of a result, from the method's return annotation; None if it returns nothing."""
+    """Return the response format for a method's return annotation, or None if the method returns nothing."""
     if returned is Stats and not store:
         return Result(UserStats)
     if returned is None:

@@ -1,7 +1,7 @@
-"""Run the server: the store with its background worker, and uvicorn, until stopped.
+"""Run the server until it is stopped: the store with its background worker, and uvicorn.
 
-At SIGTERM or SIGINT it stops accepting requests, finishes the running ones, and closes the store. Acknowledged messages
-are on disk, as always; queued work stays queued.
+On SIGTERM or SIGINT, it stops accepting requests, finishes the running ones, and closes the store. Acknowledged
+messages are already on disk; queued work stays queued.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refuse_open_doors(settings: ServerSettings) -> None:
 
 
 def bound(settings: ServerSettings) -> socket.socket:
-    """Bind a socket to the host and port; port 0 is any free one. Raises `StoreAccessError` on failure."""
+    """Bind a socket to the host and port; port 0 means any free port. Raises `StoreAccessError` on failure."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,7 +60,7 @@ def run(app: FastAPI, listening: socket.socket, *, started: Callable[[], None]) 
 
 
 class Serving(uvicorn.Server):
-    """Uvicorn server configured by the section [server], with a callback on startup."""
+    """Uvicorn server configured by the section [server], with a startup callback."""
 
     def __init__(self, app: FastAPI, started: Callable[[], None]) -> None:
         self._context: AppContext = app.state.context
@@ -91,7 +91,9 @@ class Serving(uvicorn.Server):
 
 
 def _load_models(memory: Memory) -> None:
-    """Load models so the first request doesn't wait; a failure is reported to the request that needs them."""
+    """Load models in advance, so the first request needn't wait. A failure is reported to the request that needs the
+    model.
+    """
     parts = memory.components
     parts.embedder.embed(["Hello."])
     _ = parts.writer, parts.retriever, parts.tasks

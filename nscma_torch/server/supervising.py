@@ -1,7 +1,7 @@
-"""Several server processes sharing one socket; one that dies is replaced.
+"""Run several server processes that share one socket, and replace any process that dies.
 
-Uvicorn's own supervisor is not used: it creates each process's server itself, and can't close a store after the last
-request.
+Uvicorn's own supervisor isn't used, because it creates the server in each process itself and can't close a store after
+the last request.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _QUICK = 30.0  # seconds within which a process that ends has not come up
 
 
 def supervise(child: Callable[[socket.socket], None], listening: socket.socket, count: int) -> None:
-    """Run `child` with the socket in `count` processes until SIGTERM or SIGINT, then stop and await them.
+    """Run `child` with the socket in `count` processes until SIGTERM or SIGINT, then stop them and wait for them to
+    end.
 
-    `child` is a module-level function, or a partial of one, as it is pickled for a fresh interpreter. Raises
-    StoreAccessError if a process ends before it can have started; the others are stopped then.
+    `child` must be a module-level function, or a partial of one, because it is pickled for a new interpreter. If a
+    process ends during startup, the others are stopped and `StoreAccessError` is raised.
     """
     told: list[int] = []
     numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
@@ -44,14 +45,14 @@ def supervise(child: Callable[[socket.socket], None], listening: socket.socket, 
 
 
 def _started(child: Callable[[socket.socket], None], listening: socket.socket) -> tuple[BaseProcess, float]:
-    """Start a process; return it and its start time."""
+    """Start a process; return the process and its start time."""
     process = multiprocessing.get_context("spawn").Process(target=child, args=(listening,))
     process.start()
     return process, time.monotonic()
 
 
 def _ended(process: BaseProcess, begun: float) -> bool:
-    """Return whether a process has ended. Raises StoreAccessError if it never came up."""
+    """Return True if a process has ended. Raises `StoreAccessError` if it ended during startup."""
     if process.is_alive():
         return False
     if process.exitcode and process.exitcode > 0 and time.monotonic() - begun < _QUICK:  # not by a signal

@@ -1,4 +1,5 @@
-"""The tokens file: users and rights by token. A token is shown once, when created; the file holds its SHA-256.
+"""The tokens file: the user and rights for each token. A token is shown only when created; the file contains its
+SHA-256.
 
 A token has 256 random bits, so a plain digest is safe.
 """
@@ -30,7 +31,9 @@ _PREFIX = "nscma_"  # scanners of secrets know tokens by their beginning
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """One entry: `id` is its name for people, `user` None is for any user, `sha256` is that of the token."""
+    """The entry for one token. `id` is its readable name, `user` is None if it is valid for any user, and `sha256` is
+    the token's digest.
+    """
 
     id: str
     user: str | None
@@ -47,9 +50,10 @@ class _File(BaseModel):
 
 
 class TokenFile:
-    """The tokens of a file, reloaded whenever it changes.
+    """The tokens in a file, reloaded whenever the file changes.
 
-    If the file disappears, everybody is refused: only a server that never saw one is open to its own machine.
+    If the file disappears, all requests are refused. Only a server that has never seen a tokens file accepts requests
+    from its own machine without a token.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,14 +64,14 @@ class TokenFile:
 
     @property
     def required(self) -> bool:
-        """True if requests need a token."""
+        """Return True if requests need a token."""
         self._refresh()
         return self._known
 
     def find(self, token: str) -> TokenEntry | None:
-        """Return the entry of a token, or None. All entries are compared, each in constant time.
+        """Return the entry for a token, or None if it is unknown. All entries are compared, each in constant time.
 
-        Raises `ConfigError` for a file that isn't a tokens file, or that other users of the machine can read.
+        Raises `ConfigError` if the file isn't a tokens file, or if other users of this machine can read it.
         """
         self._refresh()
         digest = _digest(token)
@@ -78,12 +82,12 @@ class TokenFile:
         return found
 
     def all(self) -> Sequence[TokenEntry]:
-        """Return every entry, oldest first; none without a file."""
+        """Return all entries, oldest first. Returns no entries if there is no file."""
         self._refresh()
         return self._tokens
 
     def add(self, user: str | None, can: Iterable[str]) -> tuple[str, TokenEntry]:
-        """Create a token and its entry. Raises `InvalidInputError` for an unknown right, or none."""
+        """Create a token and its entry. Raises `InvalidInputError` if a right is unknown or no right is given."""
         rights = tuple(right for right in RIGHTS if right in (wanted := set(can)))
         if unknown := sorted(wanted - set(RIGHTS)):
             raise InvalidInputError(f"unknown right {unknown[0]!r}; rights are {', '.join(RIGHTS)}")
@@ -138,7 +142,7 @@ class TokenFile:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Lock the file for changing: the new one is created exclusively, then replaces the old one."""
+        """Lock the file for a change. The new file is created exclusively, then replaces the old one."""
         try:
             os.close(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError as error:
@@ -168,7 +172,9 @@ class TokenFile:
 
 
 def beside(store: str) -> Path:
-    """Return the default path of a store's tokens: beside its file, or in the working folder if it has none."""
+    """Return the default path of a store's tokens file: next to the store's file, or in the working folder if the store
+    has no file.
+    """
     file = file_of(store)
     return Path("nscma.tokens") if file is None else file.with_name(f"{file.name}.tokens")
 

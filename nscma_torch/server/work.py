@@ -1,4 +1,5 @@
-"""Run calls of the memory in separate threads, never on the event loop, shared fairly among tokens and users.
+"""Run calls to the memory in separate threads, never on the event loop. Threads are shared fairly among tokens and
+users.
 
 Waiting calls start in the order of start-time fair queueing (Goyal et al. 1996): the token, then the user, that has
 used the least time goes first. A user may start another call only while more threads are free than the user occupies
@@ -33,7 +34,7 @@ _LONG = 1 << 14  # bytes of a request, from which on its calls count as long
 
 @dataclass(slots=True)
 class RequestInfo:
-    """The request behind a call: its token, its user, and its bytes."""
+    """The request behind a call: its token, its user, and its size in bytes."""
 
     token: str = LOCAL
     user: str = ""
@@ -57,7 +58,7 @@ class CallPool:
 
     Args:
         threads: maximum concurrent calls.
-        waiting: maximum waiting calls; one more raises `OverloadedError`.
+        waiting: maximum waiting calls; any further call raises `OverloadedError`.
         in_order: run the calls of one user one at a time, in order of arrival.
     """
 
@@ -77,9 +78,9 @@ class CallPool:
         return len(self._running) + len(self._waiting)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a call and return its result. It completes even if nobody waits any more.
+        """Run a call and return its result. The call completes even if nobody is waiting for it anymore.
 
-        Raises `OverloadedError` if too many wait already.
+        Raises `OverloadedError` if too many calls are already waiting.
         """
         context = contextvars.copy_context()
         future = self._submit(partial(context.run, partial(call, *args, **kwargs)))
@@ -90,10 +91,11 @@ class CallPool:
         self._submit(partial(call, *args, **kwargs))
 
     async def json(self, kind: Any, call: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Response:
-        """Run a call and return its result as a JSON response, serialised in the same thread, since lists can be long.
+        """Run a call and return its result as a JSON response. It is serialised in the same thread, since lists can be
+        long.
 
-        `kind` is the type used for serialisation, and the `response_model` of the endpoint. A model takes its fields
-        from an object's attributes.
+        `kind` is the type used for serialisation, and the `response_model` of the endpoint. If it is a model, its
+        fields are read from the result's attributes.
         """
 
         def written() -> bytes:
@@ -127,7 +129,7 @@ class CallPool:
         return sum(one.user == call.user for one in others) < left
 
     def _begin_next(self) -> None:
-        """Start waiting calls, fairest first, while any may start."""
+        """Start waiting calls in fair order, as long as any may start."""
         while ready := self._ready():
             call = min(ready, key=self._used.begin)  # of equal ones the first that came
             self._waiting.remove(call)
@@ -171,7 +173,7 @@ class CallPool:
 
 
 class _Used:
-    """Virtual times of tokens and users: when their next call is due, in seconds of work."""
+    """Virtual times for tokens and users: when the next call of each is due, in seconds of work."""
 
     def __init__(self) -> None:
         self._now = (0.0, 0.0)
@@ -179,16 +181,16 @@ class _Used:
         self._users: dict[Any, float] = {}
 
     def begin(self, call: _Call) -> tuple[float, float]:
-        """Return when a call is due: at once for a user without recent calls."""
+        """Return when a call is due. For a user without recent calls, it is due at once."""
         token, user = self._now
         return max(token, self._tokens.get(call.token, 0.0)), max(user, self._users.get(call.user, 0.0))
 
     def begun(self, call: _Call) -> None:
-        """Advance to the call that starts."""
+        """Advance the virtual time to that of the starting call."""
         self._now = self.begin(call)
 
     def ended(self, call: _Call, seconds: float) -> None:
-        """Charge a call to its token and user."""
+        """Charge a call's time to its token and user."""
         token, user = self.begin(call)
         self._tokens[call.token], self._users[call.user] = token + seconds, user + seconds
         for used, now in ((self._tokens, self._now[0]), (self._users, self._now[1])):
@@ -197,7 +199,9 @@ class _Used:
 
 
 def _most(threads: int) -> int:
-    """Return the maximum threads of one token: a quarter, or at least one, is left to others."""
+    """Return the maximum number of threads for one token. A quarter of the threads, and at least one, is left to
+    others.
+    """
     return max(threads - max(threads // 4, 1), 1)
 
 

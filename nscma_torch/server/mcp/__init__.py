@@ -1,1 +1,1 @@
-"""The memory over the Model Context Protocol: tools and resources, on stdio and over streamable HTTP."""
+"""Model Context Protocol server for the memory: tools and resources, over stdio and streamable HTTP."""

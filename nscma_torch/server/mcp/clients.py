@@ -1,6 +1,6 @@
-"""Settings files and keys with which MCP clients register a server and hooks.
+"""Settings files and keys that MCP clients use to register servers and hooks.
 
-The formats are from public documents, listed in docs/mcp.md; they were not tested in the clients themselves.
+The formats come from public documents, listed in docs/mcp.md. They were not tested in the clients themselves.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OWN = re.compile(r"nscma[^ ]* hook (recall|retain)")
 
 @dataclass(frozen=True, slots=True)
 class CommandServer:
-    """A server that the program starts itself, and talks to over stdio."""
+    """A server that the client starts itself and talks to over stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A running server; `token` if it requires one."""
+    """A running server, with its `token` if it requires one."""
 
     url: str
     token: bool
@@ -45,13 +45,14 @@ class Client:
     """An MCP client program.
 
     Args:
-        home: the user's settings file, None if there are only project settings.
+        home: the user's settings file; None if the client has only project settings.
         project: the project's settings file, None if there is none.
-        keys: path of keys to the servers in that file.
-        started, running: the entry for a server started by the client, or already running; None if unsupported.
+        keys: the path of keys that leads to the servers in the settings file.
+        started, running: functions that return the entry for a server that the client starts, or for one that is
+            already running; None if unsupported.
         more: further changes for a running server.
-        hooks: the settings files for hooks, of the user and of a project.
-        bearer: syntax of an environment variable in a header, None if undocumented.
+        hooks: the settings files for hooks, one for the user and one for a project.
+        bearer: the syntax for an environment variable in a header; None if undocumented.
     """
 
     title: str
@@ -67,7 +68,9 @@ class Client:
     note: str = ""
 
     def server(self, how: CommandServer | HttpServer, project: Path | None) -> SettingsEdit:
-        """Return the edit that registers the server. Raises `InvalidInputError` for unsupported options."""
+        """Return the edit that registers the server. Raises `InvalidInputError` if the client doesn't support an
+        option.
+        """
         path = self._file(self.home, self.project, project)
         if isinstance(how, CommandServer):
             return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.started(how))])
@@ -83,8 +86,10 @@ class Client:
         return SettingsEdit(path, self.form, [SetKey((*self.keys, NAME), self.running(how.url, headers)), *more])
 
     def hooking(self, command: Callable[[str], Sequence[str]], project: Path | None) -> SettingsEdit:
-        """Return the edit that installs hooks for recall at a prompt, and retention at a prompt and a stop; `command`
-        builds each command line.
+        """Return the edit that installs hooks: one recalls memories at each prompt, others store the prompt and, at a
+        stop, the answer.
+
+        `command` builds each command line.
         """
         if self.hooks is None:
             raise InvalidInputError(f"{self.title} has no documented hooks; omit --hooks")
@@ -104,7 +109,9 @@ class Client:
 
 
 def program() -> list[str]:
-    """Return the command that starts this program from anywhere; a client's PATH differs from the shell's."""
+    """Return a command that starts this program from anywhere. It doesn't rely on PATH, which differs between a client
+    and the shell.
+    """
     beside = Path(sys.executable).with_name("nscma.exe" if os.name == "nt" else "nscma")
     return [str(beside)] if beside.exists() else [sys.executable, "-m", "nscma_torch"]
 

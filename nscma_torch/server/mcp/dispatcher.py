@@ -23,10 +23,11 @@ Scope = dict[str, Any]  # user_id and agent_id, as the methods of Memory take th
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """An MCP caller and the memory it names.
+    """An MCP caller and the scope that it names.
 
     Args:
-        users: users named in the address; at most one, and the token's own if it has one.
+        users: the users named in the address. At most one is allowed, and it must match the token's user if the token
+            has one.
         agent_id: restricts all calls to one agent.
     """
 
@@ -35,25 +36,27 @@ class McpCaller:
     agent_id: str | None = None
 
     def scope(self, right: Right) -> Scope:
-        """Return the scope of the call. Raises `ForbiddenError` for a missing right or another user."""
+        """Return the scope of the call. Raises `ForbiddenError` if the right is missing or another user is named."""
         self.principal.need(right)
         return {"user_id": self.principal.user(*self.users), "agent_id": self.agent_id}
 
 
 def over_http(request: Request | None) -> McpCaller:
-    """Return the caller over HTTP, from its token; `?user_id=` names the user if the token is for any user."""
+    """Return the caller of an HTTP request, identified by its token. If the token is for any user, `?user_id=` names
+    the user.
+    """
     assert request is not None
     query = request.query_params
     return McpCaller(principal_of(request.scope), tuple(query.getlist("user_id")), query.get("agent_id"))
 
 
 class Dispatcher:
-    """Dispatches calls of tools and resources.
+    """Dispatches calls to tools and resources.
 
     Args:
         memory: returns the memory, which may still be opening.
-        work: runs calls; `slow` runs long ones.
-        asking: identifies the caller from the HTTP request (None on stdio).
+        work: runs short calls; `slow` runs long ones.
+        asking: identifies the caller from the HTTP request, which is None on stdio.
     """
 
     def __init__(
@@ -78,9 +81,10 @@ class Dispatcher:
             self._caller.reset(token)
 
     async def call(self, operation: str, call: Callable[[Memory, Scope], T]) -> T:
-        """Run `call`, which performs an operation, for the current caller, and return its result.
+        """Run `call`, which performs an operation, on behalf of the current caller, and return its result.
 
-        It completes even if the client cancels or leaves. Raises `ForbiddenError` beforehand if the right is missing.
+        The call completes even if the client cancels or disconnects. Raises `ForbiddenError`, before running it, if the
+        right is missing.
         """
         known = OPERATIONS[operation]
         scope = self._caller.get().scope(known.right)

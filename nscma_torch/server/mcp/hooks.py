@@ -1,8 +1,8 @@
-"""Hooks of coding agents: recall at a prompt, and store prompts and answers, through a running server.
+"""Hooks for coding agents that recall memories at a prompt, and store prompts and answers, through a running server.
 
 A hook has little time and must not fail: nothing heavy is imported here, and any problem becomes a `HookError`, which
 the command reports on stderr while exiting successfully. Payloads are those of Claude Code and Codex, which share the
-fields used: session_id, prompt (UserPromptSubmit), last_assistant_message (Stop); turn_id is Codex only.
+fields `session_id`, `prompt` (UserPromptSubmit) and `last_assistant_message` (Stop); `turn_id` is sent by Codex only.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ _TOP = 8
 
 
 class HookError(AccessError):
-    """The memory is unavailable, or the payload isn't a hook's."""
+    """The memory is unavailable, or the payload isn't from a hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookClient:
-    """The server and the caller: `user` if the token is for any user, or none is needed. `seconds` is the timeout."""
+    """A client of the server. `user` names the user if the token is for any user or no token is needed; `seconds` is
+    the timeout.
+    """
 
     url: str
     token: str | None
@@ -42,7 +44,7 @@ class HookClient:
     seconds: float
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
-        """Return the server's response. Raises `HookError`."""
+        """Send a request and return the server's response. Raises `HookError` on failure."""
         address = urlsplit(self.url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise HookError(f"{self.url!r} is not a server address such as http://127.0.0.1:8765")
@@ -69,7 +71,7 @@ class HookClient:
 
 
 def payload(data: bytes) -> dict[str, Any]:
-    """Parse the JSON that a hook got on stdin. Raises `HookError`."""
+    """Parse the JSON that a hook received on stdin. Raises `HookError` if it is invalid."""
     try:
         found = json.loads(data)
     except ValueError as error:
@@ -80,7 +82,7 @@ def payload(data: bytes) -> dict[str, Any]:
 
 
 def recall(given: dict[str, Any], client: HookClient) -> str | None:
-    """Return the memories for a prompt as the hook's JSON output; None if there are none."""
+    """Return the memories for a prompt as the hook's JSON output, or None if there are none."""
     prompt = _text(given, "prompt")
     if not prompt or prompt.startswith("/"):  # a command of the client
         return None
@@ -105,7 +107,7 @@ def recall(given: dict[str, Any], client: HookClient) -> str | None:
 
 
 def retain(given: dict[str, Any], client: HookClient) -> str | None:
-    """Store the prompt, or at a stop the answer; return its id, None if it is empty."""
+    """Store the prompt, or the answer if the event is a stop. Return the message id, or None if the text is empty."""
     stop = given.get("hook_event_name") == "Stop"
     text = _text(given, "last_assistant_message" if stop else "prompt")
     text = _BLOCK.sub("", text).strip()  # the recalled text is included already

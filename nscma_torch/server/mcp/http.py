@@ -1,7 +1,7 @@
-"""Streamable HTTP at /mcp of the server, authenticated by its tokens.
+"""MCP over streamable HTTP at the server's path /mcp, authenticated by the server's tokens.
 
 There are no sessions: each request is independent and carries its token, so nobody can take over another's session,
-several servers can share one address, and a restart goes unnoticed. Responses are plain JSON, no streams.
+several servers can share one address, and a restart goes unnoticed. Responses are plain JSON, not streams.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATH = "/mcp"
 
 
 def route_group(context: AppContext) -> RouteGroup:
-    """Return the protocol's endpoint."""
+    """Return the route group with the protocol's endpoint."""
 
     async def memory() -> Memory:
         return context.memory
@@ -41,7 +41,7 @@ def route_group(context: AppContext) -> RouteGroup:
 
 
 class _Endpoint:
-    """An ASGI application at exactly its path, without the trailing slash that a mount requires."""
+    """An ASGI application at exactly one path, without the trailing slash that a mount requires."""
 
     def __init__(self, server: MemoryServer, max_body: int) -> None:
         self._server = server
@@ -50,7 +50,7 @@ class _Endpoint:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Open it in the running event loop."""
+        """Open the endpoint in the running event loop."""
         self._server.streamable_http_app(
             stateless_http=True,
             json_response=True,

@@ -1,4 +1,4 @@
-"""MCP server over a dispatcher: registers tools and resources, and reports errors with our messages."""
+"""MCP server that runs calls through a dispatcher. Registers tools and resources; errors have our messages."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _INSTRUCTIONS = (
 
 
 class MemoryServer(MCPServer[Any]):
-    """`MCPServer` whose errors say what was wrong and what to do, and whose tools refuse unknown arguments.
+    """`MCPServer` with error messages that say what was wrong and what to do, and with tools that refuse unknown
+    arguments.
 
-    On stdio it answers every request, even an unreadable one.
+    On stdio, it answers every request, even an unreadable one.
     """
 
     async def run_stdio_async(self) -> None:
@@ -58,7 +59,7 @@ class MemoryServer(MCPServer[Any]):
 
 
 def memory_server(dispatcher: Dispatcher) -> MemoryServer:
-    """Return the MCP server of a dispatcher, to be run on stdio or mounted."""
+    """Return an MCP server for a dispatcher, to be run on stdio or mounted in an application."""
     root = logging.getLogger()
     handlers = list(root.handlers)
     server = MemoryServer(
@@ -87,7 +88,7 @@ class _Closed(BaseModel):
 
 
 def _close(tool: Any) -> None:
-    """Make a tool refuse unknown arguments, such as a user id; the package ignores them."""
+    """Make a tool refuse unknown arguments, such as a user id. The `mcp` package would ignore them."""
     given = tool.fn_metadata.arg_model
     closed: type[BaseModel] = create_model(given.__name__, __base__=(_Closed, given))
     tool.fn_metadata.arg_model = closed
@@ -95,7 +96,7 @@ def _close(tool: Any) -> None:
 
 
 def _say(error: ToolError | ResourceError, kind: type[ToolError] | type[ResourceError]) -> NoReturn:
-    """Raise the error in the client's form: with our message if it is ours, unchanged otherwise."""
+    """Raise the error in a form for the client: with our message if it is one of our errors, else unchanged."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, NscmaError | ValidationError):
         cause = cause.__cause__

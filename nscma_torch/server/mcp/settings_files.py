@@ -1,4 +1,4 @@
-"""Edits of other programs' settings files: other content stays, and a backup is created."""
+"""Edit other programs' settings files, keeping all other content and creating a backup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nscma_torch.core.extras import require
 
 @dataclass(frozen=True, slots=True)
 class SetKey:
-    """Set the value at a path of keys."""
+    """Edit that sets the value at a path of keys."""
 
     keys: tuple[str, ...]
     value: Any
@@ -33,14 +33,14 @@ class SetKey:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """Put an object into the list at a path of keys, replacing one with the same `key`."""
+    """Edit that puts an object into the list at a path of keys, replacing one with the same value under `key`."""
 
     keys: tuple[str, ...]
     value: dict[str, Any]
     key: str
 
     def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
-        """Include the object in a document. Raises `ConfigError` if the path holds something other than a list."""
+        """Include the object in a document. Raises `ConfigError` if the value at the path isn't a list."""
         items = _list(document, self.keys, form)
         own = self.value[self.key]
         items[:] = [one for one in items if not (isinstance(one, dict) and one.get(self.key) == own)] + [self.value]
@@ -48,14 +48,16 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Run commands at an event; earlier ones matched by `own` are replaced, other programs' stay."""
+    """Edit that runs commands at an event. It replaces earlier commands matched by `own` and keeps those of other
+    programs.
+    """
 
     event: str
     hooks: Sequence[dict[str, Any]]
     own: re.Pattern[str]
 
     def apply(self, document: MutableMapping[str, Any], form: FileFormat) -> None:
-        """Put the commands into a document. Raises `ConfigError` if the path holds something other than a list."""
+        """Put the commands into a document. Raises `ConfigError` if the value at the path isn't a list."""
         groups = _list(document, ("hooks", self.event), form)
         kept = []
         for group in groups:
@@ -75,25 +77,25 @@ Change = SetKey | Include | Hook
 
 
 class FileFormat(ABC):
-    """A file format."""
+    """A settings file format."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def read(self, text: str) -> MutableMapping[str, Any]:
-        """Parse a text into a document. Raises ValueError."""
+        """Parse a text into a document. Raises `ValueError` if it is invalid."""
 
     @abstractmethod
     def write(self, document: MutableMapping[str, Any]) -> str:
-        """Serialise a document to text."""
+        """Serialise a document as text."""
 
     @abstractmethod
     def table(self) -> MutableMapping[str, Any]:
-        """Return an empty table, for other tables."""
+        """Return an empty table that can contain other tables."""
 
 
 class JsonFormat(FileFormat):
-    """JSON; a file with comments is left unchanged, as they would be lost."""
+    """JSON. A file with comments is refused, because the comments would be lost."""
 
     name = "json"
 
@@ -111,7 +113,7 @@ class JsonFormat(FileFormat):
 
 
 class TomlFormat(FileFormat):
-    """TOML; comments and the order of keys are preserved."""
+    """TOML. Comments and the order of keys are preserved."""
 
     name = "toml"
 
@@ -136,21 +138,21 @@ FORMS: dict[str, FileFormat] = {form.name: form for form in (JsonFormat(), TomlF
 
 @dataclass(frozen=True, slots=True)
 class SettingsEdit:
-    """The changes of one file."""
+    """Changes to one file."""
 
     path: Path
     form: str
     changes: Sequence[Change]
 
     def snippet(self) -> str:
-        """Return the settings as a file that contains nothing else."""
+        """Return the content of a file with only these settings."""
         return self._changed("")
 
     def planned(self) -> EditPlan | None:
-        """Plan the edit; None if the file already has the settings.
+        """Plan the edit; return None if the file already has the settings.
 
         Raises:
-            ConfigError: the file doesn't parse, or has another value in place of a table.
+            ConfigError: the file doesn't parse, or has another value where a table is expected.
             StoreAccessError: the file can't be read.
         """
         target = self.path.resolve()  # a link stays one
@@ -183,18 +185,18 @@ class SettingsEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """A file to be written, and its earlier content (None if it is new)."""
+    """A file to be written, with its earlier content (None for a new file)."""
 
     target: Path
     before: bytes | None
     text: str
 
     def write(self) -> Path | None:
-        """Write the file; return the path of the backup, None for a new file.
+        """Write the file and return the path of the backup, or None for a new file.
 
         Raises:
-            ConfigError: another program changed the file meanwhile; its version is kept.
-            StoreAccessError: the file can't be written; it is unchanged.
+            ConfigError: another program changed the file in the meantime; that version is kept.
+            StoreAccessError: the file can't be written and is unchanged.
         """
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +234,7 @@ def _free_name(target: Path) -> Path:
 
 
 def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> MutableMapping[str, Any]:
-    """Return the table at a path of keys, creating it if missing."""
+    """Return the table at a path of keys; create it if it is missing."""
     for place, key in enumerate(keys, start=1):
         if key not in document:
             document[key] = form.table()
@@ -243,7 +245,7 @@ def _table(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFo
 
 
 def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFormat) -> list[Any]:
-    """Return the list at a path of keys, creating it if missing."""
+    """Return the list at a path of keys; create it if it is missing."""
     items = _table(document, keys[:-1], form).setdefault(keys[-1], [])
     if not isinstance(items, list):
         raise ConfigError(f"{'.'.join(keys)} is not a list; nothing was changed")
@@ -251,7 +253,7 @@ def _list(document: MutableMapping[str, Any], keys: Sequence[str], form: FileFor
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, refusing duplicate keys, one of whose values would be lost."""
+    """Build an object from key-value pairs. Refuses duplicate keys, because one of their values would be lost."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is duplicated")

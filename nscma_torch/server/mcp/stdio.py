@@ -1,7 +1,7 @@
-"""The protocol on stdin and stdout, for one user, over a store opened in this process with a background worker.
+"""Serve MCP on stdin and stdout to one user, from a store opened in this process with a background worker.
 
-The memory is opened during the client's handshake, as clients wait only a few seconds for it; every tool reports a
-store that can't be opened.
+The store is opened in the background during the client's handshake, since clients wait only a few seconds for the
+handshake. If the store can't be opened, every tool reports that.
 """
 
 from __future__ import annotations

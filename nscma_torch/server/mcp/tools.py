@@ -1,4 +1,4 @@
-"""The six tools. Their descriptions are read by models."""
+"""The six MCP tools. Models read their descriptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Many = Annotated[int, Field(ge=1, le=500, description="maximum number of results
 
 
 class Tools:
-    """MCP tools over a dispatcher; each method is a tool, and its docstring is the description for models."""
+    """MCP tools that run through a dispatcher. Each method is a tool, described to models by its docstring."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -164,7 +164,7 @@ class Tools:
 
 
 def hints(tool: str, title: str) -> ToolAnnotations:
-    """Return a tool's annotations for clients. It has no open world: only this memory is accessed."""
+    """Return a tool's annotations for clients. No tool has an open world, as each accesses only this memory."""
     rights = {operation.right for operation in OPERATIONS.values() if operation.mcp == tool}
     return ToolAnnotations(
         title=title,

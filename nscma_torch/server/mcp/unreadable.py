@@ -1,4 +1,4 @@
-"""Answer lines of stdin that aren't protocol messages, which the `mcp` package drops silently."""
+"""Answer lines on stdin that aren't protocol messages. The `mcp` package drops them silently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.text.surrogates import refuse_surrogates
 
 
 class AnsweringStream:
-    """The stream of incoming messages without invalid ones, which are answered through `replies` with an error."""
+    """Stream of valid incoming messages. Invalid ones are answered with an error through `replies`."""
 
     def __init__(
         self, incoming: ContextReceiveStream[SessionMessage | Exception], replies: ContextSendStream[SessionMessage]
@@ -26,7 +26,7 @@ class AnsweringStream:
 
     @property
     def last_context(self) -> Any:
-        """Return the context of the last message's sender."""
+        """Return the sender's context for the last message."""
         return self._incoming.last_context
 
     async def receive(self) -> SessionMessage | Exception:
@@ -64,7 +64,7 @@ class AnsweringStream:
 
 
 def error_answer(fault: Exception) -> JSONRPCError | None:
-    """Return the answer to an unreadable line; None for a notification, a response and a blank line."""
+    """Return the answer to an unreadable line, or None for a notification, a response or a blank line."""
     code, value = INVALID_REQUEST, _whole(fault)
     if isinstance(value, str):  # a line that is not JSON
         if not value.strip():
@@ -84,7 +84,7 @@ def error_answer(fault: Exception) -> JSONRPCError | None:
 
 
 def _whole(fault: Exception) -> Any:
-    """Return the line read, or the value in it."""
+    """Return the line that was read, or the value parsed from it."""
     problems = fault.errors(include_url=False) if isinstance(fault, ValidationError) else []
     kinds = ("json_invalid", "missing", "model_type")
     return next((one["input"] for one in problems if one["type"] in kinds and len(one["loc"]) <= 2), None)

@@ -1,1 +1,1 @@
-"""OpenAI's chat completions with a memory: in front of vLLM, llama.cpp or Ollama. See docs/proxy.md."""
+"""Proxy that adds a memory to OpenAI's chat completions, in front of vLLM, llama.cpp or Ollama. See docs/proxy.md."""

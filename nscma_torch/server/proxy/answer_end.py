@@ -1,7 +1,7 @@
-"""The end of an answer, held back from the client until its exchange is on disk.
+"""Hold back the end of an answer from the client until its exchange is on disk.
 
-For an event stream that is the line `data: [DONE]` with everything after it, and the rest is forwarded as it arrives;
-any other answer is held back as a whole, as a client can't use a part.
+The end of an event stream is the line `data: [DONE]` and everything after it; the rest is forwarded as it arrives. Any
+other answer is held back completely, because a client can't use a part of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ _DONE = (b"data: [DONE]", b"data:[DONE]")
 
 
 class EventsEnd:
-    """The end of a stream of events."""
+    """Holds back the end of an event stream."""
 
     def __init__(self) -> None:
         self._held = b""
@@ -18,7 +18,7 @@ class EventsEnd:
         self._done = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return everything except the end, or a partial line that may become it."""
+        """Return everything except the end, or except a partial line that may become the end."""
         data = self._held + data
         start = 0 if self._done else self._begin(data)
         self._held = data[start:]
@@ -28,7 +28,7 @@ class EventsEnd:
 
     @property
     def held(self) -> bytes:
-        """Return the bytes held back: whole lines, or nothing if the stream has ended."""
+        """Return the bytes held back: whole lines, or no bytes if the stream has ended."""
         return self._held
 
     @property
@@ -37,7 +37,9 @@ class EventsEnd:
         return self._fresh
 
     def _begin(self, data: bytes) -> int:
-        """Return the offset where the end begins or could begin; the length of `data` if it does not."""
+        """Return the offset where the end begins or could begin, or the length of `data` if the end doesn't begin in
+        it.
+        """
         start = 0 if self._fresh else data.find(b"\n") + 1 or len(data)
         while start < len(data):
             stop = data.find(b"\n", start)
@@ -52,7 +54,7 @@ class EventsEnd:
 
 
 class WholeEnd:
-    """An answer forwarded only when complete, unless it exceeds a size limit."""
+    """Holds back a whole answer until it is complete, unless it exceeds a size limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -60,7 +62,7 @@ class WholeEnd:
         self._open = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return nothing, up to `most` bytes; then everything."""
+        """Return nothing until `most` bytes have arrived, and everything after that."""
         self._kept += data
         if not self._open and len(self._kept) <= self._most:
             return b""
@@ -71,5 +73,5 @@ class WholeEnd:
 
     @property
     def held(self) -> bytes:
-        """Return the bytes received, or nothing if there were too many."""
+        """Return the bytes received, or no bytes if there were too many."""
         return bytes(self._kept)

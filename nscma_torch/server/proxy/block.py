@@ -1,4 +1,4 @@
-"""The block of recalled facts and passages as a model reads it: labelled, quoted, within a token budget."""
+"""Format recalled facts and passages as a block for a model: labelled, quoted and within a token budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMMA = 1  # tokens between two entries
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """Shown part of a message: its text from `start` to `end`."""
+    """The shown part of a message: its text from `start` to `end`."""
 
     episode: Episode
     start: int
@@ -29,13 +29,15 @@ class ShownPassage:
 
     @property
     def text(self) -> str:
-        """Return the passage."""
+        """Return the text of the passage."""
         return self.episode.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block with its contents. `text` is empty if nothing was recalled; `tokens` are counted by the embedder."""
+    """A block with its contents. `text` is empty if nothing was recalled. `tokens` is the number of tokens as counted
+    by the embedder.
+    """
 
     text: str = ""
     facts: tuple[Fact, ...] = ()
@@ -44,12 +46,12 @@ class Block:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of its messages and facts, each once."""
+        """Return the ids of the block's messages and facts, without duplicates."""
         return tuple(dict.fromkeys([*(one.episode.id for one in self.passages), *(fact.id for fact in self.facts)]))
 
     @property
     def sources(self) -> list[str]:
-        """Return ids of the messages that it may repeat."""
+        """Return the ids of the messages that the block may repeat."""
         of_facts = (source for fact in self.facts for source in fact.episode_ids)
         return list(dict.fromkeys([*(one.episode.id for one in self.passages), *of_facts]))
 
@@ -66,7 +68,9 @@ def fitting(
     budget: int,
     count_tokens: Callable[[Sequence[str]], list[int]],
 ) -> Block:
-    """Return the block of the first facts and passages that fit, facts first; each whole or not at all."""
+    """Return a block with the first facts, then the first passages, that fit in the budget. Each is included whole or
+    not at all.
+    """
     entries: list[Fact | ShownPassage] = [*facts, *passages]
     if not entries:
         return Block()

@@ -1,4 +1,4 @@
-"""A chat completion request: its user turns, and the body with blocks added to them, otherwise unchanged."""
+"""Parse a chat completion request's user turns, and add blocks to them while leaving the rest of the body unchanged."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ class UserTurn:
     """The newest user turn.
 
     Attributes:
-        text: its texts, used as the recall query.
+        text: the turn's texts, used as the recall query.
         said: the stored form: an image becomes "[image_url]"; empty if it cannot be stored.
         name: the speaker, if the message names one.
-        context: the texts of all messages up to it.
-        digest: hash of all messages up to it, in hex; equal for all requests of one exchange.
-        followed: True if messages follow it, such as tool calls and their results.
-        fault: why it cannot be stored; None if it can.
+        context: the texts of all messages up to and including the turn.
+        digest: the hash of all messages up to and including the turn, in hex; equal for all requests in one exchange.
+        followed: True if other messages follow the turn, such as tool calls and their results.
+        fault: the reason why the turn cannot be stored; None if it can be.
         session: the conversation's name: the same for all requests with the same first user turn.
         earlier: digests of the user turns before it.
-        chore: True for a chat client's own request, such as for a title, rather than the user's words.
+        chore: True if the turn is a request by the chat client itself, such as for a title, rather than the user's
+            words.
     """
 
     text: str
@@ -45,14 +46,14 @@ class UserTurn:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Insertion point of a block: the end of a turn's text, or of its list of parts."""
+    """Insertion point for a block: the end of a turn's text or of its list of parts."""
 
     at: int  # in characters
     parts: bool
     empty: bool  # of a list
 
     def written(self, block: str) -> str:
-        """Format a block for insertion there."""
+        """Format a block for insertion at this point."""
         if self.parts:
             return ("" if self.empty else ", ") + json.dumps({"type": "text", "text": block})
         return json.dumps(f"\n\n{block}")[1:-1]
@@ -63,8 +64,8 @@ class ChatRequest:
     """A request body as received.
 
     Attributes:
-        user: the field `user`, if it is a string.
-        turn: None for a body that isn't a chat completion request, or has no user turn.
+        user: the field `user` if it is a string, else None.
+        turn: the newest user turn; None if the body isn't a chat completion request or has no user turn.
     """
 
     body: bytes
@@ -74,7 +75,7 @@ class ChatRequest:
 
     @classmethod
     def read(cls, body: bytes) -> ChatRequest:
-        """Parse what can be parsed of a body; reporting its errors is left to the model's server."""
+        """Parse as much of a body as possible. Errors in it are left for the model's server to report."""
         try:
             text = body.decode()
             value = json.loads(text)
@@ -111,7 +112,9 @@ class ChatRequest:
         return cls(body, user, turn, ends)
 
     def with_blocks(self, blocks: Mapping[str, str]) -> bytes:
-        """Return the body with blocks, by digest, at the end of user turns: appended to a text, or as one more part."""
+        """Return the body with blocks added at the end of user turns, appended to the text or as an additional part.
+
+        `blocks` maps the digests of user turns to their blocks."""
         added = sorted(((self._ends[digest], block) for digest, block in blocks.items() if block), key=_place)
         if not added:
             return self.body
@@ -127,7 +130,7 @@ def _place(one: tuple[_End, str]) -> int:
 
 
 def _end(text: str, message: JsonSpan) -> _End | None:
-    """Return the end of a message's content; None if that is neither a text nor a list."""
+    """Return the end of a message's content, or None if the content is neither a text nor a list."""
     content = members(text, message.start).get("content")
     if content is None or not isinstance(content.value, str | list):
         return None
@@ -135,7 +138,7 @@ def _end(text: str, message: JsonSpan) -> _End | None:
 
 
 def _digests(messages: Sequence[Any], turns: Sequence[int]) -> Iterator[str]:
-    """Yield the digest of all messages up to each of these, in hex."""
+    """Yield, for each of these user turns, the digest of all messages up to it, in hex."""
     running, wanted = hashlib.sha256(b"["), set(turns)
     for number, message in enumerate(messages):
         running.update((", " if number else "").encode() + _written(message))
@@ -184,7 +187,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _said(message: dict[str, Any]) -> tuple[str, InvalidInputError | None]:
-    """Return the message as stored, or why it can't be."""
+    """Return the message text in its stored form, with the error if it can't be stored."""
     try:
         said = parse_message({"role": "user", "content": message["content"]})
         check_message(said)

@@ -1,8 +1,8 @@
-"""Requests that a chat client makes on its own: titles, tags, follow-up suggestions, completions of a draft.
+"""Recognise requests that a chat client makes on its own: titles, tags, follow-up suggestions, draft completions.
 
-They are recognised by common features of the clients' public sources. Open WebUI sends a prompt of headings ("###
-Task:") that ends with the conversation between `<chat_history>` tags, and may name the task in `metadata`; LibreChat,
-Continue, Zed and others ask in a sentence or two for the title "of the conversation".
+They are recognised by common features found in the clients' public source code. Open WebUI sends a prompt of headings
+("### Task:") that ends with the conversation between `<chat_history>` tags, and may name the task in `metadata`;
+LibreChat, Continue, Zed and others ask, in a sentence or two, for the title "of the conversation".
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _EXPRESSION = "Your task is to reflect the speaker's likely facial expression"  
 
 
 def is_chore(text: str, first: str) -> bool:
-    """Return whether a user turn is a client's own request; `first` is the conversation's first message, or empty."""
+    """Return True if a user turn is a request by the client itself. `first` is the conversation's first message, or
+    empty.
+    """
     if text.startswith("### Task:") and _HISTORY.search(text):
         return True
     if text.startswith(_EXPRESSION) or _WRITES_TITLES.match(first[:_OPENING]):
@@ -45,6 +47,6 @@ def is_chore(text: str, first: str) -> bool:
 
 
 def is_task(metadata: Any) -> bool:
-    """Return whether a request's `metadata` names an Open WebUI task."""
+    """Return True if a request's `metadata` names an Open WebUI task."""
     task = metadata.get("task") if isinstance(metadata, dict) else None
     return isinstance(task, str) and task in _TASKS

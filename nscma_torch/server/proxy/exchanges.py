@@ -1,4 +1,4 @@
-"""Recall and storage for an exchange: a user turn, the tool turns after it, and the reply."""
+"""Recall for an exchange: a user turn, the tool turns after it, and the reply."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ State = Literal["recalled", "nothing", "off", "slow", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Recall for one turn.
+    """Result of recall for one turn.
 
     Attributes:
-        state: recalled, nothing (no relevant memory), off (no user text, or no right to read), slow (missed the
-            deadline), failed.
-        seconds: its share of this request's time.
-        error: the name of the error.
+        state: "recalled", "nothing" (no relevant memory), "off" (no user text, or no right to read), "slow" (missed the
+            deadline) or "failed".
+        seconds: how long recall took during this request.
+        error: the name of the error if recall failed.
         earlier: the blocks of earlier turns of the conversation, by digest.
     """
 
@@ -44,12 +44,12 @@ class Recall:
     earlier: Mapping[str, Block] = field(default_factory=dict)
 
     def blocks(self, turn: UserTurn) -> dict[str, str]:
-        """Return the blocks added to the user turns, by digest: each block stays where it was first put."""
+        """Return the blocks added to the user turns, by turn digest. Each block stays where it was first inserted."""
         return {digest: block.text for digest, block in self.earlier.items()} | {turn.digest: self.block}
 
     @property
     def block(self) -> str:
-        """Block added to the turn."""
+        """Return the block added to the turn."""
         return "" if self.found is None else self.found.block.text
 
     def headers(self) -> dict[str, str]:
@@ -67,12 +67,13 @@ _MOST_EARLIER = 256  # user turns
 
 
 class Exchanges:
-    """Recalls for turns within the deadline; tool turns get their user turn's block.
+    """Recalls memories for turns within the deadline. Tool turns use the block from their user turn.
 
-    Earlier user turns keep their blocks: each request of a conversation starts like the one before it.
+    Earlier user turns keep their blocks, so each request in a conversation starts with the same text as the one before
+    it.
 
-    A limited number of exchanges is cached. An erasure clears the cache; then, and after a restart, blocks are rebuilt
-    from the data stored with the turns.
+    A limited number of exchanges is cached. An erasure clears the cache. After that, or after a restart, blocks are
+    rebuilt from the data stored with the turns.
     """
 
     def __init__(self, recalling: TurnRecall, work: CallPool, settings: UpstreamConfig) -> None:
@@ -91,7 +92,7 @@ class Exchanges:
             self._kept.clear()
 
     async def recall(self, user_id: str, turn: UserTurn) -> Recall:
-        """Recall memories for a turn. Raises nothing: `Recall.state` reports failures."""
+        """Recall memories for a turn. It never raises; failures are reported in `Recall.state`."""
         began, at = time.perf_counter(), datetime.now(UTC)
         keys = [_key(user_id, turn.digest, at)]
         if turn.followed:
@@ -116,7 +117,7 @@ class Exchanges:
     def _earlier(
         self, user_id: str, turn: UserTurn, at: datetime
     ) -> tuple[dict[str, RecalledBlock], dict[str, list[str]]]:
-        """Return the cached blocks of earlier turns, by digest, and for the others their possible storage keys."""
+        """Return the cached blocks for earlier turns, by digest, and the possible storage keys for the other turns."""
         known: dict[str, RecalledBlock] = {}
         unknown: dict[str, list[str]] = {}
         days = [at - timedelta(days=number) for number in range(_DAYS)]
@@ -139,7 +140,9 @@ class Exchanges:
         known: dict[str, RecalledBlock],
         unknown: dict[str, list[str]],
     ) -> tuple[Recall, dict[str, RecalledBlock]]:
-        """Recall for a turn and look up the blocks of earlier turns; only the cached ones if time runs out."""
+        """Recall memories for a turn and look up the blocks for earlier turns. If time runs out, only cached blocks are
+        returned.
+        """
         nothing = RecalledBlock(keys[0], at)  # a turn that got no block gets none afterwards
         looking = self._recalling.again if turn.followed else self._recalling.only
         due = time.monotonic() + self._settings.deadline
@@ -180,8 +183,8 @@ def _blocks(found: Mapping[str, RecalledBlock]) -> dict[str, Block]:
 
 
 def _key(user_id: str, digest: str, at: datetime) -> str:
-    """Return a key shared by all requests of an exchange on one day; the same beginning on another day
-    has another key.
+    """Return a key shared by all requests in an exchange on one day. A conversation that begins identically on another
+    day has a different key.
     """
     about = hashlib.sha256(f"{user_id}\0{digest}".encode()).hexdigest()
     return f"chat {about[:32]} {at:%Y-%m-%d}"

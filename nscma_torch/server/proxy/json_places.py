@@ -1,4 +1,4 @@
-"""Locate the parts of a JSON text, so that one can be changed while the rest stays byte-identical."""
+"""Locate the parts of a JSON text, so that one part can be changed while the rest stays byte-identical."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class JsonSpan(NamedTuple):
 
 
 def members(text: str, start: int) -> dict[str, JsonSpan]:
-    """Return the values of the object that begins at `start`, by key; the last one for a duplicate key, as in `json`.
+    """Return the values, by key, of the object that begins at `start`. For a duplicate key the last value is used, as
+    in `json`.
 
     The text must be JSON.
     """
@@ -49,12 +50,12 @@ def _value(text: str, at: int) -> JsonSpan:
 
 
 def _next(text: str, at: int) -> int:
-    """Return the position after the comma that follows a value, or of the closing bracket."""
+    """Return the position after the comma that follows a value, or the position of the closing bracket."""
     at = _after(text, at)
     return _after(text, at + 1) if text[at] == "," else at
 
 
 def _after(text: str, at: int) -> int:
-    """Return the position after whitespace."""
+    """Return the position of the next character that isn't whitespace."""
     match = _BLANK.match(text, at)
     return at if match is None else match.end()

@@ -1,4 +1,4 @@
-"""Store an exchange when it ends: the user turn without its block, and the reply."""
+"""Store an exchange when it ends: the user turn without its block, followed by the reply."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _REPEATED = 0.8  # share of a reply's terms in the turn and the block, from whic
 
 
 class ExchangeWriter:
-    """Stores exchanges in its own threads, those of one user in the order they ended.
+    """Stores exchanges in its own threads. One user's exchanges are stored in the order in which they ended.
 
-    A turn is stored once, however many requests its exchange has.
+    A turn is stored only once, even if its exchange has several requests.
     """
 
     def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
@@ -37,11 +37,11 @@ class ExchangeWriter:
         self._settings = settings
 
     async def keep(self, user_id: str, turn: UserTurn, found: RecalledBlock, reply: str) -> str:
-        """Store an exchange, and report the outcome within `upstream.commit` seconds; after that it continues in the
-        background.
+        """Store an exchange and report the outcome within `upstream.commit` seconds. If that isn't enough, storing
+        continues in the background.
 
-        Returns "yes" if it is on disk, "late" if it isn't yet, or "failed; NameOfTheError". It raises nothing: the
-        client gets its answer, and the error is logged.
+        Returns "yes" if the exchange is on disk, "late" if it isn't yet, or "failed; NameOfTheError". It never raises:
+        the client gets its answer, and the error is logged.
         """
         try:
             REQUEST_INFO.set(
@@ -109,7 +109,7 @@ def failed(error: Exception) -> str:
 
 
 def _repeats(reply: str, asked: str, block: Block) -> bool:
-    """Return whether a reply adds little to its question and to the recalled block."""
+    """Return True if a reply adds little to the question and the recalled block."""
     if not block.text:
         return False
     said = set(terms(reply))

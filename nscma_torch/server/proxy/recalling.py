@@ -1,4 +1,7 @@
-"""Recall for user turns: passages by search, facts related to them or to named people; repeatable for stored turns."""
+"""Recall passages for user turns by search, and facts related to them or to named people.
+
+The recall for a stored turn can be repeated.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _LONGEST_NAME = 3  # words
 
 @dataclass(frozen=True, slots=True)
 class BlockContents:
-    """Contents of a block by ids: passages as (message, start, end). Stored with the turn."""
+    """The contents of a block as ids, with passages as (message, start, end). Stored with the turn."""
 
     passages: tuple[tuple[str, int, int], ...] = ()
     facts: tuple[str, ...] = ()
@@ -43,7 +46,7 @@ class BlockContents:
         return cls(passages, tuple(kept.get("facts", ())))
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata to store; empty for an empty choice."""
+        """Return the metadata to store; empty if the contents are empty."""
         if not (self.passages or self.facts):
             return {}
         return {RECALLED: {"passages": [list(one) for one in self.passages], "facts": list(self.facts)}}
@@ -51,7 +54,7 @@ class BlockContents:
 
 @dataclass(frozen=True, slots=True)
 class RecalledBlock:
-    """The block of a turn as of `at`; `key` identifies the exchange, and is the stored turn's idempotency key."""
+    """The block for a turn as of `at`. `key` identifies the exchange and is the stored turn's idempotency key."""
 
     key: str
     at: datetime
@@ -59,7 +62,7 @@ class RecalledBlock:
 
 
 class TurnRecall:
-    """Recalls memories for a turn; its calls block."""
+    """Recalls memories for a turn. Its methods block."""
 
     def __init__(self, memory: Memory, settings: UpstreamConfig) -> None:
         self._memory = memory
@@ -68,20 +71,24 @@ class TurnRecall:
     def only(
         self, user_id: str, turn: UserTurn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()
     ) -> RecalledBlock:
-        """Recall for a turn at this time, without what earlier blocks already show."""
+        """Recall memories for a turn at this time, omitting memories that earlier blocks already show."""
         return RecalledBlock(keys[0], at, self._shown(user_id, self._chosen(user_id, turn, keys[0], at, shown), at))
 
     def again(
         self, user_id: str, turn: UserTurn, keys: Sequence[str], at: datetime, shown: Sequence[Block] = ()
     ) -> RecalledBlock:
-        """Return the block stored with the turn under one of these keys, else recall at this time."""
+        """Return the block stored with the turn under one of these keys. If there is none, recall memories at this
+        time.
+        """
         return self._stored(user_id, keys) or self.only(user_id, turn, keys, at, shown)
 
     def standing(
         self, user_id: str, earlier: Mapping[str, RecalledBlock], unknown: Mapping[str, list[str]]
     ) -> dict[str, RecalledBlock]:
-        """Return the blocks of earlier turns, by digest: `earlier` are known, `unknown` are given by keys of stored
-        turns.
+        """Return the blocks for earlier turns, by turn digest.
+
+        `earlier` contains the known blocks. `unknown` contains the possible keys of stored turns, to look up the
+        others.
 
         A block with a deleted message is rebuilt without it.
         """
@@ -101,7 +108,7 @@ class TurnRecall:
         return standing
 
     def _stored(self, user_id: str, keys: Sequence[str]) -> RecalledBlock | None:
-        """Return the block stored with the turn under the first known key."""
+        """Return the block stored with the turn under the first of these keys that exists."""
         known = self._by_keys(user_id, keys)
         for key in keys:
             if key in known:
@@ -139,7 +146,7 @@ class TurnRecall:
         return BlockContents(passages, tuple(chosen))
 
     def _shown(self, user_id: str, choice: BlockContents, at: datetime) -> Block:
-        """Return the block of a choice, without deleted messages."""
+        """Return the block for these contents, without deleted messages."""
         known = {fact.id: fact for fact in self._memory.facts(user_id=user_id, ids=choice.facts, known_at=at)}
         facts = [known[one] for one in choice.facts if one in known]
         quoted = [id for id, _, _ in choice.passages]
@@ -150,7 +157,7 @@ class TurnRecall:
         return fitting(stated, passages, self._settings.tokens, embedder.count_tokens)
 
     def _there(self, user_id: str, ids: Collection[str]) -> dict[str, Episode]:
-        """Return the messages among these that are not deleted, by id."""
+        """Return the messages with these ids that are not deleted, by id."""
         found = self._memory.log(user_id=user_id, ids=sorted(set(ids)))
         return {episode.id: episode for episode in found if episode.status != "deleted"}
 

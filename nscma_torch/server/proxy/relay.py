@@ -1,4 +1,4 @@
-"""Forward an answer of the model's server as it arrives; its end follows once the exchange is stored."""
+"""Forward an answer from the model's server as it arrives. Its end is sent once the exchange is stored."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Ended = Callable[[str], Awaitable[str]]
 
 
 class Relay(Response):
-    """Forwards a request, and its answer back.
+    """Forwards a request to the model's server and the answer to the client.
 
     Args:
-        headers: added to the answer's headers.
-        ended: called with the reply's text once the answer has ended, even early, when the client leaves or the model's
-            server disconnects; not after an error or without an answer. Its result, "yes" if the exchange is on disk,
-            is sent to the client before the end of the answer.
-        most: maximum bytes of an answer to parse for the text.
+        headers: headers to add to the answer.
+        ended: called with the reply's text once the answer has ended, even if it ended early because the client or the
+            model's server disconnected. It isn't called after an error or if there is no answer. Its result, "yes" if
+            the exchange is on disk, is sent to the client before the end of the answer.
+        most: maximum bytes of an answer that are parsed for the text.
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class Relay(Response):
             await answer.aclose()
 
     def _refuse(self) -> None:
-        """Handle an error or a missing answer: nothing is stored."""
+        """Handle an error or a missing answer, after which nothing is stored."""
         self._refused = True
         if self._ended is not None:
             self._added[STORES] = _NO
 
     async def _finish(self, stored: str, send: Send) -> None:
-        """Send the end of the answer; a broken-off one gets no end."""
+        """Send the end of the answer, unless the answer was cut off."""
         held = b"" if self._end is None else self._end.held
         if stored != _YES:
             self._added[STORES] = stored
@@ -129,7 +129,7 @@ class Relay(Response):
             await send({"type": "http.response.body", "body": b""})
 
     async def _send(self, body: bytes, send: Send) -> None:
-        """Send bytes of the answer, preceded by its head the first time."""
+        """Send bytes of the answer, preceded by the head on the first call."""
         if self._head is not None:
             head, self._head = self._head, None
             encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._added.items()]
@@ -138,20 +138,20 @@ class Relay(Response):
             await send({"type": "http.response.body", "body": body, "more_body": True})
 
     def _head_of(self, answer: httpx2.Response, kind: str) -> Message:
-        """Return status and headers; a stream's end is sent separately, whatever length was announced."""
+        """Return the status and headers. A stream's Content-Length is dropped, because its end is sent separately."""
         headers = [pair for pair in headers_back(answer) if pair[0] != "content-length" or not is_stream(kind)]
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         return {"type": "http.response.start", "status": answer.status_code, "headers": encoded}
 
 
 def _away(error: httpx2.RequestError) -> EngineUnavailableError:
-    """Build the client's error for an unreachable model server, without its address."""
+    """Build the error sent to the client if the model server is unreachable, without the server's address."""
     if isinstance(error, httpx2.ReadTimeout):
         return EngineUnavailableError("the model's server sent no data for upstream.silence seconds; try again later")
     return EngineUnavailableError("cannot reach the model's server; start it, or name another with --upstream")
 
 
 async def _left(receive: Receive) -> None:
-    """Wait until the client disconnects. Its body was read before."""
+    """Wait until the client disconnects. The request body must have been read already."""
     while (await receive())["type"] != "http.disconnect":
         continue

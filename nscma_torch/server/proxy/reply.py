@@ -1,4 +1,4 @@
-"""Assemble the model's reply from its server's response while forwarding it."""
+"""Assemble the model's reply from the server's response while the response is forwarded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _REASONING = ("thinking", "reasoning")  # types of parts
 
 
 class ReplyAssembler:
-    """Extracts the text of an answer's first choice.
+    """Extracts the text from an answer's first choice.
 
     Args:
         kind: the answer's content type: a stream of events, or JSON.
-        most: maximum bytes to read; a longer answer has no text.
+        most: maximum bytes to read; a longer answer yields no text.
     """
 
     def __init__(self, kind: str, most: int) -> None:
@@ -47,7 +47,7 @@ class ReplyAssembler:
 
     @property
     def text(self) -> str:
-        """Return the text so far; empty if there is none, or if a JSON response is incomplete."""
+        """Return the text so far; it is empty if there is none, or if a JSON response is incomplete."""
         if self.too_large:
             return ""
         if self._stream:
@@ -71,7 +71,7 @@ class ReplyAssembler:
 
 
 def is_stream(kind: str) -> bool:
-    """Return whether a content type is an event stream."""
+    """Return True if a content type is an event stream."""
     return kind.partition(";")[0].strip().lower() == _STREAM
 
 
@@ -83,14 +83,14 @@ def _parsed(data: bytes) -> Any:
 
 
 def _first(answer: Any) -> dict[str, Any]:
-    """Return the first choice of an answer, or of a piece of one."""
+    """Return the first choice in an answer or in a piece of an answer."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     listed = choices if isinstance(choices, list) else ()
     return next((one for one in listed if isinstance(one, dict) and one.get("index", 0) == 0), {})
 
 
 def _content(message: Any) -> Any:
-    """Return the content of a message or of a piece of one, else its refusal."""
+    """Return the content of a message or of a piece of a message; if it has none, return its refusal."""
     if not isinstance(message, dict):
         return None
     content = message.get("content")
@@ -98,7 +98,9 @@ def _content(message: Any) -> Any:
 
 
 def _text(message: Any, between: str = "") -> str:
-    """Return the text of a message: a string, or the texts of a list of parts joined by `between`; no reasoning."""
+    """Return the text of a message, without reasoning. If the content is a list of parts, their texts are joined by
+    `between`.
+    """
     parts = [part for part in _parts(message) if not _is_reasoning(part)]
     texts = (part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in parts)
     return between.join(text for text in texts if isinstance(text, str))

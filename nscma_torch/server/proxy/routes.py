@@ -1,4 +1,6 @@
-"""/v1/chat/completions with recalled memories; /v1/models, /v1/embeddings and /v1/responses unchanged."""
+"""Routes of the proxy: /v1/chat/completions adds recalled memories; /v1/models, /v1/embeddings and /v1/responses are
+passed on unchanged.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 
 
 def route_group(url: str, key: str | None = None) -> RouteGroupFactory:
-    """Return the proxy for a server; arguments and errors as in `UpstreamServer`."""
+    """Return the route group of a proxy for a server. Arguments and errors are those of `UpstreamServer`."""
 
     def made(context: AppContext) -> RouteGroup:
         proxy = ChatProxy(context, UpstreamServer(url, key, context.config.upstream))
@@ -64,7 +66,7 @@ class ChatProxy:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Keep the connections to the server open; at the end, finish storing exchanges."""
+        """Keep the connections to the server open. At the end, wait until all exchanges are stored."""
         async with self._server.client() as self._client:
             try:
                 yield
@@ -72,7 +74,7 @@ class ChatProxy:
                 self._keeping.close()
 
     def router(self) -> APIRouter:
-        """Return its endpoints."""
+        """Return the proxy's endpoints."""
         router = APIRouter(tags=["proxy"])
 
         @router.post(
@@ -82,18 +84,18 @@ class ChatProxy:
         async def chat(request: Request, caller: Reader) -> Response:
             """Forward a chat completion, adding memories recalled for the newest user turn.
 
-            Headers describe the recall. The field `user` names the user if the token doesn't.
+            Response headers describe the recall. The field `user` names the user if the token doesn't.
             """
             return await self._chat(request, caller)
 
         @router.get(MODELS, operation_id="models", response_class=Response, responses=_ANSWER)
         async def models(request: Request, _: Reader) -> Response:
-            """List the models of the model's server."""
+            """List the models that the model's server offers."""
             return Relay(self._open, self._sent_on(request, MODELS, None), {})
 
         @router.get(MODELS + "/{model:path}", operation_id="model", response_class=Response, responses=_ANSWER)
         async def one_model(model: str, request: Request, _: Reader) -> Response:
-            """Describe a model of the model's server."""
+            """Describe one model that the model's server offers."""
             if {".", ".."}.intersection(model.split("/")):
                 raise HTTPException(404, f"{model!r} is not a model name")
             return Relay(self._open, self._sent_on(request, f"{MODELS}/{quote(model)}", None), {})
@@ -148,7 +150,7 @@ class ChatProxy:
 
 
 def _user_of(caller: Principal, request: Request, asked: ChatRequest) -> str:
-    """Return the user: the token's, else the one named if the token is for any user or absent."""
+    """Return the token's user, or the user named in the request if the token is for any user or absent."""
     if caller.user_id is not None:
         return caller.user_id
     try:

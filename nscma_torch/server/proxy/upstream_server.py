@@ -1,4 +1,4 @@
-"""The model's server: address, key, and forwarded headers."""
+"""The model's server: its address, its key, and the headers to forward."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UpstreamServer:
 
     Args:
         url: URL of an OpenAI-compatible server, with or without /v1.
-        key: sent as a bearer token.
+        key: the API key, sent as a bearer token.
 
     Raises `ConfigError` for an invalid address or key.
     """
@@ -44,7 +44,9 @@ class UpstreamServer:
         self._settings = settings
 
     def client(self) -> httpx2.AsyncClient:
-        """Create a client, which the caller closes. It keeps no cookies, which would be shared between users."""
+        """Create an HTTP client, which the caller closes. It stores no cookies, because they would be shared between
+        users.
+        """
         settings = self._settings
         return httpx2.AsyncClient(
             base_url=str(self.root),
@@ -55,14 +57,14 @@ class UpstreamServer:
         )
 
     def headers_on(self, given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the client headers to pass on, with the key. The response is requested uncompressed."""
+        """Return the client's headers to pass on, with the key added. They request an uncompressed response."""
         passed = [(name, value) for name, value in given if _passes_on(name.lower())]
         own = [] if self._key is None else [("authorization", f"Bearer {self._key}")]
         return [*passed, *own, ("accept-encoding", "identity")]
 
 
 def headers_back(answer: httpx2.Response) -> list[tuple[str, str]]:
-    """Return the response headers for the client; the body is passed on decoded."""
+    """Return the response headers to send to the client. The body is passed on decoded."""
     drop = _NOT_BACK | ({"content-length"} if "content-encoding" in answer.headers else set())
     many = ((name.lower(), value) for name, value in answer.headers.multi_items())
     return [(name, value) for name, value in many if name not in drop and not name.startswith(_PREFIXES_NOT_BACK)]

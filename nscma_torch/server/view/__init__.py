@@ -1,4 +1,4 @@
-"""Browser page at / that shows a memory; everything is served by this server."""
+"""Browser page at / that shows a memory. All its files are served by this server."""
 
 from nscma_torch.server.view.routes import route_group
 

@@ -1,6 +1,6 @@
-"""Files of the page: read once, served with a policy that forbids external requests and inline scripts.
+"""Files of the page, read once and served with a policy that forbids external requests and inline scripts.
 
-They contain no user data; need no token.
+They contain no user data, so they need no token.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the page; `tag` changes with its content."""
+    """A file of the page. `tag` changes whenever the content changes."""
 
     content: bytes
     type: str

@@ -1,4 +1,4 @@
-"""Paged endpoints of the page for long lists; everything else comes from the other endpoints."""
+"""Paged endpoints that the page uses for long lists. It gets everything else from the other endpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def route_group(_: AppContext) -> RouteGroup:
 
 @router.get("/access", operation_id="view_access", response_model=schemas.AccessOut)
 async def access(asked: Annotated[UserParams, Query()], caller: Reader, context: Context) -> Response:
-    """Return the caller, its rights, and the users it can view."""
+    """Return the caller, the caller's rights, and the users that the caller can view."""
     named = asked.user_id if asked.user_id is not None else caller.user_id or caller.default
     user = None if named is None else caller.user(named)
 
@@ -71,7 +71,7 @@ async def conversations(asked: Annotated[schemas.PageParams, Query()], caller: R
 
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
 async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """Return a page of the facts, by subject: current ones with those they replaced."""
+    """Return a page of the facts, by subject: current facts with those that they replaced."""
     scope, known_at = Scope(**asked.scope(caller)), optional_micros(asked.known_at)
     wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
 
@@ -108,7 +108,7 @@ async def graph(asked: Annotated[schemas.GraphParams, Query()], caller: Reader, 
 
 @router.get("/tree", operation_id="view_tree", response_model=schemas.TreeOut)
 async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader, context: Context) -> Response:
-    """Return the members of a node of the hierarchy, by default its roots."""
+    """Return the members of a node in the hierarchy; by default, return the roots."""
     scope = asked.scope(caller)
     below = None if asked.level is None or asked.number is None else (asked.level, asked.number)
 
@@ -141,7 +141,7 @@ async def conflicts(asked: Annotated[schemas.PageParams, Query()], caller: Reade
 async def _page(
     context: AppContext, asked: schemas.PageParams, kind: Any, scope: Scope, select: Callable[..., Any], **options: Any
 ) -> Response:
-    """Build the response `kind` from a selection's items and total."""
+    """Build a response of the type `kind` from a selection's items and total."""
 
     def found(connection: Connection) -> Any:
         items, total = select(connection, scope, limit=asked.limit, offset=asked.offset, **options)

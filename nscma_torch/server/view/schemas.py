@@ -1,4 +1,4 @@
-"""Requests and responses of the page; long lists are paged."""
+"""Requests and responses of the page. Long lists are paged."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Text = Annotated[str, Field(max_length=400)]
 
 
 class PageParams(AgentParams):
-    """One page of a scope."""
+    """One page of a list in a scope."""
 
     limit: Limit = 50
     offset: Offset = 0
 
 
 class LogPageParams(AgentParams):
-    """Page of the log; see `episodic.log.log_pages.messages`."""
+    """A page of the log; see `episodic.log.log_pages.messages`."""
 
     limit: Limit = 50
     of: Id | None = Field(None, description="a message; only those of its conversation or document")
@@ -45,13 +45,13 @@ class FactPageParams(PageParams):
 
 
 class EntityPageParams(PageParams):
-    """Filter on entities: those whose name contains the text."""
+    """Filter for entities with a name that contains the text."""
 
     text: Text = ""
 
 
 class GraphParams(AgentParams):
-    """Facts around an entity, by default the one with the most facts."""
+    """Query for the facts around an entity, by default around the entity with the most facts."""
 
     entity: Text | None = None
     limit: Limit = 40
@@ -60,22 +60,23 @@ class GraphParams(AgentParams):
 
 
 class TreePageParams(PageParams):
-    """Members of a node, by default the roots."""
+    """Query for the members of a node; by default, for the roots."""
 
     level: Annotated[int, Field(ge=1, le=64)] | None = None
     number: Annotated[int, Field(ge=0)] | None = None
 
 
 class DecisionPageParams(PageParams):
-    """Filter on decisions; `changes` omits those that only added a fact or found it already known."""
+    """Filter for decisions. `changes` omits decisions that only added a fact or found it already known."""
 
     changes: bool = False
 
 
 class AccessOut(BaseModel):
-    """The caller: user (of the token, or the default user), rights, and the users it may name.
+    """The caller: the user (the token's or the default one), the rights, and the users that the caller may name.
 
-    `users` and `agents` are the first of them by name; users are listed only if any may be named.
+    `users` and `agents` list only the first names in alphabetical order. Users are listed only if the caller may name
+    any user.
     """
 
     user: str | None
@@ -88,14 +89,14 @@ class AccessOut(BaseModel):
 
 
 class Paged(BaseModel, Generic[T]):
-    """Some of `total` items."""
+    """One page of `total` items."""
 
     items: list[T]
     total: int
 
 
 class LogOut(Paged[Episode]):
-    """Messages in the order they were stored; `skipped` of the `total` precede them."""
+    """Messages in the order in which they were stored. Of the `total` messages, `skipped` precede them."""
 
     skipped: int
 
@@ -110,7 +111,7 @@ class FactsOut(Paged[list[Fact]]):
 
 
 class GraphOut(BaseModel):
-    """Facts around an entity, which has `total` in all. `name` is None if there are no facts."""
+    """Facts around an entity. `total` is the number of all facts about it; `name` is None if there are no facts."""
 
     name: str | None
     facts: list[Fact]
