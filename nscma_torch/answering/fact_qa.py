@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from nscma_torch.answering.asked_events import event_asked
 from nscma_torch.answering.fact_answer import answer_query
 from nscma_torch.answering.fact_wording import FactWording, Language
-from nscma_torch.answering.yes_no_facts import state_asked
+from nscma_torch.answering.literal_questions import state_asked
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError

@@ -85,7 +85,7 @@ class Components(Models):
     @locked_cached_property
     def indexer(self) -> Indexer:
         """Return the part that chunks, embeds and analyses texts."""
-        from nscma_torch.ingest.chunking import configured_chunker
+        from nscma_torch.ingest.configured_chunker import configured_chunker
         from nscma_torch.ingest.indexer import Indexer
 
         chunker = configured_chunker(self.config.chunker, self.embedder, lambda: self.surprise_model)

@@ -37,7 +37,7 @@ from nscma_torch.semantic.store import facts, namespaces, statement_groups
 from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.timeline.curation import Curator
 from nscma_torch.semantic.timeline.dispute_verdicts import Dispute, checked_verdicts, open_disputes
-from nscma_torch.semantic.timeline.merging import propose
+from nscma_torch.semantic.timeline.name_merging import propose
 from nscma_torch.text.names import name_key
 
 _Stage = Callable[[Connection, str, datetime], Counter[str]]

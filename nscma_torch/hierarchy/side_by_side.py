@@ -17,7 +17,7 @@ def joined(levels: Sequence[Level]) -> Level:
     """
     if len(levels) == 1:  # avoids PyG, whose import takes longer than one small network
         return levels[0]
-    from nscma_torch.hierarchy.network import Batch, Network, level_of
+    from nscma_torch.hierarchy.pyg_network import Batch, Network, level_of
 
     return level_of(Batch.from_data_list([Network.of(level) for level in levels]))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from nscma_torch.reading.chinese import asserted
 from nscma_torch.reading.corrections import corrects, without_correction
-from nscma_torch.reading.quoted_speech import without_speech
+from nscma_torch.reading.quotation_marks import without_speech
 from nscma_torch.text.scripts import HANZI, script
 from nscma_torch.text.sentences import split_sentences
 

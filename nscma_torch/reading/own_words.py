@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from nscma_torch.core.records import Unit
 from nscma_torch.reading.first_person import is_own_note
-from nscma_torch.reading.quoted_speech import quotations
+from nscma_torch.reading.quotation_marks import quotations
 from nscma_torch.text.sentences import Span
 
 _TEXT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.answering.fact_answer import answer_query
-from nscma_torch.answering.yes_no_facts import state_asked
+from nscma_torch.answering.literal_questions import state_asked
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.semantic.graph.fact_graph import FactGraph
 from tests.helpers.fact_making import fact

@@ -167,7 +167,7 @@ def test_few_networks_do_not_import_pyg(open_lively: Open, calls: Calls, monkeyp
 def test_without_pyg_the_error_says_what_to_do(open_lively: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "torch_geometric"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "nscma_torch.hierarchy.network", raising=False)
+    monkeypatch.delitem(sys.modules, "nscma_torch.hierarchy.pyg_network", raising=False)
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     memory = open_lively(config={"worker": {"max_attempts": 1}})
     tell(memory)

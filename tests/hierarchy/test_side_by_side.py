@@ -142,7 +142,7 @@ def test_a_network_without_an_edit_is_left_alone(edit_of: Any) -> None:
 
 
 def test_a_network_is_pyg_data_and_a_batch_of_several_is_a_level(edit_of: Any) -> None:
-    from nscma_torch.hierarchy.network import Batch, Network, level_of
+    from nscma_torch.hierarchy.pyg_network import Batch, Network, level_of
 
     pair = from_rows(to_rows(Level.empty(next_id=3).edited(edit_of([3, 5], [], {(3, 5): 0.5}), overlapping=True)[0]))
     one = Network.of(pair)

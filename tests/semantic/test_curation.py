@@ -11,7 +11,7 @@ from nscma_torch.core.records import Statement
 from nscma_torch.reading.relations import load_relations
 from nscma_torch.semantic.store import namespaces
 from nscma_torch.semantic.store.statements import CURATE
-from nscma_torch.semantic.timeline.merging import propose
+from nscma_torch.semantic.timeline.name_merging import propose
 from tests.helpers.telling import day, micros
 from tests.helpers.told import Told
 

@@ -10,7 +10,7 @@ import pytest
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Statement
 from nscma_torch.reading.relations import load_relations
-from nscma_torch.semantic.timeline.merging import alike
+from nscma_torch.semantic.timeline.name_merging import alike
 from tests.helpers.fact_making import fact
 from tests.helpers.told import Told
 

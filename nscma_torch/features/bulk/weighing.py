@@ -16,7 +16,7 @@ from nscma_torch.core.errors import StateMismatchError
 from nscma_torch.core.protocols import StreamScore
 from nscma_torch.features.bulk.kept import KeptEmbedder, KeptSurpriseModel, Key
 from nscma_torch.features.bulk.packs import Batch, Pack
-from nscma_torch.ingest.chunking import configured_chunker
+from nscma_torch.ingest.configured_chunker import configured_chunker
 from nscma_torch.text.embedders.embedder import load_embedder
 
 _SEGMENT = 512  # messages that are computed, and handed on to be stored, at once

@@ -31,8 +31,8 @@ from nscma_torch.semantic.timeline.derive_facts import Resolved, resolve_groups
 from nscma_torch.semantic.timeline.dispute_verdicts import Dispute, undecided, verdict
 from nscma_torch.semantic.timeline.forgotten import FORGOTTEN, bring_back
 from nscma_torch.semantic.timeline.grouping import NAMED
-from nscma_torch.semantic.timeline.merging import MERGED, merged, unmerge
-from nscma_torch.semantic.timeline.naming import follow_names
+from nscma_torch.semantic.timeline.name_merging import MERGED, merged, unmerge
+from nscma_torch.semantic.timeline.stated_names import follow_names
 
 if TYPE_CHECKING:
     from nscma_torch.hierarchy.summaries import UnitMaker

@@ -16,7 +16,7 @@ from nscma_torch.semantic.store.statement_groups import Key
 from nscma_torch.semantic.store.statements import StatementRow
 from nscma_torch.semantic.timeline.claims import Rules
 from nscma_torch.semantic.timeline.grouping import NAMED, groups_of, object_of
-from nscma_torch.semantic.timeline.merging import MERGED, merged, standing
+from nscma_torch.semantic.timeline.name_merging import MERGED, merged, standing
 from nscma_torch.semantic.timeline.resolve_claims import resolve
 
 
