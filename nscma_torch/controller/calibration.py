@@ -12,7 +12,7 @@ from nscma_torch.core.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class LabelledTrace:
-    """One turn: the draft's uncertainty, and the correctness of it and of the answer after retrieval."""
+    """One turn: the draft's uncertainty, and whether the draft and the answer after retrieval are correct."""
 
     uncertainty: float
     draft_right: bool
@@ -21,12 +21,12 @@ class LabelledTrace:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Effect of a threshold on labelled traces.
+    """The effect of a threshold on labelled traces.
 
     Attributes:
-        saved: share of turns without retrieval.
+        saved: share of turns that need no retrieval.
         wrong: share of turns whose draft is wrong although retrieval would have answered correctly.
-        right: share of correct answers.
+        right: share of turns with a correct answer.
     """
 
     threshold: float
@@ -36,7 +36,7 @@ class Calibration:
 
 
 def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], bool]]]) -> list[LabelledTrace]:
-    """Produce both answers to each turn, judged by the function given with it; stores nothing.
+    """Produce both answers to each turn and judge them with the function given for that turn. Nothing is stored.
 
     The configured threshold has no effect.
     """
@@ -50,7 +50,7 @@ def labelled(controller: Controller, turns: Iterable[tuple[str, Callable[[str], 
 
 
 def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibration:
-    """Evaluate a threshold; raises InvalidInputError without traces."""
+    """Evaluate a threshold. Raises `InvalidInputError` if there are no traces."""
     if not traces:
         raise InvalidInputError("choosing a threshold needs at least one labelled trace")
     kept = [trace for trace in traces if threshold > 0 and trace.uncertainty <= threshold]
@@ -62,10 +62,10 @@ def at_threshold(traces: Sequence[LabelledTrace], threshold: float) -> Calibrati
 
 
 def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.01) -> Calibration:
-    """Return the threshold with the fewest retrievals that makes at most this share of turns wrong.
+    """Return the threshold that needs the fewest retrievals while at most the share `most_wrong` of turns is wrong.
 
-    It has four decimals, so the configured value is exactly the evaluated one. Returns 0, which always retrieves, if
-    none meets the bound. InvalidInputError for a bound outside [0, 1].
+    It has four decimals, so the configured value is exactly the evaluated one. Returns 0, which always retrieves, if no
+    threshold meets the bound. Raises `InvalidInputError` for a bound outside [0, 1].
     """
     if not 0 <= most_wrong <= 1:
         raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")

@@ -1,4 +1,4 @@
-"""Check whether one turn in view fully answers a question, so the facts need not be queried."""
+"""Check whether one turn in the active context fully answers a question, so the facts need not be queried."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ReadStatements = Callable[[Sequence[Unit]], Sequence[Sequence[Statement]]]  # of
 def value_in(
     query: FactQuery, turn: Unit, said: Sequence[Statement], asker: str, schema: Schema, now: datetime
 ) -> str | None:
-    """Return the object that a turn's statements give in answer to the question, worded like the
-    facts; None if none.
+    """Return the object in a turn's statements that answers the question, worded as the facts would be. Returns None if
+    no statement answers it.
     """
     for statement in said:
         if _states(statement, query, schema, now):
@@ -38,15 +38,16 @@ def context_suffices(
     schema: Schema,
     now: datetime,
 ) -> bool:
-    """Return True if the turn at `best` holds the whole answer, as far as its statements can be read.
+    """Return True if the turn at `best` contains the whole answer, judging by the statements extracted from it.
 
-    A question about a fact is answered only by a statement of it: same relation, topic and person, holding now, and
-    with one value at a time. A person with several values may have named the others elsewhere, and a past value says
-    nothing about the present. If a later turn, or one with a later time, is on the same matter, the facts decide.
+    A question about a fact is answered only by a statement with the same relation, topic and person that holds now, and
+    only if the relation has one value at a time. For a relation with several values, the person may have named others
+    elsewhere, and a past value says nothing about the present. If a later turn, or one with a later time, is about the
+    same topic, the facts are queried.
 
     Args:
-        turns: all turns up to now, in order of arrival.
-        read: the statements of each.
+        turns: all turns so far, in order of arrival.
+        read: the statements extracted from each turn.
     """
     own = turns[best]
     if any(turn.occurred_at > own.occurred_at for turn in turns[:best]):  # it came late: others may be newer
@@ -68,7 +69,7 @@ def _renewed_unread(
     after: Sequence[tuple[Unit, Sequence[Statement]]],
     schema: Schema,
 ) -> bool:
-    """Return True if the same speaker may have updated it since without a statement being read."""
+    """Return True if the same speaker may have updated the value later without a statement being extracted."""
     spoken = [(turn, read) for turn, read in after if (turn.role, turn.name) == (own.role, own.name)]
     return any(
         on_the_matter(turn.text, naming(one, question), follows=i == 0)
@@ -91,7 +92,9 @@ def _states(statement: Statement, query: FactQuery, schema: Schema, now: datetim
 
 
 def _same_matter(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if both may state the same attribute of the same person: "my sister" may be anybody."""
+    """Return True if both may state the same attribute of the same person. An indirect name such as "my sister" may
+    refer to anyone.
+    """
     people = name_key(one.subject), name_key(other.subject)
     if people[0] != people[1] and not any("'s " in person for person in people):
         return False

@@ -45,7 +45,7 @@ _CHANGED = "messages that the reply rests on were changed while it was written"
 
 @dataclass(slots=True)
 class _Course:
-    """Progress of a turn so far."""
+    """The progress of a turn so far."""
 
     situation: Situation
     usage: Usage = field(default_factory=Usage)
@@ -62,11 +62,11 @@ class Controller:
     """Conducts a conversation over a `Memory`.
 
     Args:
-        engine: decides and writes; None for the rules of the embedded policy. By default the engine of the memory's
-            configuration, or the rules if there is none.
-        run_id: the conversation; its turns are one stream. Retrieval reads all of the user's (and agent's) memory.
-        llm: temperature and maximum reply length of the engine; None for the memory's configuration.
-        show: called with the reply so far while a streaming engine writes it, including drafts.
+        engine: makes decisions and writes replies; None for the rules of the embedded policy. By default, the engine in
+            the memory's configuration, or the rules if no engine is configured.
+        run_id: the conversation, whose turns form one stream. Retrieval reads the whole memory of the user (and agent).
+        llm: the engine's temperature and maximum reply length; None for the values in the memory's configuration.
+        show: called with the reply written so far, including drafts, while a streaming engine writes it.
         flush: run a turn's background work before `turn` returns, so the next one knows its facts. Otherwise call
             `memory.flush()`.
 
@@ -121,7 +121,7 @@ class Controller:
         self._before: FactQuery | None = None  # the last question, which "and before that?" continues
 
     def _read(self, question: str, hits: Sequence[Hit], answerability: float, now: datetime) -> Answer:
-        """Return the answer from hits by the memory's language tasks and reader."""
+        """Answer from hits, with the memory's language tasks and reader."""
         parts, user_id = self.memory.components, self.scope.user_id
         return answer_from(parts, parts.tasks, question, hits, answerability, top_k=len(hits), user_id=user_id, now=now)
 
@@ -131,8 +131,8 @@ class Controller:
         Raises:
             EngineError: the engine failed; nothing of this turn was stored.
             InvalidInputError: an empty turn, one above `limits.max_question_characters`, or one too long for a prompt.
-            StoreBusyError: a source of the reply was hidden or erased before storing. The reply is then not stored, and
-                neither is the turn, unless it already was.
+            StoreBusyError: a source of the reply was hidden or erased before the reply was stored. The reply is then
+                not stored; nor is the turn, unless it was stored already.
         """
         at = clock(now)
         course, answered = self._considered(said, at, self.policy.threshold)
@@ -148,17 +148,17 @@ class Controller:
         return self._answer(course, answered, wanted)
 
     def feedback(self, answer: ControllerAnswer, *, helpful: bool, now: datetime | None = None) -> Learnt:
-        """Record whether the reply of a `turn` helped; see `learning.learn` for the effects and errors.
+        """Record whether the reply returned by `turn` helped; see `learning.learn` for the effects and errors.
 
-        The cited messages count as helpful too. Feedback counts once per reply; the newest replaces an earlier one.
-        After positive feedback, the steps taken may be written as a skill (`controller.write_skills`).
+        The feedback also applies to the cited messages. It counts once per reply; newer feedback replaces earlier
+        feedback. After positive feedback, the steps taken may be written as a skill (`controller.write_skills`).
         """
         checked_instance(answer, ControllerAnswer, "answer")
         useful = checked_flag(helpful, "helpful")
         return learn(self.memory, self.scope, self.policy, answer, self._settings, helpful=useful, now=clock(now))
 
     def instruct(self, text: str, *, now: datetime | None = None) -> str:
-        """Store a standing instruction for every later reply; return the id of its message.
+        """Store a standing instruction that applies to every later reply; return the id of its message.
 
         `memory.delete(id)` withdraws it. Instructions in a turn ("from now on …") are recognised automatically.
         """
@@ -191,7 +191,7 @@ class Controller:
         return course, self._loop(course, self._settings.turn_tokens - before)
 
     def _loop(self, course: _Course, left: int) -> Answered:
-        """Act until there is an answer, or until the budget only covers the answer; `left` is in tokens."""
+        """Act until there is an answer, or until the remaining budget only covers the answer. `left` is in tokens."""
         reserve = self.policy.most_tokens
         for _ in range(self._settings.max_steps):
             if left < 2 * reserve:
@@ -217,7 +217,7 @@ class Controller:
         return answered
 
     def _take(self, course: _Course, tool: Tool) -> None:
-        """Execute a decided action, unless it was done already or isn't allowed, and note it on the scratchpad."""
+        """Execute an action, unless it was already done or isn't allowed, and note it on the scratchpad."""
         argument = argument_of(tool)
         key = (tool.action, " ".join(argument.casefold().split()))
         finding: Finding | None = None
@@ -243,10 +243,11 @@ class Controller:
         )
 
     def _memorize(self, course: _Course, content: str) -> tuple[bool, str]:
-        """Store the user's current message, or a decision of the controller; return whether it was refused, and the
+        """Store the user's current message or a decision by the controller. Return True if it was refused, with the
         outcome.
 
-        Content already in the memory is refused: a stored text can't have itself stored again as a decision.
+        Content that is already in the memory is refused, so a stored text can't cause itself to be stored again as a
+        decision.
         """
         situation = course.situation
         if grounded(content, situation.said) and not only_asks(situation.said):

@@ -1,4 +1,4 @@
-"""The controller without a language model: it quotes, and its uncertainty is a score margin."""
+"""Controller policy without a language model: it quotes messages, and its uncertainty is a score margin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ReadHits = Callable[[str, Sequence[Hit], float, datetime], Answer]  # a question
 
 
 class EmbeddedPolicy:
-    """Uses facts first, then messages; acknowledges a turn that asks nothing."""
+    """Policy by rules that uses facts first, then messages. It acknowledges a turn that asks nothing."""
 
     name = "embedded"
     most_tokens = 0
@@ -57,11 +57,12 @@ class EmbeddedPolicy:
         self.threshold = settings.embedded_threshold
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Return the active context's answer, as certain as the best turn's lead over the second.
+        """Return the answer from the active context. Its certainty is the best turn's lead over the second best.
 
         Each turn covers a share of the weight of the question's words; the uncertainty is 1 - (largest share - second
-        largest). It is 1 unless the question is about a current state, the turn contains the whole answer (`telling`)
-        and nothing out of view may have renewed it. Statements in the question's own turn come first.
+        largest). The uncertainty is 1 unless the question is about a current state, the turn contains the whole answer
+        (`telling`), and no message outside the context may have updated it. Statements in the question's own turn take
+        precedence.
         """
         if not asks(situation.said):
             return Answered("好的，我记下了。" if script(situation.said) == "cjk" else "Noted.", 0.0), Usage()
@@ -110,7 +111,9 @@ class EmbeddedPolicy:
         return Step(*self.conclude(situation))
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Answer from facts, else from the best passages, else say that it doesn't know."""
+        """Answer from facts or, failing that, from the best passages. If neither exists, say that the answer isn't
+        known.
+        """
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         if told is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
@@ -119,24 +122,26 @@ class EmbeddedPolicy:
         return _answered(told, 1.0 - told.confidence), told.usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """Return the sentences that cover most of both, within the word budget."""
+        """Return the sentences that best cover the old summary and the leaving exchanges, within the word budget."""
         turns = _statements(exchange.turn for exchange in leaving)
         own = [clipped(turn.text, self._settings.turn_words) for turn in turns]
         members = [*summary.split("\n"), *own] if summary else own
         return Summarized(extract_summary(members, self._settings.summary_tokens), len(leaving))
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:  # noqa: ARG002 - it goes one way
-        """Return None: rules act the same in every turn, so there is no skill to learn or follow."""
+        """Return None, because rules act the same in every turn and have no skill to learn."""
         return None, Usage()
 
 
 def _statements(turns: Iterable[Episode]) -> list[Episode]:
-    """Return the turns with statements; replies quote, and questions would outrank what they ask for."""
+    """Return the turns that contain statements. Replies only quote, and questions would outrank the turns that answer
+    them.
+    """
     return [turn for turn in turns if not turn.metadata.get(ECHO)]
 
 
 def _saying(situation: Situation) -> Unit | None:
-    """Return the statements of the turn itself, without its questions, as a unit without a message."""
+    """Return the current turn's statements, without its questions, as a unit that belongs to no message."""
     said = statements(situation.said)
     if not said:
         return None

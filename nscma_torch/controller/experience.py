@@ -1,4 +1,4 @@
-"""Retrieve skills that fit the current turn, for a prompt."""
+"""Retrieve skills relevant to the current turn, for a prompt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nscma_torch.curator.store import derived_texts
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Skills, best match first; `sources` are ids of the messages in view when they were written."""
+    """Skills, best match first. `sources` are the ids of messages that were visible when the skills were written."""
 
     skills: tuple[Skill, ...] = ()
     sources: tuple[str, ...] = ()
 
 
 def recalled(memory: Memory, scope: Scope, said: str, settings: ControllerConfig) -> Experience:
-    """Return at most `controller.skills` skills, without those that failed more often than they worked."""
+    """Return at most `controller.skills` skills, omitting skills that failed more often than they worked."""
     if not settings.skills:
         return Experience()
     found = memory.components.skills.find(scope, said, top_k=2 * settings.skills)

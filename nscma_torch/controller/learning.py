@@ -1,7 +1,8 @@
-"""Apply feedback on a reply: count it, and after a success write the steps as a skill.
+"""Apply feedback on a reply: count it and, after a success, write the steps as a skill.
 
-This follows Voyager (Wang et al. 2023), whose agent adds the program of a solved task to a library of skills, and
-searches it by similarity to a new task. Ours are steps in words, from the actions taken.
+This follows Voyager (Wang et al. 2023), in which an agent adds the program for a solved task to a library of skills,
+and searches the library by similarity to a new task. Here, a skill lists steps in words, derived from the actions
+taken.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from nscma_torch.text.files.json_messages import metadata_json
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Result of feedback: the skill written (None for none), and `reason` in words."""
+    """The result of feedback: the skill that was written, or None, and the `reason` in words."""
 
     skill: Skill | None
     reason: str
@@ -46,16 +47,16 @@ def learn(
     helpful: bool,
     now: datetime,
 ) -> Learnt:
-    """Count the feedback on a reply, its citations, and the skills shown for it; write a skill.
+    """Count the feedback on a reply, for its citations and the skills shown for it, and write a skill.
 
-    It counts once per reply, however often it is given, and the newest replaces an earlier one: the recalls, importance
-    and outcomes it had counted are undone, and a skill written after it is deleted. Repeated positive feedback writes a
-    skill only if none was written before.
+    Feedback counts once per reply, even if given repeatedly, and newer feedback replaces earlier feedback: the recalls,
+    importance and outcomes counted for the earlier feedback are undone, and a skill written after it is deleted.
+    Repeated positive feedback writes a skill only if none was written before.
 
     Raises:
         NotFoundError: the turn was not stored, or its reply is hidden or gone; nothing was counted.
         EngineError: the engine failed while a skill was written; the feedback is counted.
-        StoreBusyError: messages were changed meanwhile; the feedback is counted, no skill is stored.
+        StoreBusyError: messages were changed in the meantime; the feedback is counted, but no skill is stored.
     """
     user, parts = scope.user_id, memory.components
     with parts.database.read(user) as connection:
@@ -96,9 +97,10 @@ def _count(
     helpful: bool,
     now: datetime,
 ) -> tuple[bool, bool]:
-    """Replace an earlier feedback on the reply, in one transaction.
+    """Replace any earlier feedback on the reply, in one transaction.
 
-    Returns whether it differs from the earlier one, and whether a skill written after it exists.
+    Returns two booleans: whether the feedback differs from the earlier one, and whether a skill written after the
+    earlier one exists.
     """
     settings, skills = memory.config.curator, _skill_rows()
     with memory.components.database.write(user) as connection:
@@ -126,7 +128,7 @@ def _count(
 
 
 def _skill_rows() -> SkillRows | None:
-    """Return the rows of skills; None if skills are not installed."""
+    """Return the storage for skills, or None if skills are not installed."""
     found = installed("skills")
     return None if found is None else found.rows
 

@@ -36,14 +36,14 @@ def _end(text: str, words: int) -> int:
 
 
 def passage(query: str, hit: Hit, words: int) -> str:
-    """Return the part of a hit that best answers a query, in at most `words` words."""
+    """Return the part of a hit that best answers a query, with at most `words` words."""
     if len(hit.text) <= words * _CHARACTERS:
         return clipped(hit.text, words)
     return clipped(best_passage(hit.text, term_weights(query, [hit]), words).text, words)
 
 
 def shown_turn(episode: Episode, words: int) -> dict[str, str]:
-    """Format a turn of the active context."""
+    """Format a turn in the active context."""
     who = episode.name or episode.role
     return {"who": who, "day": format_day(episode.occurred_at.date()), "text": clipped(episode.text, words)}
 
@@ -78,5 +78,5 @@ def shown_skill(skill: Skill) -> dict[str, str | list[str]]:
 
 
 def sources(hits: Iterable[Hit]) -> tuple[str, ...]:
-    """Return ids of the messages behind hits, each once."""
+    """Return the ids of the messages that the hits come from, without duplicates."""
     return tuple(dict.fromkeys(source for hit in hits for source in hit.unit.episode_ids))

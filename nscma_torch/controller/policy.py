@@ -1,4 +1,4 @@
-"""State of the controller's loop and its decisions, by rules or by a language model."""
+"""State of the controller's loop, and the interface for its decisions by rules or by a language model."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of a retrieval.
+    """The result of a retrieval.
 
     Attributes:
-        told: the facts' answer to the query as a question, checked against newer messages as by `Memory.ask`; or None.
+        told: the answer from facts to the query as a question, checked against newer messages as in `Memory.ask`; or
+            None.
         answerability: how well the memory covers the query, in [-1, 2]; see `retrieval.confidence`.
         notes: what the facts are missing; see `Answer.notes`.
     """
@@ -36,12 +37,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All inputs of a decision.
+    """All inputs to a decision.
 
     Attributes:
-        findings: results of this turn, newest first.
-        done: the scratchpad, a line per action with its outcome.
-        notes: the scratchpad, too: the model's own notes between the actions, oldest first.
+        findings: retrieval results in this turn, newest first.
+        done: the scratchpad, with one line for each action and its outcome.
+        notes: another part of the scratchpad: the model's own notes between the actions, oldest first.
         experience: skills that match the turn.
     """
 
@@ -55,12 +56,12 @@ class Situation:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return ids of the messages behind everything shown."""
+        """Return the ids of the source messages for everything that is shown."""
         return tuple(dict.fromkeys((*self.told(()), *self.memory.insight_sources)))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return all texts of the memory that are shown, separately."""
+        """Return each text from the memory that is shown."""
         memory = self.memory
         turns = (turn.text for exchange in memory.context for turn in (exchange.turn, *exchange.replies))
         hits = (hit.text for finding in self.findings for hit in finding.hits)
@@ -73,9 +74,10 @@ class Situation:
         return (memory.summary, *memory.rules, *turns, *hits, *facts, *derived)
 
     def told(self, derived: Sequence[DerivedText]) -> tuple[str, ...]:
-        """Return ids of the messages that a reply using these conclusions and daily lines may repeat.
+        """Return the ids of the messages that a reply may repeat if it uses these conclusions and daily lines.
 
-        They are those of instructions, context, findings and skills, and those that the derived texts cite.
+        These are the messages behind the instructions, context, findings and skills, and the messages that the derived
+        texts cite.
         """
         memory = self.memory
         turns = [turn.id for exchange in memory.context for turn in (exchange.turn, *exchange.replies)]
@@ -92,8 +94,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply. `uncertainty` is in [0, 1]; `shown` are ids of the messages that it may repeat; `query` is the fact
-    asked for, if any. The last `quotes` lines of `text` quote evidence.
+    """A reply.
+
+    `uncertainty` is in [0, 1]. `shown` are the ids of the messages that it may repeat. `query` describes the fact that
+    was asked for, if any. The last `quotes` lines of `text` quote evidence.
     """
 
     text: str
@@ -107,7 +111,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision and its cost, with the note before it."""
+    """One decision and its cost, with the note that preceded it."""
 
     move: Tool | Answered
     usage: Usage = field(default_factory=Usage)
@@ -116,7 +120,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A successful turn: the user's message, a line per action taken, the actions' names, and the reply."""
+    """A successful turn: the user's message, one line per action taken, the names of the actions, and the reply."""
 
     said: str
     done: tuple[str, ...]
@@ -126,7 +130,7 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """Steps for a kind of task, as written by a policy; see `Skill`."""
+    """The steps for a kind of task, as written by a policy; see `Skill`."""
 
     name: str
     trigger: str
@@ -134,7 +138,7 @@ class SkillDraft:
 
 
 class Policy(Protocol):
-    """Makes decisions. An `EngineError` ends the turn, and nothing is written."""
+    """Makes the controller's decisions. An `EngineError` ends the turn, and nothing is stored."""
 
     @property
     def name(self) -> str:
@@ -146,7 +150,7 @@ class Policy(Protocol):
 
     @property
     def most_tokens(self) -> int:
-        """Return an upper bound on a decision's tokens, including a retry; 0 without a language model."""
+        """Return an upper bound on the tokens for a decision, including a retry; 0 without a language model."""
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """Return a reply from working memory alone."""
@@ -155,10 +159,10 @@ class Policy(Protocol):
         """Return the next action."""
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Return the reply from the results so far."""
+        """Return a reply based on the results so far."""
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """Summarize the old summary and the first of the leaving exchanges as one new summary."""
+        """Merge the old summary and the first of the leaving exchanges into one new summary."""
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
         """Write a skill from a solved task; None if there is nothing to learn, or the policy writes none."""

@@ -1,4 +1,4 @@
-"""Keep prompts within their budget: drop the least important parts until the engine counts few enough tokens."""
+"""Keep prompts within their token budget by dropping the least important parts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nscma_torch.llm.prompts.acting import Desk
 def fit_desk(
     count: Callable[[Turns], int], build: Callable[[Desk], Turns], desk: Desk, limit: int
 ) -> tuple[Turns, Desk]:
-    """Return the prompt and the desk that it shows, such that `count` of the prompt is at most `limit`.
+    """Return a prompt with at most `limit` tokens according to `count`, and the desk that it shows.
 
     Parts are dropped in this order: the least relevant skills, the oldest turns of the context except the last, the
     lowest-ranked memories found, the insights, the lines on earlier days, the summary, the last turn, the scratchpad
     from its beginning (notes, then actions), and the oldest standing instructions.
 
-    Raises InvalidInputError if the user's message alone is too long.
+    Raises `InvalidInputError` if the user's message alone is too long.
     """
     smaller = _smaller(desk)
     most = len(smaller) - 1
@@ -33,7 +33,9 @@ def fit_desk(
 
 
 def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:
-    """Return the smallest i in [0, most] with tokens(i) <= limit, for decreasing tokens; None if there is none."""
+    """Return the smallest i in [0, `most`] with `tokens(i) <= limit`, or None if there is none. `tokens` must be
+    decreasing.
+    """
     if tokens(0) <= limit:
         return 0
     if most == 0 or tokens(most) > limit:
@@ -52,7 +54,7 @@ def count_text(engine: LanguageEngine, text: str) -> int:
 
 
 def _smaller(desk: Desk) -> Sequence[Desk]:
-    """Return the desk, and ever smaller versions of it."""
+    """Return the desk, followed by smaller and smaller versions of it."""
     found = [desk]
     for end in range(len(desk.skills) - 1, -1, -1):
         found.append(replace(found[-1], skills=desk.skills[:end]))

@@ -1,4 +1,6 @@
-"""The controller with a language model: every decision is one form, with uncertainty from the value's tokens."""
+"""Controller policy with a language model: it fills a form for each decision, and uncertainty comes from the value's
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,14 @@ _LEAST_PROMPT = 512  # tokens below which not even the rules fit
 
 
 class PromptedPolicy:
-    """Decides by an engine's forms. No prompt exceeds `settings.prompt_tokens` or the engine's context.
+    """Makes decisions with forms filled by an engine. No prompt exceeds `settings.prompt_tokens` or the engine's
+    context.
 
     Args:
-        llm: temperature and maximum reply length; `settings.reply_tokens` may be less.
-        tally: counts requests, tokens, and failed requests, like that of the language tasks.
+        llm: temperature and maximum reply length; `settings.reply_tokens` applies if it is lower.
+        tally: counts requests, tokens and failed requests, as for the language tasks.
 
-    Raises `ConfigError` if the engine's context is too short for that.
+    Raises `ConfigError` if the engine's context is too short for these limits.
     """
 
     def __init__(self, engine: LanguageEngine, settings: ControllerConfig, llm: LlmConfig, tally: Counter[str]) -> None:
@@ -79,11 +82,11 @@ class PromptedPolicy:
 
     @property
     def most_tokens(self) -> int:
-        """Return two prompts' and two replies' tokens."""
+        """Return the tokens for two prompts and two replies."""
         return 2 * (self._limit + self._reply)
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Return a reply from working memory; its uncertainty is 1 if the model itself calls it a guess."""
+        """Return a reply from working memory. Its uncertainty is 1 if the model itself calls it a guess."""
         filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
             filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
@@ -116,7 +119,7 @@ class PromptedPolicy:
         return answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """Summarise as many exchanges as a prompt holds; a longer one is cut."""
+        """Summarise as many exchanges as fit in a prompt. If a single exchange doesn't fit, it is truncated."""
         own = self._settings
         words = max(16, own.summary_tokens // 2)
         shown = [
@@ -140,7 +143,9 @@ class PromptedPolicy:
         return Summarized(self._shortened(form.summary), len(taken[left_out]), usage)
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
-        """Write a skill with the model; None if it finds none, or names an action that was not taken."""
+        """Write a skill with the model. Return None if the model finds none, or if it names an action that was not
+        taken.
+        """
         words = self._settings.turn_words
         said, reply = clipped(solved.said, words), clipped(solved.reply, words)
         (form,), usage = self._asker.ask(SkillForm, [skill_turns(said, solved.done, reply)])
@@ -149,7 +154,9 @@ class PromptedPolicy:
         return SkillDraft(form.name, form.trigger, tuple(f"{step.action}: {step.how}" for step in form.steps)), usage
 
     def _shortened(self, summary: str) -> str:
-        """Return the longest beginning of whole sentences within the budget, or else part of the first one."""
+        """Return as many whole sentences from the beginning as fit in the budget, or part of the first one if it
+        doesn't fit.
+        """
         ends = [span.end for span in split_sentences(summary)] or [len(summary)]
         cuts = sorted({len(summary), *ends, *(ends[0] * share // 16 for share in range(16))}, reverse=True)
         budget = self._settings.summary_tokens
@@ -164,9 +171,9 @@ class PromptedPolicy:
         *,
         logprobs: bool | None = None,
     ) -> tuple[Filled[FormT], list[Shown], Usage]:
-        """Return the filled form, and the prompt's contents in the order of their numbers.
+        """Return the filled form, and the items shown in the prompt in the order of their numbers.
 
-        By default, log-probabilities are requested if a threshold uses them.
+        By default, log-probabilities are requested only if a threshold uses them.
         """
         desk, found = self._desk(situation)
         turns, desk = fit_desk(self._asker.tokens, build, desk, self._limit)
@@ -208,7 +215,7 @@ class PromptedPolicy:
 
 
 def _items(finding: Finding, words: int) -> list[tuple[dict[str, str], Shown]]:
-    """Format a finding: its facts, then its messages, each with the passage that is evidence."""
+    """Format a finding: its facts, then its messages, each with the passage that serves as evidence."""
     tool = finding.tool
     query = tool.query if tool.action == "retrieve_episodic" else tool.entity
     facts: list[tuple[dict[str, str], Shown]] = []

@@ -1,8 +1,8 @@
-"""A language model's reply with its evidence, and the messages that it may repeat.
+"""Determine the evidence for a language model's reply, and the messages that the reply may repeat.
 
-The search results and the context always count as repeated. Of the conclusions and daily lines in every prompt, those
-count that the reply cites by number; if it cites nothing, those sharing a word with it that neither the user nor the
-context uses.
+The search results and the context always count as repeated. Conclusions and daily lines, which appear in every prompt,
+count if the reply cites them by number. If it cites nothing, they count if they share a word with the reply that
+neither the user nor the context uses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Shown = tuple[Hit, str] | DerivedText | None
 def answered(
     text: str, numbers: Sequence[int], shown: Sequence[Shown], unsure: float, situation: Situation
 ) -> Answered:
-    """Return the reply with its citations, numbered from 1; unknown numbers are ignored."""
+    """Return the reply with its citations, which are numbered from 1. Unknown numbers are ignored."""
     cited = [one for number in numbers if number <= len(shown) and (one := shown[number - 1]) is not None]
     derived = [one for one in cited if isinstance(one, DerivedText)]
     if not cited:
@@ -44,7 +44,7 @@ def _evidence(cited: tuple[Hit, str] | DerivedText) -> Evidence:
 
 
 def _repeated(reply: str, derived: Sequence[DerivedText], situation: Situation) -> list[DerivedText]:
-    """Return the texts that share a word with a reply that no other source has."""
+    """Return the texts that share a word with the reply, if no other source contains that word."""
     context = [turn for exchange in situation.memory.context for turn in (exchange.turn, *exchange.replies)]
     known = {term for text in (situation.said, *(turn.text for turn in context)) for term in terms(text)}
     own = set(terms(reply)) - known

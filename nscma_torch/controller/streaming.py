@@ -14,11 +14,11 @@ _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
 class ShowingEngine(WrappedEngine):
-    """A `LanguageEngine` that streams from another, and shows the string under "text" as it is written.
+    """A `LanguageEngine` that streams from another engine and shows the string under "text" as it is written.
 
     Args:
-        show: called with the whole value so far, for each new piece; an unusable draft or reply is followed by another,
-            which restarts.
+        show: called for each new piece with the whole value so far. An unusable draft or reply is followed by another
+            one, which starts over.
     """
 
     def __init__(self, engine: StreamingEngine, show: Callable[[str], None]) -> None:
@@ -27,7 +27,7 @@ class ShowingEngine(WrappedEngine):
         self._show = show
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """Return one result per request, one after another."""
+        """Process the requests one after another; return one result for each."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> Reply | EngineError:
@@ -51,7 +51,7 @@ class ShowingEngine(WrappedEngine):
 
 
 def written(text: str, key: str) -> str:
-    """Return the string under `key` in the beginning of a JSON text, as far as written; "" before it begins."""
+    """Return the string under `key` in an incomplete JSON text, as much of it as is written; "" before it begins."""
     start = value_start(text, key)
     if start is None:
         return ""

@@ -1,6 +1,7 @@
 """The two retrieval tools of long-term memory: messages and facts.
 
-Both only read, except that, as in `ask`, the user's latest messages are processed before the facts are queried.
+Both only read. The one exception, as in `ask`, is that the user's latest messages are processed before the facts are
+queried.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _SELF = FIRST_PERSON | {"user", "the user", "my", "我自己", "用户"}
 class MemoryTools:
     """Retrieval for one user and agent, over all their runs.
 
-    Turns that only ask, and replies that only report findings, are excluded: they would outrank what they ask for.
+    Turns that only ask, and replies that only report findings, are excluded, because they would outrank the messages
+    that answer the question.
     """
 
     def __init__(self, memory: Memory, scope: Scope, *, top_k: int) -> None:
@@ -45,7 +47,7 @@ class MemoryTools:
         return Finding(tool, tuple(found.hits), answerability=found.answerability())
 
     def semantic(self, tool: RetrieveSemantic, now: datetime, follows: FactQuery | None) -> Finding:
-        """Return the answer of `Memory.ask` from facts, and the facts about the named entities."""
+        """Return the answer that `Memory.ask` gives from facts, and the facts about the named entities."""
         parts = self._memory.components
         notes = parts.settling.settle(self._scope.user_id).notes()
         told = from_facts(parts, tool.entity, self._scope, now=now, follows=follows)

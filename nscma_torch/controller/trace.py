@@ -10,7 +10,7 @@ from nscma_torch.core.records import Answer, Evidence, Usage, unquoted
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A step taken. `outcome` describes its result; a refused one had no effect."""
+    """A step that was taken. `outcome` describes its result. A refused step had no effect."""
 
     action: str
     argument: str
@@ -26,16 +26,16 @@ class ControllerAnswer:
     """The reply to one turn.
 
     Attributes:
-        draft_uncertainty: of the draft written before any retrieval, in [0, 1]; None if the threshold is 0, which skips
-            the draft.
+        draft_uncertainty: uncertainty of the draft written before any retrieval, in [0, 1]; None if the threshold is 0,
+            which skips the draft.
         threshold: the draft's uncertainty above which the memory is queried.
-        uncertainty: that of the reply itself.
-        steps: the actions in order, without draft and answer.
-        memorized: True if the controller had the turn encoded although the gate deferred it.
+        uncertainty: uncertainty of the reply itself.
+        steps: the actions in order, excluding the draft and the answer.
+        memorized: True if the controller stored the turn although the gate had deferred it.
         decision_ids: the messages that store the controller's own decisions.
-        skills: ids of the skills shown for it.
+        skills: ids of the skills shown for the reply.
         turn_id, reply_id: the messages storing the turn; "" if it was only considered.
-        quotes: number of the last lines of `text` that quote evidence; `short` is the text above them.
+        quotes: the number of lines at the end of `text` that quote evidence; `short` is the text above them.
     """
 
     text: str
@@ -71,7 +71,7 @@ class ControllerAnswer:
 
 
 def argument_of(tool: Tool) -> str:
-    """Return the single argument of an action."""
+    """Return the only argument of an action."""
     match tool.action:
         case "retrieve_episodic":
             return tool.query
@@ -91,11 +91,11 @@ def outcome_of(finding: Finding) -> str:
 
 
 def _course(told: Answer) -> str:
-    """Describe how the facts answered, and which newer message replaced or questions them."""
+    """Describe how the facts answered the question, and which newer message replaced or contradicts them."""
     return told.trace[0] if told.facts else f"{told.trace[0]}; {told.trace[-1]}"
 
 
 def drafted(answered: Answered, threshold: float) -> str:
-    """Format the trace line that says whether the draft was good enough."""
+    """Format the trace line that reports whether the draft was good enough."""
     verdict = "above" if answered.uncertainty > threshold else "not above"
     return f"draft: uncertainty {answered.uncertainty:.2f}, {verdict} the threshold {threshold:.2f}"

@@ -1,4 +1,4 @@
-"""Measure how unsure a model is of its output: over the tokens of one value, excluding the JSON around it."""
+"""Measure a model's uncertainty about its output, over the tokens of one value, excluding the JSON around it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPENED = re.compile(r'\s*"')
 
 
 def value_span(text: str, key: str) -> tuple[int, int] | None:
-    """Return the characters of the string under `key` in a JSON text, without quotation marks; None if absent."""
+    """Return the start and end of the string under `key` in a JSON text, without quotation marks; None if absent."""
     strings = list(_STRING.finditer(text))
     for name, value in pairwise(strings):
         if name[2] and name[1] == key and not value[2] and not text[name.end() : value.start()].strip():
@@ -22,7 +22,7 @@ def value_span(text: str, key: str) -> tuple[int, int] | None:
 
 
 def value_start(text: str, key: str) -> int | None:
-    """Return the start of the string under `key`, also in truncated JSON."""
+    """Return the start of the string under `key`, even in truncated JSON."""
     for name in _STRING.finditer(text):
         opened = _OPENED.match(text, name.end())
         if name[2] and name[1] == key and opened:
@@ -31,9 +31,10 @@ def value_start(text: str, key: str) -> int | None:
 
 
 def uncertainty(reply: Reply, key: str) -> float:
-    """Return 1 - exp(mean log-probability) of the tokens that hold a character of the value under `key`, in [0, 1].
+    """Return 1 - exp(mean log-probability), in [0, 1], over the tokens that contain a character of the value under
+    `key`.
 
-    It is 1 if the value is missing or empty, or the reply has no log-probabilities.
+    Returns 1 if the value is missing or empty, or if the reply has no log-probabilities.
     """
     span = value_span(reply.text, key)
     if span is None or span[0] == span[1]:

@@ -1,7 +1,7 @@
 """Working memory: standing instructions, the active context, and the rolling summary of earlier turns.
 
-It is read from the store, so it survives a restart. The summary is made from the old one and the turns that leave the
-context, never from the whole history; if a covered turn is hidden or erased, it is rewritten.
+It is read from the store, so it survives a restart. The summary is written from the old summary and the turns that
+leave the context, never from the whole history. If a turn that it covers is hidden or erased, the summary is rewritten.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """State that the controller keeps for a turn.
+    """The state that the controller keeps for a turn.
 
     Attributes:
-        instructions: messages with standing instructions, oldest first.
-        context: the active context, in the order it was said.
-        covered: id of the last message in the summary; "" without one.
-        spoken: all messages since the first turn in context, including deferred ones.
-        overtaken: ids of the turns in context that later messages (in order or time) out of view may renew.
+        instructions: messages that contain standing instructions, oldest first.
+        context: the active context, in the order in which it was said.
+        covered: id of the last message covered by the summary; "" if there is no summary.
+        spoken: all messages since the first turn in the context, including deferred ones.
+        overtaken: ids of the turns in the context that later messages outside it (later in order or time) may have
+            updated.
         insights: sleep's conclusions about the user, surest first.
-        days: the latest lines of sleep's summary of all days.
-        insight_sources: ids of the messages in view when insights and days were written.
-        epoch: the user's epoch when read; a different one means that messages changed.
-        asker: the person that "I" means in a question, see `Asker.name`.
+        days: the latest lines in sleep's summary of all days.
+        insight_sources: ids of the messages that were visible when `insights` and `days` were written.
+        epoch: the user's epoch at the time of reading; if it differs later, messages have changed.
+        asker: the person that "I" refers to in a question; see `Asker.name`.
     """
 
     instructions: tuple[Episode, ...] = ()
@@ -69,7 +70,7 @@ class WorkingMemory:
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
-        """Return the standing instructions verbatim, each with the id of the newest message that gives it."""
+        """Return the standing instructions verbatim, each with the id of the newest message that contains it."""
         found: dict[str, str] = {}
         for episode in reversed(self.instructions):
             own = (episode.text,) if episode.role == "system" else standing_instructions(episode.text)
@@ -79,13 +80,15 @@ class WorkingMemory:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the standing instructions, oldest first, without repetitions; if there are many, the newest ones."""
+        """Return the standing instructions, oldest first, without repetitions. If there are too many, return only the
+        newest ones.
+        """
         return tuple(rule for rule, _ in self.given)
 
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """A new summary that covers the first `taken` of the given exchanges."""
+    """A new summary that covers the first `taken` exchanges of those given."""
 
     text: str
     taken: int
@@ -96,14 +99,14 @@ class Summarizer(Protocol):
     """Writes rolling summaries."""
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """Summarize the old summary and the first of the leaving exchanges, at least one, as one new summary."""
+        """Merge the old summary and the first of the leaving exchanges, at least one, into one new summary."""
 
 
 @dataclass(slots=True)
 class _Read:
-    """The stream as last read: its turns, each with its replies, and keys of those that left.
+    """The stream as last read: its turns, each with its replies, and the keys of the turns that left the context.
 
-    `elsewhere`: the last row number and the latest time of the user's messages outside the stream, up to `heard`.
+    `elsewhere` is the last row number and the latest time of the user's messages outside the stream, up to `heard`.
     """
 
     epoch: int = -1
@@ -115,13 +118,13 @@ class _Read:
 
 
 class WorkingMemoryReader:
-    """Reads the working memory of one stream, and has turns summarized as they leave it.
+    """Reads the working memory for one stream, and has turns summarized as they leave the context.
 
     Args:
-        scope: user, agent and run: their conversation is the stream.
-        active: K, the newest written turns that stay in context.
-        recent: newest turns that stay whatever the gate's decision.
-        batch: turns that leave together: there are at most `active + batch - 1` written ones in context.
+        scope: user, agent and run, which identify the conversation that forms the stream.
+        active: K, the number of newest written turns that stay in the context.
+        recent: the number of newest turns that stay in the context regardless of the gate's decision.
+        batch: the number of turns that leave together, so the context has at most `active + batch - 1` written turns.
     """
 
     def __init__(self, database: Database, scope: Scope, *, active: int, recent: int, batch: int) -> None:
@@ -134,10 +137,10 @@ class WorkingMemoryReader:
         self.stream_id = streams.stream_id_of(scope)
 
     def read(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory, Usage]:
-        """Return the current working memory. Raises the summarizer's errors; the store is then unchanged.
+        """Return the current working memory. Raises the summarizer's errors, and then leaves the store unchanged.
 
-        If a message is hidden or erased while its summary is written, that summary is dropped, and everything is read
-        again; `StoreBusyError` if this repeats.
+        If a message is hidden or erased while its summary is being written, the summary is discarded and everything is
+        read again. Raises `StoreBusyError` if this keeps happening.
         """
         usage = Usage()
         for _ in range(_ATTEMPTS):
@@ -148,7 +151,7 @@ class WorkingMemoryReader:
         raise StoreBusyError("messages kept changing while the conversation was summarized; try again")
 
     def _read_once(self, summarizer: Summarizer, now: datetime) -> tuple[WorkingMemory | None, Usage]:
-        """Return the working memory, or None if messages changed meanwhile."""
+        """Return the working memory, or None if messages changed in the meantime."""
         user, at = self._scope.user_id, to_micros(now)
         with self._database.read(user) as connection:
             _, epoch = user_versions.version(connection, user)
@@ -222,7 +225,9 @@ class WorkingMemoryReader:
             self._read.groups.append([row])
 
     def _keys(self, left: Sequence[Sequence[TurnRow]]) -> list[str]:
-        """Return the keys of no turn, of the first that left, of the first two, …; equal only for equal texts."""
+        """Return a key for each number of turns that left, from none to all. Keys are equal only if the turns' texts
+        are equal.
+        """
         keys = self._read.keys
         for group in left[len(keys) - 1 :]:
             keys.append(streams.derive_id(keys[-1], *(part for row in group for part in (row.id, row.text_hash))))
