@@ -1,1 +1,1 @@
-"""Language models: engines, prompts, and the language tasks by a model; and causal models as the surprise model."""
+"""Language models: engines, prompts, language tasks performed by a model, and causal models as surprise models."""

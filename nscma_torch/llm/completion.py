@@ -1,6 +1,6 @@
-"""Send prompts to a language engine: within its context, in one batch, all answered or visibly failed.
+"""Send prompts to a language engine in one batch, within its context. If any prompt fails, an error is raised.
 
-Successful replies of a failed batch are cached, so the next attempt asks only for the rest.
+Successful replies from a failed batch are cached, so the next attempt requests only the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_KEPT = 4096  # forms of batches that failed
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt, the form of its reply, and whether to return log-probabilities."""
+    """A prompt, the form for its reply, and whether to return log-probabilities."""
 
     turns: Turns
     form: type[ReplyForm]
@@ -36,9 +36,9 @@ class ModelCaller:
     """Calls an engine.
 
     Args:
-        max_tokens: maximum tokens of a reply.
+        max_tokens: maximum tokens in a reply.
         temperature: 0 is greedy.
-        tally: counts requests, tokens, and failed requests.
+        tally: counts requests, tokens and failed requests.
     """
 
     def __init__(self, engine: LanguageEngine, *, max_tokens: int, temperature: float, tally: Counter[str]) -> None:
@@ -55,7 +55,7 @@ class ModelCaller:
             self._tally[what] += times
 
     def ask(self, form: type[FormT], prompts: Sequence[Turns]) -> tuple[list[FormT], Usage]:
-        """Return a form for each prompt, in order, and the cost of this call; see `fill`."""
+        """Return a form for each prompt, in order, and the cost of this call. See `fill`."""
         filled, usage = self.fill(form, prompts)
         return [one.form for one in filled], usage
 
@@ -64,7 +64,8 @@ class ModelCaller:
     ) -> tuple[list[Filled[FormT]], Usage]:
         """Return a filled form for each prompt, in order, and the cost of this call.
 
-        Raises the first EngineError if any failed, EngineRefusedError for a prompt larger than the context.
+        Raises the first `EngineError` if any prompt failed, and `EngineRefusedError` for a prompt larger than the
+        context.
         """
         keys = [Prompt(turns, form, logprobs) for turns in prompts]
         with self._lock:
@@ -89,7 +90,9 @@ class ModelCaller:
     def ask_sized(
         self, sizes: Sequence[int], prompts: Sequence[Turns], form_of: Callable[[int], type[FormT]]
     ) -> list[FormT]:
-        """Return a form for each prompt. Prompts of different sizes have their own forms, so each size is a batch."""
+        """Return a form for each prompt. Prompts with different sizes have different forms, so there is one batch for
+        each size.
+        """
         found: dict[int, FormT] = {}
         for size in dict.fromkeys(sizes):
             numbers = [i for i, own in enumerate(sizes) if own == size]
@@ -98,7 +101,7 @@ class ModelCaller:
         return [found[i] for i in range(len(sizes))]
 
     def tokens(self, turns: Turns) -> int:
-        """Return the tokens of a prompt, including room for a retry's remark."""
+        """Return the number of tokens in a prompt, including room for a remark on a retry."""
         return self.engine.count_tokens([turns])[0] + self._remark
 
     def fits(self, turns: Turns) -> bool:
@@ -108,9 +111,10 @@ class ModelCaller:
     def packed(
         self, items: Sequence[ItemT], render: Callable[[Sequence[ItemT]], Turns], *, most: int | None = None
     ) -> list[list[ItemT]]:
-        """Group the items in order into as few prompts as fit the context, each with at most `most`.
+        """Group the items, in order, into as few prompts as possible that fit the context, each with at most `most`
+        items.
 
-        Raises EngineRefusedError for an item that doesn't fit alone.
+        Raises `EngineRefusedError` for an item that doesn't fit even by itself.
         """
         if not items:
             return []
@@ -131,12 +135,12 @@ class ModelCaller:
 
     @property
     def _room(self) -> int:
-        """Return the maximum tokens of a prompt."""
+        """Return the maximum number of tokens in a prompt."""
         return self.engine.context - self._max_tokens - self._remark
 
     @cached_property
     def _remark(self) -> int:
-        """Return the maximum tokens that a retry's remark on the last reply adds."""
+        """Return the maximum number of tokens that a retry's remark on the last reply adds."""
         bare, told = self.engine.count_tokens([(Turn("user", ""),), (Turn("user", _REMARK),)])
         return told - bare
 
@@ -149,7 +153,7 @@ class ModelCaller:
             )
 
     def _filled(self, form: type[FormT], prompts: Sequence[Prompt]) -> tuple[list[Filled[FormT] | EngineError], Usage]:
-        """Send the prompts that fit; the others are errors in their places."""
+        """Send the prompts that fit. For the others, return an error at the same position."""
         if not prompts:
             return [], Usage()
         found: dict[int, Filled[FormT] | EngineError] = {}
@@ -176,7 +180,7 @@ class ModelCaller:
 
 
 def _together(errors: Sequence[EngineError], asked: int) -> EngineError:
-    """Return the first error, with the number of errors."""
+    """Return the first error, with the number of errors added."""
     if asked == 1:
         return errors[0]
     said = f"{len(errors)} of {asked} requests failed, the others are kept; the first: {errors[0]}"

@@ -1,4 +1,4 @@
-"""Language tasks over a configured engine."""
+"""Language tasks that use a configured engine."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def prompted_tasks(
     """Return tasks that prompt the engine.
 
     Args:
-        tally: counts requests and what was dropped.
-        embedded: returns the tasks by rules, which read what they are sure of (`reading.instead_of_model`).
+        tally: counts requests and dropped output.
+        embedded: returns the tasks by rules, which read the texts they are sure about (`reading.instead_of_model`).
     """
     least = config.reading.instead_of_model
     return PromptedTasks(

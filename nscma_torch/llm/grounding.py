@@ -1,6 +1,7 @@
-"""Check that a text supports a model's reading: every content word must occur in it, or name the speaker.
+"""Check that a text supports a model's output: every content word must occur in the text, or name the speaker.
 
-A model can be wrong, and a text can tell it what to write. Neither may put words into memory that its source lacks.
+A model can be wrong, and a text can instruct a model what to write. In neither case may words enter the memory that
+don't occur in the source.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _DENIED = re.compile(
 
 
 def holds(words: str, *texts: str) -> bool:
-    """Return True if every word of `words` occurs in one of the texts, in any inflection.
+    """Return True if every word in `words` occurs in one of the texts, in any inflection.
 
-    Words too common to be indexed are ignored; if there are no others, `words` itself must occur.
+    Words that are too common to be indexed are ignored. If all words are, `words` itself must occur.
     """
     wanted = set(terms(words))
     if wanted:
@@ -32,22 +33,22 @@ def holds(words: str, *texts: str) -> bool:
 
 
 def resolves(name: str, text: str, speaker: str, listener: str) -> bool:
-    """Return True if a name consists of words of the text, the speaker's name, and the addressee's if the text says
-    you.
+    """Return True if a name consists of words from the text, from the speaker's name and, if the text says "you", from
+    the addressee's name.
     """
     addressed = (listener,) if listener and _ADDRESSED.search(text) else ()
     return holds(name, text, speaker, *addressed)
 
 
 def names_held(text: str, *texts: str) -> bool:
-    """Return True if every name and number of a text occurs in one of the others; a sentence's first word is not a
-    name.
+    """Return True if every name and number in a text occurs in one of the others. The first word of a sentence doesn't
+    count as a name.
     """
     held = {term for other in texts for term in terms(other)}
     return all(term in held for found in _NAMED.finditer(text) for term in terms(found[0]))
 
 
 def stands_for(note: str, sentence: str, text: str, speaker: str, listener: str) -> bool:
-    """Return True if a note says no more than the text of a sentence does, with the same negation."""
+    """Return True if a note says nothing beyond the text of its sentence, and has the same negation."""
     same = bool(_DENIED.search(note)) == bool(_DENIED.search(sentence))
     return same and resolves(note, text, speaker, listener)

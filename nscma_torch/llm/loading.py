@@ -1,4 +1,4 @@
-"""Causal language models of transformers with their tokenizers, loaded completely or not at all.
+"""Load causal language models from transformers with their tokenizers, completely or not at all.
 
 A model is a folder or a name in the local Hugging Face cache; nothing is downloaded, and no model code runs.
 """
@@ -34,10 +34,10 @@ class CausalLM:
 
     Attributes:
         model: in eval mode, without gradients; a `PeftModel` if an adapter was loaded.
-        name: the folder's or Hugging Face name, with adapter and quantization.
-        files: its files, in a fixed order.
-        device: the device of its input.
-        context: its maximum positions; None if the configuration doesn't say.
+        name: the folder or Hugging Face name, with adapter and quantization.
+        files: the model's files, in a fixed order.
+        device: the device for the model's input.
+        context: the maximum number of positions; None if the configuration doesn't specify it.
         eos: ids that end a text; never empty.
     """
 
@@ -52,7 +52,7 @@ class CausalLM:
     eos: frozenset[int]
 
     def digest(self) -> str:
-        """Return the SHA-256 over the files: configuration, tokenizer, weights, adapter. Reads them all."""
+        """Return the SHA-256 over all files: configuration, tokenizer, weights, adapter. It reads every file."""
         digest = hashlib.sha256()
         for path in self.files:
             digest.update(path.name.encode())
@@ -73,16 +73,16 @@ def load_causal_lm(
 
     Args:
         name: a folder, or a name in the local Hugging Face cache.
-        device: the device; "auto" lets accelerate spread it over the GPUs and, if they are full, the CPU.
-        dtype: dtype of unquantized weights and of all arithmetic; by default the device's native one.
-        quantization: "nf4" keeps the matrices of the layers in 4-bit NormalFloat with double-quantized scales (QLoRA,
-            Dettmers et al. 2023, section 3), 4.1 to 4.3 bits a weight; embeddings and head stay in `dtype`.
+        device: the device; "auto" lets accelerate distribute the model over the GPUs and, if they are full, the CPU.
+        dtype: dtype of unquantized weights and of all arithmetic; by default, the device's native dtype.
+        quantization: "nf4" stores the layers' matrices in 4-bit NormalFloat with double-quantized scales (QLoRA,
+            Dettmers et al. 2023, section 3), with 4.1 to 4.3 bits per weight. Embeddings and head stay in `dtype`.
         adapter: folder of a LoRA adapter that peft wrote.
 
     Raises:
-        ConfigError: an unknown device or quantization.
+        ConfigError: the device or quantization is unknown.
         MissingDependencyError: a package of the extra `hf` is not installed.
-        ModelNotFoundError: no such model or adapter on this machine.
+        ModelNotFoundError: the model or adapter isn't on this machine.
         ModelError: the files are unusable.
     """
     if quantization not in ("none", "nf4"):
@@ -130,7 +130,7 @@ def load_causal_lm(
 def _described(
     model: Any, tokenizer: Any, name: str, quantization: Quantization, files: tuple[Path, ...], device: torch.device
 ) -> CausalLM:
-    """Build the model with metadata from its configurations; ModelError if they are inconsistent."""
+    """Build the model with metadata from its configurations. Raises `ModelError` if they are inconsistent."""
     text = model.config.get_text_config()
     if not tokenizer.is_fast:
         raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); save one in its folder")

@@ -1,4 +1,4 @@
-"""Tokenize messages for a surprise model, without special tokens, and with each token's end in bytes."""
+"""Tokenize messages for a surprise model, without special tokens, and return each token's end as a byte offset."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class MessageTokenizer:
     """A model's tokenizer. Special tokens spelled out in a message are read as plain text.
 
     Args:
-        name: for errors.
-        first: the beginning-of-text id.
+        name: name of the model, for error messages.
+        first: the id of the beginning-of-text token.
         vocabulary: the number of ids.
-        digest: hexadecimal, of the tokenizer's files.
+        digest: hexadecimal digest of the tokenizer's files.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class MessageTokenizer:
 
         Raises:
             MissingDependencyError: transformers is not installed.
-            ModelNotFoundError: no such model on this machine.
-            ModelError: there is no fast tokenizer, or the beginning or end of a text is undefined.
+            ModelNotFoundError: the model isn't on this machine.
+            ModelError: there is no fast tokenizer, or it defines no beginning- or end-of-text token.
         """
         transformers = require("transformers", extra="hf", purpose=_PURPOSE)
         folder = model_folder(str(name), kind="tokenizer", purpose=_PURPOSE)
@@ -77,11 +77,11 @@ class MessageTokenizer:
         return cls(tokenizer, name=str(name), first=first, vocabulary=len(tokenizer), digest=digest.hexdigest())
 
     def read(self, message: str) -> tuple[list[int], list[int]]:
-        """Return ids of a message and its line feed, never empty, and each token's end in bytes.
+        """Return the token ids of a message and its line feed, never empty, and each token's end as a byte offset.
 
         Raises:
             EmptyTextError: the message is the empty string.
-            EncodingError: it has no UTF-8 form (a lone surrogate).
+            EncodingError: the message has no UTF-8 form because of a lone surrogate.
             ModelError: the tokenizer returns no tokens for it.
         """
         if not message:
@@ -101,7 +101,7 @@ class MessageTokenizer:
         return ids, ends
 
     def ids(self, text: str) -> list[int]:
-        """Return ids of a text, unchanged."""
+        """Return the token ids of a text, without adding a line feed."""
         ids: list[int] = self._encode(text)["input_ids"]
         return ids
 
@@ -113,13 +113,13 @@ class MessageTokenizer:
 
 
 def _first(tokenizer: PreTrainedTokenizerFast, ends: frozenset[int]) -> int:
-    """Return the beginning-of-text id, or the end-of-text one for models trained without it."""
+    """Return the beginning-of-text id, or the end-of-text id for models trained without a beginning-of-text token."""
     first = tokenizer.bos_token_id
     return min(ends) if first is None else int(first)
 
 
 def _ends(folder: Path) -> list[int]:
-    """Return end-of-text ids from the model's settings."""
+    """Return the end-of-text ids in the model's settings."""
     for path in (folder / name for name in _SETTINGS):
         if path.is_file():
             try:

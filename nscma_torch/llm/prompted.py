@@ -1,8 +1,10 @@
-"""Language tasks by a language model: any engine, replies in forms, grounded in the given text.
+"""Language tasks performed by a language model through any engine, with replies in forms and grounded in the given
+text.
 
-A task is one batch of requests. Each message or group of texts has its own, so no text affects the reading of another;
-hits are judged many at a time. Input larger than the context is split, or else fails. An unusable reply is requested
-once more (`structured.fill`), and then raises an EngineError: the job, or the question, fails visibly.
+A task is one batch of requests. Each message or group of texts has its own request, so no text affects how another is
+read; hits are judged many at a time. Input larger than the context is split if possible; otherwise the task fails. An
+unusable reply is requested once more (`structured.fill`), and then raises an `EngineError`, so the job or the question
+fails visibly.
 """
 
 from __future__ import annotations
@@ -49,30 +51,30 @@ _CONTEXT_WORDS = 120  # of each message that is shown beside the one that is rea
 
 
 class SureExtraction(Protocol):
-    """Extracts units that need no language model."""
+    """Extracts statements from units that need no language model."""
 
     def __call__(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[Extraction | None]:
-        """Return an extraction for each unit; None for those left to the model."""
+        """Return an extraction for each unit, or None for a unit left to the model."""
 
 
 class PromptedTasks:
-    """`LanguageTasks`, `RetrievalTasks`, and those of curator, facts, importance, insights and records, over an
+    """`LanguageTasks`, `RetrievalTasks`, and the tasks for curator, facts, importance, insights and records, through an
     engine.
 
     Args:
-        engine: closed by its creator.
-        relations: the relations of facts; None for the bundled ones.
-        max_tokens: maximum tokens of a reply.
+        engine: the engine, which its creator closes.
+        relations: the relations for facts; None for the bundled ones.
+        max_tokens: maximum tokens in a reply.
         temperature: 0 is greedy.
-        summary_words: maximum words of a summary.
-        words: maximum words of a passage in an answer; a shorter message is shown whole.
-        tally: counts requests, tokens, failed requests, readings dropped as ungrounded, and texts whose statements
-            needed no request.
-        extract_surely: extracts the units that need no model, returning None for the others; without it the model reads
-            all.
-        in_context: show the model the turns before a message; by default it reads each alone.
+        summary_words: maximum words in a summary.
+        words: maximum words in a passage of an answer; a shorter message is shown whole.
+        tally: counts requests, tokens, failed requests, readings dropped as ungrounded, and texts for which no request
+            was needed.
+        extract_surely: extracts statements from units that need no model, and returns None for the others; without it,
+            the model reads all units.
+        in_context: True to show the model the turns before a message; by default, it reads each message alone.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class PromptedTasks:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]] = (),
     ) -> list[Extraction]:
-        """Extract statements and notes of each unit that its text supports; see `verified_extraction`."""
+        """Extract from each unit the statements and notes that its text supports; see `verified_extraction`."""
         units = [in_own_words(unit) for unit in units]
         known: list[Extraction | None] = [None] * len(units)
         if self._extract_surely is not None:
@@ -120,7 +122,7 @@ class PromptedTasks:
         return found
 
     def _reading(self, unit: Unit, listener: str, context: Sequence[Unit]) -> UnitReading:
-        """Read a unit with as much of its context as fits a prompt: the summary, then the newest messages."""
+        """Build a reading of a unit with as much context as fits in a prompt: the summary, then the newest messages."""
         bare = UnitReading(unit, listener)
         if not context:
             return bare
@@ -135,7 +137,7 @@ class PromptedTasks:
         return prompts.extraction(self._schema, reading.unit, reading.sentences, reading.listener, context)
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """Summarize each group; if one doesn't fit a prompt, summarize its parts' summaries."""
+        """Summarize each group. If a group doesn't fit in a prompt, summarize the summaries of its parts."""
         texts: dict[int, str] = {}
         left: dict[int, Sequence[Unit | str]] = dict(enumerate(groups))
         while left:
@@ -143,7 +145,7 @@ class PromptedTasks:
             stuck = next((n for n, packs in parts.items() if len(packs) == len(left[n]) > 1), None)
             if stuck is not None:
                 raise EngineRefusedError(
-                    f"no two of {len(left[stuck])} texts of a summary fit a prompt together; raise llm.context"
+                    f"no two of the {len(left[stuck])} texts to summarize fit in one prompt; raise llm.context"
                 )
             asked = [(number, pack) for number, packs in parts.items() for pack in packs]
             forms, _ = self._asker.ask(prompts.SummaryForm, [self._summary(pack) for _, pack in asked])
@@ -160,11 +162,13 @@ class PromptedTasks:
         return [score / 10 for score in scores]
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """Return which hits the model finds helpful."""
+        """Return, for each hit, True if the model finds it helpful."""
         return [bool(helps) for helps in self._judged(question, hits, prompts.choosing, prompts.choices_form)]
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """Return the model's next question, "" for none or the same; it reads as many of the best hits as fit."""
+        """Return the model's next question, or "" if there is none or it is the same. The model reads as many of the
+        best hits as fit in a prompt.
+        """
         if not hits:
             return ""
         fitting, _ = self._fitting(lambda some: prompts.refining(question, some), hits)
@@ -177,25 +181,26 @@ class PromptedTasks:
         return list(dict.fromkeys(form.passages))
 
     def divide(self, question: str) -> list[str]:
-        """Return the questions that the model finds in it."""
+        """Return the parts into which the model divides a question."""
         (form,), _ = self._asker.ask(queries.QuestionsForm, [queries.dividing(question)])
         return list(dict.fromkeys(form.questions))
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """Return the side that the model decides for, None if it leaves a dispute open."""
+        """Return the side that the model chooses for each dispute, or None if it leaves the dispute open."""
         asked = [prompts.adjudication(sides) for sides in disputes]
         forms = self._asker.ask_sized([len(sides) for sides in disputes], asked, prompts.verdict_form)
         return [form.right - 1 if form.right else None for form in forms]
 
     def rate(self, units: Sequence[Unit]) -> list[int]:
-        """Return the model's ratings, each of a message alone, unaffected by others."""
+        """Return the model's rating for each message, unaffected by the other messages."""
         forms, _ = self._asker.ask(prompts.RatingForm, [prompts.rating(unit) for unit in units])
         return [form.importance for form in forms]
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """Return the model's operations; known facts are numbered, so it can name no others.
+        """Return the model's operations for new facts. Known facts are numbered, so the model can't name any other
+        facts.
 
-        If not all known facts fit a prompt, the most similar ones are shown.
+        If not all known facts fit in a prompt, only the most similar ones are shown.
         """
         fitting = [self._asker.packed(known, partial(prompts.operating, one))[0] for one, known in new]
         asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
@@ -206,7 +211,7 @@ class PromptedTasks:
         ]
 
     def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
-        """Return the model's lines on each group that the evidence supports; see `prompted_lines`."""
+        """Return the model's lines about each group, if the evidence supports them; see `prompted_lines`."""
         task = sourced_lines.LINES[kind]
         if words is None:
             return on_texts.lines(self._asker, task, groups)
@@ -217,7 +222,7 @@ class PromptedTasks:
         return on_texts.questions(self._asker, groups, most)
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-        """Return the model's conclusions on each question that the evidence supports."""
+        """Return the model's conclusions for each question, if the evidence supports them."""
         return on_texts.reflections(self._asker, asked, most)
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
@@ -232,12 +237,14 @@ class PromptedTasks:
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """Describe each unit with the model, keeping only entities in its text; see `prompted_descriptions`."""
+        """Describe each unit with the model, keeping only entities that occur in its text; see
+        `prompted_descriptions`.
+        """
         return [*descriptions(self._asker, units, listeners, before)]
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Return the model's answer with the passages it names, or that it doesn't know; without hits no request is
-        sent.
+        """Return the model's answer with the passages that it names, or an answer that it doesn't know. If there are no
+        hits, no request is sent.
         """
         begin = time.perf_counter()
         confidence = min(1.0, max(0.0, answerability / 2))
@@ -265,7 +272,7 @@ class PromptedTasks:
         render: Callable[[str, Sequence[Hit]], Turns],
         form_of: Callable[[int], type[NumberedForm]],
     ) -> list[int]:
-        """Return one value for each hit."""
+        """Return the model's value for each hit."""
         packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
         forms = self._asker.ask_sized(
             [len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of
@@ -273,7 +280,7 @@ class PromptedTasks:
         return [value for form in forms for value in form.values()]
 
     def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
-        """Return the best hits that fit one prompt, in order, and the number of others."""
+        """Return the best hits that fit in one prompt, in order, and the number of remaining hits."""
         packs = self._asker.packed(sorted(hits, key=lambda hit: -hit.score), render)
         kept = {hit.unit.id for hit in packs[0]} if packs else set()
         fitting = [hit for hit in hits if hit.unit.id in kept]
@@ -297,7 +304,9 @@ def _unknown(question: str) -> str:
 
 
 def _within(text: str, words: int) -> str:
-    """Return the first sentences with at most this many words; if the first is longer, its beginning."""
+    """Return the first sentences with at most `words` words in total. If the first sentence is longer, return its
+    beginning.
+    """
     end = 0
     for span in split_sentences(text):
         if word_count(text[: span.end]) > words:

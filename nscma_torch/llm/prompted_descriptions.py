@@ -1,4 +1,4 @@
-"""Structured records by a language model: closed choices, and only entities that occur in the message."""
+"""Structured records written by a language model, with closed choices and only entities that occur in the message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nscma_torch.text.names import name_key
 def descriptions(
     asker: ModelCaller, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
 ) -> list[Description]:
-    """Describe each unit. An entity that does not occur in its text is dropped and counted as ungrounded."""
+    """Describe each unit. An entity that doesn't occur in the unit's text is dropped and counted as ungrounded."""
     asked = [description(*one) for one in zip(units, before, listeners, strict=True)]
     forms = asker.ask_sized([len(own) for own in before], asked, description_form)
     found = []

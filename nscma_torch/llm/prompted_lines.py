@@ -1,4 +1,4 @@
-"""Lines written by a language model from stored texts, checked against the ones that they cite."""
+"""Lines that a language model writes from stored texts, checked against the texts that they cite."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _Item = tuple[Unit, tuple[int, ...]]  # a text with the places in its group that
 def lines(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int | None = None
 ) -> list[list[SourcedLine]]:
-    """Return the lines on each group, sent to the model in parts if large.
+    """Return the lines about each group. A large group is sent to the model in parts.
 
-    Lines that cite too few texts for the task, or contain a name or number missing in the cited ones, are dropped and
+    Lines that cite too few texts for the task, or contain a name or number that the cited texts lack, are dropped and
     counted as ungrounded.
     """
     return [own for own, _ in _on_parts(asker, task, [_items(group) for group in groups], words)]
@@ -33,9 +33,10 @@ def lines(
 def joint_lines(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[Unit]], *, words: int
 ) -> list[list[SourcedLine]]:
-    """Return the same for each group as a whole: the lines on a large group's parts are sent to the model in turn.
+    """Return lines about each group as a whole. For a large group, the lines about its parts are sent to the model
+    again.
 
-    Raises EngineRefusedError for a group that this doesn't shorten.
+    Raises `EngineRefusedError` if this doesn't shorten a group.
     """
     items = {number: _items(group) for number, group in enumerate(groups)}
     found: dict[int, list[SourcedLine]] = {}
@@ -54,7 +55,9 @@ def joint_lines(
 
 
 def questions(asker: ModelCaller, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-    """Return the questions raised by each group's memories; if not all fit a prompt, the newest are shown."""
+    """Return the questions raised by each group's memories. If not all memories fit in a prompt, the newest
+    are shown.
+    """
     fitting = [
         asker.packed(group[::-1], lambda some: prompts.salient_questions(some, most))[0][::-1] for group in groups
     ]
@@ -64,7 +67,9 @@ def questions(asker: ModelCaller, groups: Sequence[Sequence[Unit]], most: int) -
 
 
 def reflections(asker: ModelCaller, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-    """Derive reflections on each question from its memories; if not all fit a prompt, the best are shown."""
+    """Derive reflections on each question from its memories. If not all memories fit in a prompt, the best
+    are shown.
+    """
     task = replace(prompts.REFLECTION, most=most)
     shown = []
     for question, group in asked:
@@ -91,7 +96,7 @@ def _turns(task: LinesTask, items: Sequence[_Item], *, words: int | None = None,
 def _on_parts(
     asker: ModelCaller, task: LinesTask, groups: Sequence[Sequence[_Item]], words: int | None
 ) -> list[tuple[list[SourcedLine], int]]:
-    """Return the lines on each group, in one batch, and the number of parts sent to the model."""
+    """Return the lines about each group, from one batch, and the number of parts sent to the model."""
     packed = [asker.packed(group, lambda some: _turns(task, some, words=words), most=MOST_SHOWN) for group in groups]
     packs = [pack for own in packed for pack in own]
     asked = [_turns(task, pack, words=words) for pack in packs]
@@ -103,7 +108,7 @@ def _on_parts(
 def _grounded(
     asker: ModelCaller, task: LinesTask, pack: Sequence[_Item], written: Sequence[LineForm]
 ) -> list[SourcedLine]:
-    """Return the lines that their evidence supports, with its positions in the group."""
+    """Return the lines that are supported by their evidence, with the positions of the evidence in the group."""
     found = []
     for line in written:
         cited = [pack[number - 1] for number in sorted(set(line.evidence))]

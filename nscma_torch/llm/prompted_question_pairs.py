@@ -1,4 +1,4 @@
-"""Question-answer pairs by a language model, found in a sitting with one or more requests."""
+"""Question-answer pairs found by a language model in a sitting, with one or more requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nscma_torch.text.calendar.timestamps import format_day
 
 
 def question_pairs(asker: ModelCaller, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-    """Return the pairs of each group, sent to the model in parts if large.
+    """Return the pairs found in each group. A large group is sent to the model in parts.
 
-    Pairs whose question has a name or number missing in its part of the group are dropped and counted as ungrounded;
-    the filter checks the answers, along with those of other miners.
+    A pair is dropped and counted as ungrounded if its question contains a name or number that its part of the group
+    lacks. Answers are checked by the filter, like the answers from other miners.
     """
     packs = [
         (number, pack)

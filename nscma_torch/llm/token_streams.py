@@ -1,12 +1,12 @@
-"""Streams as a causal language model reads them: the context of each token, and the state between calls.
+"""Streams as read by a causal language model: the context of each token, and the state between calls.
 
 A stream is the concatenation of its messages' tokens, each message with its line feed tokenized separately. A token's
 context depends only on its position in the stream. Let h be half the window, and b the block of h tokens that token n
 is in (b = n // h): it sees the beginning-of-text token and every token of the stream from the start of block b-1 (or of
 the stream) on, at positions counted from there; that is h to 2h tokens. That start is its anchor.
 
-So the past of a stream is represented by at most 2h token ids, and those ids are the state: a few KB, compared with
-megabytes of keys and values.
+So the past of a stream is represented by at most 2h token ids. These ids are the state; they take a few KB, compared
+with megabytes of keys and values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEADER = struct.Struct("<16sQ")  # fingerprint, tokens of the stream so far
 
 @dataclass(frozen=True, slots=True)
 class CausalScore:
-    """Scores of consecutive messages of one stream."""
+    """Scores for consecutive messages in one stream."""
 
     nll: list[Tensor]  # per message fp32 [tokens] on the CPU, nats
     ends: list[Tensor]  # per message int64 [tokens]: bytes of the message and its line feed up to each token's end
@@ -38,10 +38,10 @@ class TokenStream:
     """A stream being scored.
 
     Attributes:
-        first: position in the stream of the first of `ids`.
-        new: position of the first token without nats.
+        first: position in the stream of the first token in `ids`.
+        new: position of the first token that has no nats yet.
         ids: the tokens to be scored and their contexts.
-        ends: for each message to be scored, the byte offsets of its tokens' ends.
+        ends: for each message to be scored, the byte offsets at which its tokens end.
         nll: nats of the scored tokens, in order.
     """
 
@@ -53,11 +53,11 @@ class TokenStream:
 
     @property
     def end(self) -> int:
-        """One past the last token."""
+        """Return the position after the last token."""
         return self.first + len(self.ids)
 
     def between(self, start: int, stop: int) -> list[int]:
-        """Return the ids of the tokens at these positions of the stream."""
+        """Return the ids of the tokens at these positions in the stream."""
         return self.ids[start - self.first : stop - self.first]
 
 
@@ -66,7 +66,7 @@ class TokenStreams:
 
     Args:
         window: 2h, even.
-        fingerprint: the surprise model's, 16 characters, which its states begin with.
+        fingerprint: the surprise model's fingerprint, 16 characters, with which its states begin.
     """
 
     def __init__(self, tokenizer: MessageTokenizer, *, window: int, fingerprint: str) -> None:
@@ -75,8 +75,8 @@ class TokenStreams:
         self._fingerprint = fingerprint
 
     def begin(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[TokenStream]:
-        """Return each stream with its next messages after its state, None for a new one; errors as in
-        `SurpriseModel.score`.
+        """Return each stream with its next messages appended to its state, which is None for a new stream. Errors are
+        those of `SurpriseModel.score`.
         """
         tokenized = [[self._tokenizer.read(message) for message in messages] for messages in streams]
         begun = [self._unpack(state) for state in states]
@@ -86,19 +86,19 @@ class TokenStreams:
         return begun
 
     def end(self, stream: TokenStream) -> CausalScore:
-        """Return the scores of a stream whose tokens all have nats."""
+        """Return the scores of a stream once all its tokens have nats."""
         values = torch.cat(stream.nll) if stream.nll else torch.empty(0)
         sizes = [len(ends) for ends in stream.ends]
         nll = list(torch.split_with_sizes(values, sizes)) if sizes else []
         return CausalScore(nll, [torch.tensor(ends) for ends in stream.ends], self.state(stream))
 
     def state(self, stream: TokenStream) -> bytes:
-        """Return the resumable state of a stream: the ids that its next token sees."""
+        """Return the state from which a stream can be resumed: the ids that its next token sees."""
         recent = stream.between(self.anchor(stream.end), stream.end)
         return _HEADER.pack(self._fingerprint.encode(), stream.end) + struct.pack(f"<{len(recent)}I", *recent)
 
     def anchor(self, n: int) -> int:
-        """Return the first token of the stream that token n sees."""
+        """Return the position of the first token in the stream that token `n` sees."""
         return self._half * max(0, n // self._half - 1)
 
     def spans(self, stream: TokenStream) -> Iterator[range]:

@@ -1,4 +1,4 @@
-"""Verify a model's reading of one message: keep only the statements and notes that its text supports."""
+"""Verify a model's reading of one message, keeping only the statements and notes that its text supports."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ _STATES: Mapping[str, Mapping[str, bool]] = {
 class UnitReading:
     """A unit as read by a model, sentence by sentence.
 
-    `context` is what the model saw beside it: names from there may resolve the unit's pronouns. `dropped` counts output
-    that the text doesn't support: statements, replaced objects, and notes, which are replaced by the sentence itself.
+    `context` contains the other messages that the model saw; names in it may resolve the unit's pronouns. `dropped`
+    counts output that the text doesn't support: statements, replaced objects, and notes, which are replaced by the
+    sentence itself.
     """
 
     unit: Unit
@@ -53,11 +54,11 @@ class UnitReading:
 
     @property
     def sentences(self) -> list[str]:
-        """Return the unit's text in parts."""
+        """Return the unit's text as sentences."""
         return [self.unit.text[span.start : span.end] for span in self._spans]
 
     def extraction(self, form: ExtractionForm, schema: Schema) -> Extraction:
-        """Return the supported statements and notes, in the order of the form, each once."""
+        """Return the supported statements and notes in the order of the form, without duplicates."""
         statements: dict[Any, Statement] = {}
         for read in form.statements:
             for one in self._statements(read, schema):
@@ -111,7 +112,9 @@ class UnitReading:
         return [made]
 
     def _place(self, named: int, object_: str, *, person: bool) -> int | None:
-        """Return the sentence that states it: the one it names, or else the first that contains the object."""
+        """Return the number of the sentence that states it: the sentence it names, or else the first that contains the
+        object.
+        """
         sentences = self.sentences
         if named >= len(sentences):
             return None
@@ -121,11 +124,11 @@ class UnitReading:
         return next((i for i in order if self._names(object_, sentences[i], person=person)), None)
 
     def _names(self, object_: str, sentence: str, *, person: bool) -> bool:
-        """Return True if a sentence names an object; it can name a person as "me" or "you"."""
+        """Return True if a sentence names an object. A person may be named as "me" or "you"."""
         return holds(object_, sentence) or (person and resolves(object_, sentence, self._named, self.listener))
 
     def _meant(self, phrase: str) -> str:
-        """Return the name that a phrase means, "" for a pronoun that only the context explains."""
+        """Return the name that a phrase refers to, or "" for a pronoun that only the context explains."""
         return name_of(phrase, first_person(self.unit), self.listener)
 
     @property
@@ -134,14 +137,14 @@ class UnitReading:
 
     @cached_property
     def _named(self) -> str:
-        """Return the speaker; if the unit has a pronoun, also the names and speakers in its context."""
+        """Return the speaker and, if the unit contains a pronoun, the names and speakers in its context."""
         if not refers_back(self.unit.text):
             return self._speaker
         names = [found[0] for one in self.context for found in re.finditer(rf"\b{NAME}", one.text)]
         return " ".join([self._speaker, *names, *(one.name for one in self.context if one.name)])
 
     def _note(self, read: NoteForm) -> list[str]:
-        """Return the note with its speaker and dates; or the sentence itself if the note goes beyond the text."""
+        """Return the note with its speaker and dates, or the sentence itself if the note goes beyond the text."""
         sentences = self.sentences
         if read.sentence > len(sentences):
             self.dropped += 1

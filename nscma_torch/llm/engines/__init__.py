@@ -1,1 +1,1 @@
-"""Language models behind one batch-first interface: requests and replies."""
+"""Language models behind one batch-first interface of requests and replies."""

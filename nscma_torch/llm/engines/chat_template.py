@@ -1,4 +1,4 @@
-"""Convert turns to the model's token ids, so that no text can forge a turn of its own."""
+"""Convert turns to the model's token ids in such a way that no text can forge a turn."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ChatTemplate:
-    """The chat template of a tokenizer.
+    """A tokenizer's chat template.
 
     Special tokens spelled out in a turn's content are split by a space, so a text can't forge a turn.
 
     Attributes:
-        special: ids of special tokens.
+        special: ids of the special tokens.
 
-    Raises ModelError for a tokenizer without a template.
+    Raises `ModelError` for a tokenizer without a template.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, name: str) -> None:
@@ -39,7 +39,7 @@ class ChatTemplate:
         self._forging = _any_of({token.content for token in special.values()})
 
     def encode(self, turns: Sequence[Turn]) -> list[int]:
-        """Return ids of a prompt for the assistant to continue; EngineRefusedError if the template
+        """Return the token ids of a prompt that the assistant continues. Raises `EngineRefusedError` if the template
         rejects the turns.
         """
         messages = [{"role": turn.role, "content": self._forging.sub(_split, turn.content)} for turn in turns]
@@ -51,7 +51,9 @@ class ChatTemplate:
         return ids
 
     def fitting(self, request: Request, context: int) -> list[int]:
-        """Return ids of a request's prompt; EngineRefusedError for a wrong limit, or if it exceeds the context."""
+        """Return the token ids of a request's prompt. Raises `EngineRefusedError` for an invalid limit, or if the
+        request exceeds the context.
+        """
         if request.max_tokens < 1 or not 0 <= request.temperature < float("inf"):
             raise EngineRefusedError(
                 f"max_tokens must be at least 1 and temperature at least 0: {request.max_tokens}, {request.temperature}"

@@ -1,4 +1,4 @@
-"""The configured engine."""
+"""Create the configured engine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def choose_engine(section: LlmConfig, device: Callable[[], torch.device]) -> LazyEngine | None:
-    """Return the engine of an [llm] section, not started yet; None for the embedded language tasks.
+    """Return the engine for an [llm] section, not started yet, or None for the embedded language tasks.
 
     Args:
-        device: returns the device of the transformers engine; vLLM uses the one it was built for.
+        device: returns the device for the transformers engine; vLLM uses the device that it was built for.
     """
     if section.engine == "embedded":
         return None
@@ -45,7 +45,7 @@ def _http(section: LlmConfig, _device: Callable[[], torch.device]) -> LanguageEn
 
 
 def api_key(variable: str) -> str | None:
-    """Return the key in an environment variable; ConfigError if it is named but empty."""
+    """Return the key in an environment variable. Raises `ConfigError` if the variable is named but not set."""
     if not variable:
         return None
     key = os.environ.get(variable, "")

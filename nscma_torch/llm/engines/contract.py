@@ -1,4 +1,4 @@
-"""Requests and replies of language engines: the interface that every engine implements."""
+"""The interface that every language engine implements, with its requests and replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROMPT_OVERHEAD = 128  # tokens that it puts around a prompt, at most; some wri
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the prompt."""
+    """One turn in a prompt."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -28,10 +28,10 @@ class Request:
     """One prompt.
 
     Attributes:
-        schema: JSON schema enforced token by token; None for free text.
-        max_tokens: maximum tokens of the reply.
+        schema: JSON schema that is enforced token by token; None for free text.
+        max_tokens: maximum tokens in the reply.
         temperature: 0 is greedy; with `seed` a reply is reproducible on the same engine.
-        logprobs: return the log-probability of each token of the reply.
+        logprobs: True to return the log-probability of each token in the reply.
     """
 
     turns: tuple[Turn, ...]
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of a reply: its text and its natural-log probability."""
+    """A token in a reply: its text and its natural-log probability."""
 
     text: str
     logprob: float
@@ -55,8 +55,8 @@ class Reply:
     """Text written by the model.
 
     Attributes:
-        tokens: the text's tokens in order, if log-probabilities were requested; their texts joined are `text`.
-        finished: False if the token limit cut it off.
+        tokens: the text's tokens in order, if log-probabilities were requested. Their joined texts equal `text`.
+        finished: False if the token limit cut the text off.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Reply:
 
 
 def most_tokens(turns: Sequence[Turn]) -> int:
-    """Return the upper bound on a prompt's tokens: a byte-level tokenizer needs at least one byte per token."""
+    """Return an upper bound on a prompt's tokens, since a byte-level tokenizer needs at least one byte per token."""
     return _PROMPT_OVERHEAD + sum(_TURN_OVERHEAD + len(turn.content.encode(errors="replace")) for turn in turns)
 
 
@@ -77,44 +77,51 @@ class LanguageEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """Return engine and model, for traces and fingerprints."""
+        """Return the names of the engine and the model, for traces and fingerprints."""
 
     @property
     def context(self) -> int:
-        """Return the maximum tokens of prompt and reply together."""
+        """Return the maximum number of tokens in prompt and reply together."""
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Count tokens of each prompt as the model reads it, template included; an upper bound. Raises EngineError."""
+        """Count the tokens of each prompt as the model reads it, including the template. The result is an upper bound.
+
+        Raises `EngineError` on failure."""
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """Return one result per request, in order. Failures are errors in their places; the others are kept.
+        """Return one result per request, in order. A failed request has its error as the result; the other replies are
+        kept.
 
-        Engines retry temporary failures themselves, and EngineUnavailableError means that they persisted. ReplyError
-        means that the model answered with an unusable reply.
+        Engines retry temporary failures themselves, so `EngineUnavailableError` means that a failure persisted.
+        `ReplyError` means that the model's reply was unusable.
         """
 
     def close(self) -> None:
-        """Release the model and its memory, or the connections; requests in flight end with an error."""
+        """Release the model and its memory, or close the connections. Requests in flight end with an error."""
 
 
 @runtime_checkable
 class StreamingEngine(LanguageEngine, Protocol):
-    """A language engine that yields a reply while it is written."""
+    """A language engine that yields a reply while it is being written."""
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Yield tokens of one reply in order. Raises the EngineError that `generate` would return, when it happens."""
+        """Yield the tokens of one reply, in order. On failure, raises the `EngineError` that `generate`
+        would return.
+        """
 
 
 @runtime_checkable
 class ScoringEngine(LanguageEngine, Protocol):
-    """A language engine that also scores texts, for using the served model as the surprise model."""
+    """A language engine that also scores texts, so the served model can be used as the surprise model."""
 
     def tokenize(self, text: str) -> list[int]:
-        """Return ids of a text by the model's own tokenizer, nothing added. Raises EngineError."""
+        """Return the token ids of a text from the model's own tokenizer, without added tokens. Raises `EngineError` on
+        failure.
+        """
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Return the natural-log probability of each id of a prompt except the first, given those before it.
+        """Return the natural-log probability of each token id in a prompt, except the first, given the ids before it.
 
-        Prompts are ids, at least two each, and a prompt plus one token must fit `context`. One result per prompt, in
-        order; failures are errors in their places, ReplyError for an invalid probability.
+        Each prompt has at least two ids, and a prompt plus one token must fit in `context`. There is one result per
+        prompt, in order. A failed prompt has its error as the result; an invalid probability is a `ReplyError`.
         """

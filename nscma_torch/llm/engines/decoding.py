@@ -1,6 +1,6 @@
-"""Write a batch of replies token by token: one forward pass over the prompts, then one token of each at a time.
+"""Write a batch of replies: one forward pass over the prompts, then one pass for each further token of all replies.
 
-Shapes: n partial replies, P longest prompt, V vocabulary.
+Shapes: n partial replies, P tokens in the longest prompt, V tokens in the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class PartialReply:
     """A reply in progress.
 
     Attributes:
-        place: its request's position in the call.
-        prompt: token ids.
-        follower: None for free text.
-        written: ids without the end-of-text one.
-        logprobs: of `written`: natural log of the probability among the tokens that the schema allows, at temperature
-            1, as vLLM reports them.
-        chosen: number of tokens chosen, including the end-of-text one.
-        finished: True if it is complete; never with an `error`.
+        place: the position of its request in the call.
+        prompt: token ids of the prompt.
+        follower: the schema's state; None for free text.
+        written: token ids written so far, without the end-of-text token.
+        logprobs: for each token in `written`, the natural log of its probability among the tokens that the schema
+            allows, at temperature 1, as reported by vLLM.
+        chosen: number of tokens chosen, including the end-of-text token.
+        finished: True if the reply is complete; never True if there is an `error`.
     """
 
     place: int
@@ -51,15 +51,15 @@ class PartialReply:
 
     @property
     def done(self) -> bool:
-        """Return True if nothing will be added."""
+        """Return True if no more tokens will be added."""
         return self.finished or self.error is not None or self.chosen >= self.request.max_tokens
 
 
 def decode(loaded: CausalLM, drafts: Sequence[PartialReply]) -> Iterator[None]:
-    """Extend all drafts by a token per step, until all are done.
+    """Extend all drafts by one token per step, until all are done.
 
     Prompts are padded on the left. A reply is sampled from its own logits with its own random numbers, so it doesn't
-    depend on the others except for rounding, which depends on the matrix shapes.
+    depend on the other replies, except that rounding depends on the matrix shapes.
     """
     device = loaded.device
     longest = max(len(draft.prompt) for draft in drafts)
@@ -102,7 +102,7 @@ def _choose(
     drafts: Sequence[PartialReply],
     eos: frozenset[int],
 ) -> None:
-    """Add a token to each draft that is not done."""
+    """Add a token to each draft that isn't done."""
     going = [row for row, draft in enumerate(drafts) if not draft.done]
     logits = logits[going].float()
     for row, draft in enumerate(drafts[i] for i in going):

@@ -1,4 +1,4 @@
-"""An engine around another one, which forwards everything a subclass doesn't override."""
+"""An engine that wraps another one and forwards every call that a subclass doesn't override."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, Tur
 
 
 class WrappedEngine:
-    """`LanguageEngine` over `engine`; None if a subclass provides it later (`_inner`)."""
+    """`LanguageEngine` that wraps `engine`, which is None if a subclass provides it later (`_inner`)."""
 
     def __init__(self, engine: LanguageEngine | None) -> None:
         self._engine = engine
 
     @property
     def name(self) -> str:
-        """Return engine and model."""
+        """Return the names of the engine and the model."""
         return self._inner().name
 
     @property
     def context(self) -> int:
-        """Return the maximum tokens of prompt and reply together."""
+        """Return the maximum number of tokens in prompt and reply together."""
         return self._inner().context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
@@ -33,10 +33,10 @@ class WrappedEngine:
         return self._inner().generate(requests)
 
     def close(self) -> None:
-        """Close the other engine."""
+        """Close the wrapped engine."""
         self._inner().close()
 
     def _inner(self) -> LanguageEngine:
-        """Return the other engine."""
+        """Return the wrapped engine."""
         assert self._engine is not None, "a subclass that begins without an engine says where it comes from"
         return self._engine

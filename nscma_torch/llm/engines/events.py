@@ -1,4 +1,6 @@
-"""Server-sent events of a streamed chat completion: tokens as they arrive, validated like whole replies."""
+"""Read the server-sent events of a streamed chat completion: yield tokens as they arrive, validated like
+whole replies.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _DONE = "[DONE]"
 
 
 class StreamedChoice(Shape):
-    """A piece of one reply; the delta is the text since the last event."""
+    """A piece of one reply. The delta is the text since the last event."""
 
     delta: ReplyMessage
     finish_reason: str | None = None
@@ -32,18 +34,18 @@ class StreamedChoice(Shape):
 
 
 class StreamedChunk(Shape):
-    """One event; the last ones may hold only the usage, without a choice."""
+    """One event. The last events may contain only the usage, without a choice."""
 
     choices: tuple[StreamedChoice, ...] = Field(max_length=1)
 
 
 def read_tokens(lines: Iterable[str], *, logprobs: bool, in_form: bool = False) -> Iterator[Token]:
-    """Yield tokens from the lines of a response, with log-probability 0 if none were requested.
+    """Yield tokens from the lines of a response. Their log-probability is 0 if log-probabilities weren't requested.
 
-    A reply in a form may also appear under reasoning: without any content, that comes as one token.
+    A reply in a form may also appear as reasoning. If there is no content, the reasoning is yielded as one token.
 
-    Raises ReplyError for anything but such events and for a stream that ends before the reply does, EngineRefusedError
-    if requested log-probabilities are missing.
+    Raises `ReplyError` if anything other than such events arrives or the stream ends before the reply does, and
+    `EngineRefusedError` if requested log-probabilities are missing.
     """
     finished, waiting = "", list[LogProb]()
     thought: list[str] | None = [] if in_form and not logprobs else None

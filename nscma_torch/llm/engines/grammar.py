@@ -1,7 +1,8 @@
-"""JSON schemas as masks over a model's next token, with llguidance.
+"""Convert JSON schemas to masks over a model's next token, with llguidance.
 
-A reply is the compact JSON of one value: keys in the order of the schema, no whitespace between the parts, and in
-strings no `\\u` escapes, with which a model could write half a character; other characters appear literally.
+A reply is one value in compact JSON: keys are in the order of the schema, and there is no whitespace between the parts.
+Strings contain no `\\u` escapes, because a model could use them to write half a character; all characters appear
+literally.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _KEPT = 64  # compiled schemas
 
 
 class Grammars:
-    """Compiles schemas for one tokenizer, each once. Thread-safe.
+    """Compiles schemas for one tokenizer and caches them. Thread-safe.
 
     Args:
-        vocabulary: number of the model's logits, at least that of the tokenizer's tokens.
+        vocabulary: the number of logits of the model, at least the number of tokens in the tokenizer.
         eos: ids that end a text.
     """
 
@@ -45,7 +46,7 @@ class Grammars:
         self._lock = threading.Lock()
 
     def follow(self, schema: Mapping[str, Any]) -> Follower:
-        """Return a matcher at the start of a reply; EngineRefusedError for an unsupported schema."""
+        """Return a matcher at the start of a reply. Raises `EngineRefusedError` for an unsupported schema."""
         key = json.dumps(schema)
         with self._lock:
             if key not in self._compiled:
@@ -56,7 +57,7 @@ class Grammars:
             return Follower(self._compiled[key].deep_copy())
 
     def spell(self, token: int) -> bytes:
-        """Return the bytes that a token writes; empty for an id unknown to the tokenizer."""
+        """Return the bytes that a token stands for; empty for an id unknown to the tokenizer."""
         return self._tokenizer.decode_bytes([token]) if token < self._tokens else b""
 
     def _compile(self, schema: str) -> LLMatcher:
@@ -72,26 +73,26 @@ class Grammars:
 
 
 class Follower:
-    """State of a reply within its schema."""
+    """The state of a reply within its schema."""
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
 
     @property
     def complete(self) -> bool:
-        """Return True if nothing can be added."""
+        """Return True if no token can be added."""
         return self._matcher.is_stopped()
 
     def allowed(self) -> Tensor:
-        """Return the tokens that can come next, bool [vocabulary] on the CPU. Raises ReplyError if the grammar
-        fails.
+        """Return a mask of the tokens that can come next, bool [vocabulary] on the CPU. Raises `ReplyError` if the
+        grammar fails.
         """
         bias = self._matcher.compute_logit_bias()
         self._refuse_error()
         return torch.frombuffer(bytearray(bias), dtype=torch.uint8) != 0
 
     def accept(self, token: int) -> None:
-        """Advance by an allowed token."""
+        """Advance the state by an allowed token."""
         self._matcher.consume_token(token)
         self._refuse_error()
 

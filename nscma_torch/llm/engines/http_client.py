@@ -1,4 +1,4 @@
-"""Concurrent HTTP requests from any thread: bounded concurrency, timeouts, retries, immediate cancellation."""
+"""Concurrent HTTP requests from any thread, with bounded concurrency, timeouts, retries and immediate cancellation."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _REFUSED = {401: _WANTS_KEY, 403: _WANTS_KEY, 404: _OTHER_PLACE, 405: _OTHER_PLA
 
 
 class HttpClient:
-    """Sends requests from any thread; they run on an event loop in a thread of its own.
+    """Sends requests on behalf of any thread. They run on an event loop in the client's own thread.
 
     Args:
-        url: base URL, http or https. Proxies of the environment are used, except for this machine's own addresses.
-        concurrency: maximum requests in flight, from all threads.
+        url: base URL, http or https. Proxies set in the environment are used, except for this machine's own addresses.
+        concurrency: maximum requests in flight from all threads together.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str], concurrency: int, retry_policy: RetryPolicy) -> None:
@@ -77,11 +77,11 @@ class HttpClient:
         self._thread.start()
 
     def send(self, path: str, bodies: Sequence[Body]) -> list[bytes | EngineError]:
-        """Post each body as JSON, or GET if it is None; return each response's body or error, in order.
+        """Post each body as JSON, or send a GET request if it is None. Return each response's body or error, in order.
 
-        Once one has failed for good before any was answered, the server counts as down: those waiting for a free slot
-        fail with it. An interruption (Ctrl-C) cancels requests in flight. After `close`, requests without a response
-        are EngineUnavailableError.
+        If one request has finally failed before any was answered, the server is considered down, and requests that are
+        waiting for a free slot fail with it. An interruption (Ctrl-C) cancels requests in flight. After `close`, the
+        result of a request without a response is an `EngineUnavailableError`.
         """
         closed = EngineUnavailableError(f"the connection to {self._url} was closed")
         results: list[bytes | EngineError] = [closed] * len(bodies)
@@ -98,9 +98,10 @@ class HttpClient:
         return list(results)
 
     def lines(self, path: str, body: Body) -> Iterator[str]:
-        """Post a body and yield the response's lines as they arrive, without blank ones; retried only before the first.
+        """Post a body and yield the response's non-blank lines as they arrive. It is retried only before the first
+        line.
 
-        Raises EngineError; a caller that stops reading cancels the request.
+        Raises `EngineError` on failure. If the caller stops reading, the request is cancelled.
         """
         pieces: SimpleQueue[str | EngineError | None] = SimpleQueue()
         with self._submitting:
@@ -116,7 +117,7 @@ class HttpClient:
             reading.cancel()
 
     def close(self) -> None:
-        """Cancel requests in flight and end the thread; idempotent."""
+        """Cancel requests in flight and end the thread. Idempotent."""
         with self._submitting:
             if self._closed:
                 return
@@ -127,7 +128,7 @@ class HttpClient:
         self._loop.close()
 
     async def _end(self) -> None:
-        """Cancel every request, wait until each has released its connection, and close the rest."""
+        """Cancel all requests, wait until each has released its connection, and close the remaining connections."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -157,7 +158,7 @@ class HttpClient:
                 group.create_task(one(index, body))
 
     async def _read_lines(self, path: str, body: Body, pieces: SimpleQueue[str | EngineError | None]) -> None:
-        """Put each line, then None, or the error that ended it."""
+        """Put each line into the queue, followed by None or by the error that ended the response."""
         end: EngineError | None = EngineUnavailableError(f"the connection to {self._url} was closed")
         try:
             async with self._slots:
@@ -194,7 +195,7 @@ class HttpClient:
             raise passing from error
 
     async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
-        """Retry until there is a response, it is refused, or the retry policy ends."""
+        """Retry until the server responds, refuses the request, or the retry policy ends."""
         retry_policy = self._patience
         give_up = self._loop.time() + retry_policy.total
         for attempt in range(1, retry_policy.attempts + 1):
@@ -223,7 +224,7 @@ class HttpClient:
             raise _broken(error) from error
 
     async def _bounded(self, path: str, response: httpx2.Response) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives; ReplyError if it exceeds the size limit."""
+        """Yield the body as it arrives. Raises `ReplyError` if it exceeds the size limit."""
         if "," in response.headers.get("Content-Encoding", ""):
             raise ReplyError(f"{self._url}{path}: the response is compressed more than once")
         size = 0
@@ -243,7 +244,7 @@ class HttpClient:
 
 
 class _PassingError(Exception):
-    """A possibly temporary failure; `advice` says what to do about it.
+    """A failure that may be temporary. `advice` says what to do about it.
 
     `least` is the number of seconds the server asks to wait.
     """
@@ -255,7 +256,7 @@ class _PassingError(Exception):
 
 
 async def _start_of(response: httpx2.Response) -> bytes:
-    """Read enough of a body for an error message."""
+    """Read the beginning of a body for an error message."""
     got = bytearray()
     async for piece in response.aiter_raw():
         got += piece
@@ -275,7 +276,7 @@ def _broken(error: httpx2.RequestError) -> _PassingError:
 
 
 def _retry_after(value: str | None) -> float:
-    """Parse the seconds of a Retry-After header, in both of its forms; 0 if unreadable."""
+    """Parse a Retry-After header, in either of its two forms, and return seconds; 0 if it is unreadable."""
     if value is None:
         return 0.0
     if value.strip().isdecimal():

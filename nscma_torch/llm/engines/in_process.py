@@ -1,4 +1,6 @@
-"""Shared base of engines that load a model into this process: its own chat template builds and counts prompts."""
+"""Base class for engines that load a model into this process. The model's own chat template builds and
+counts prompts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from nscma_torch.llm.engines.contract import Turn
 
 
 class InProcessEngine:
-    """The prompt handling of an in-process `LanguageEngine`."""
+    """Prompt handling for an in-process `LanguageEngine`."""
 
     def __init__(self, name: str, template: ChatTemplate, context: int) -> None:
         self._name = name
@@ -19,16 +21,16 @@ class InProcessEngine:
 
     @property
     def name(self) -> str:
-        """Return engine and model, with adapter and quantization."""
+        """Return the names of the engine and the model, with adapter and quantization."""
         return self._name
 
     @property
     def context(self) -> int:
-        """Return the maximum tokens of prompt and reply together."""
+        """Return the maximum number of tokens in prompt and reply together."""
         return self._context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Count tokens of each prompt, template included, exactly. Raises the first EngineError."""
+        """Return the exact number of tokens in each prompt, including the template. Raises the first `EngineError`."""
         return [len(self._template.encode(turns)) for turns in prompts]
 
     def _closed_error(self) -> EngineUnavailableError:

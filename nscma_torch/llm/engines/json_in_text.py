@@ -12,7 +12,7 @@ _MOST_TRIED = 64  # places where an object may begin; each failure costs time li
 
 
 def json_objects(text: str) -> list[tuple[int, int]]:
-    """Return start and end of each outermost JSON object of a reply, skipping its reasoning; linear in the text.
+    """Return the start and end of each outermost JSON object in a reply, skipping its reasoning. Takes linear time.
 
     >>> text = '<think>{"a": 0}?</think> Here: {"a": 1}'
     >>> [text[start:end] for start, end in json_objects(text)]
@@ -36,7 +36,7 @@ def json_objects(text: str) -> list[tuple[int, int]]:
 
 
 def _answer(text: str) -> tuple[int, int]:
-    """Return the start of the reply after its reasoning, and the start of reasoning that is never closed."""
+    """Return the start of the reply after its reasoning, and the start of any reasoning that is never closed."""
     start, stop = 0, len(text)
     for tag in _REASONING.finditer(text):
         if tag[1]:

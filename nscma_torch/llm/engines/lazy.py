@@ -1,4 +1,4 @@
-"""An engine that starts on first use: a memory that only searches needs no server and loads no model."""
+"""An engine that starts on first use, so a memory that only searches needs no server and loads no model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class LazyEngine(WrappedEngine):
     """A `LanguageEngine` that creates another one on first use.
 
     Args:
-        name: engine and model, as far as known before it starts.
-        make: starts it; its errors are raised by the call that needed it, and the next call tries again.
+        name: the engine and, if known before it starts, the model.
+        make: starts the engine. Errors are raised by the call that needed the engine, and the next call tries again.
     """
 
     def __init__(self, name: str, make: Callable[[], LanguageEngine]) -> None:
@@ -27,23 +27,23 @@ class LazyEngine(WrappedEngine):
 
     @property
     def name(self) -> str:
-        """Return engine and model."""
+        """Return the names of the engine and the model."""
         return self._engine.name if self._engine is not None else self._name
 
     @property
     def configured(self) -> str:
-        """Return the configured engine and model: the same before it started and after."""
+        """Return the configured engine and model, which are the same before and after the start."""
         return self._name
 
     def close(self) -> None:
-        """Close it if it has started, and prevent a later start."""
+        """Close the engine if it has started, and prevent a later start."""
         with self._lock:
             self._closed = True
             if self._engine is not None:
                 self._engine.close()
 
     def started(self) -> LanguageEngine:
-        """Return the engine created, which this one closes."""
+        """Return the actual engine, starting it if needed. It is closed by `close`."""
         with self._lock:
             if self._closed:
                 raise EngineUnavailableError(f"the engine {self._name} was closed")

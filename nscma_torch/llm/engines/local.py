@@ -1,6 +1,7 @@
-"""A language engine in this process: a causal language model of transformers, also in 4 bits, also with a LoRA adapter.
+"""Language engine in this process: a causal language model from transformers, optionally in 4 bits or with a LoRA
+adapter.
 
-It suits one user on one machine; vLLM suits a server with many at once.
+It suits a single user on one machine; vLLM suits a server with many concurrent users.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from nscma_torch.llm.loading import CausalLM, Quantization, load_causal_lm
 
 
 class TransformersEngine(InProcessEngine):
-    """`LanguageEngine` and `StreamingEngine` over a model in this process.
+    """`LanguageEngine` and `StreamingEngine` for a model in this process.
 
-    Requests of one call are batched by length. A call waits for the batch of another thread to end.
+    Requests in one call are batched by length. A call waits until another thread's batch ends.
 
     Args:
         model: a folder, or a name in the local Hugging Face cache; its tokenizer must have a chat template.
         device, dtype, quantization, adapter: see `load_causal_lm`.
-        context: maximum tokens of prompt and reply together; None for the model's maximum.
-        batch_tokens: maximum tokens of the prompts and replies of one batch, padding included, which bounds the
-            key-value memory. A single request may be longer.
+        context: maximum tokens in prompt and reply together; None for the model's maximum.
+        batch_tokens: maximum tokens in all prompts and replies of a batch, including padding, which bounds the memory
+            for keys and values. A single request may be longer.
 
-    Raises ConfigError for a bad argument, ModelError for a model without a chat template, and the errors of
+    Raises `ConfigError` for an invalid argument, `ModelError` for a model without a chat template, and the errors of
     `load_causal_lm`.
     """
 
@@ -85,7 +86,7 @@ class TransformersEngine(InProcessEngine):
         return results
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Yield tokens of the reply as they are written; raises the EngineError that `generate` would return."""
+        """Yield the tokens of the reply as they are written. Raises the `EngineError` that `generate` would return."""
         draft = self._draft(0, request)
         steps, speller, sent = decode(self._model(), [draft]), self._speller(), 0
         while not draft.done:
@@ -100,7 +101,7 @@ class TransformersEngine(InProcessEngine):
         yield from speller.end()
 
     def close(self) -> None:
-        """Release the model; requests in flight end with an error; idempotent."""
+        """Release the model. Requests in flight end with an error. Idempotent."""
         self._closed.set()
         with self._lock:
             self._loaded = None
@@ -113,13 +114,13 @@ class TransformersEngine(InProcessEngine):
         return self._loaded
 
     def _draft(self, place: int, request: Request) -> PartialReply:
-        """Check a request; EngineRefusedError says what is wrong with it."""
+        """Check a request and start its reply. Raises `EngineRefusedError` if the request is invalid."""
         prompt = self._template.fitting(request, self._context)
         follower = None if request.schema is None else self._grammars.follow(request.schema)
         return PartialReply(place, request, prompt, follower)
 
     def _batches(self, drafts: Sequence[PartialReply]) -> Iterator[list[PartialReply]]:
-        """Yield drafts of similar length together."""
+        """Yield batches of drafts with similar lengths."""
         batch: list[PartialReply] = []
         reply = 0
         for draft in sorted(drafts, key=lambda draft: (len(draft.prompt), draft.request.max_tokens, draft.place)):
@@ -133,7 +134,7 @@ class TransformersEngine(InProcessEngine):
             yield batch
 
     def _write(self, batch: Sequence[PartialReply]) -> EngineError | None:
-        """Write a batch to its end; return the error, if any, for the unfinished ones."""
+        """Write a batch to its end. Return the error, if any, that applies to the unfinished drafts."""
         try:
             steps = decode(self._model(), batch)
         except EngineUnavailableError as error:

@@ -1,7 +1,7 @@
 """Detect scripts that start vLLM outside `if __name__ == "__main__":`.
 
-vLLM runs its engine in a process of its own. Once CUDA is initialised that process is spawned: it runs the script again
-from the top and would start vLLM again, while the first process waits for it until its timeout of ten minutes.
+vLLM runs its engine in a process of its own. Once CUDA is initialised, that process is spawned: it runs the script
+again from the top and would start vLLM again, while the first process waits for it until a timeout of ten minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check_main_guard() -> None:
 
 
 def unguarded_call() -> str | None:
-    """Return file and line at which the main script is running outside a `__main__` guard; None if it isn't."""
+    """Return the file and line at which the main script is running outside a `__main__` guard, or None if it isn't."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
     spec = getattr(main, "__spec__", None)
@@ -45,7 +45,7 @@ def unguarded_call() -> str | None:
 
 
 def is_guarded(source: str, line: int) -> bool:
-    """Return True if a line is under an `if` that tests `__name__` for "__main__"."""
+    """Return True if a line is inside an `if` block that tests `__name__` for "__main__"."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -65,7 +65,7 @@ def _tests_name(test: ast.expr) -> bool:
 
 
 def _running_line(namespace: dict[str, object]) -> int | None:
-    """Return the line that the main thread is running in the body of the module with that namespace."""
+    """Return the line that the main thread is running in the body of the module with this namespace."""
     frame: FrameType | None = sys._current_frames().get(threading.main_thread().ident or 0)
     line = None
     while frame is not None:
@@ -76,7 +76,7 @@ def _running_line(namespace: dict[str, object]) -> int | None:
 
 
 def _spawns() -> bool:
-    """Return True if vLLM spawns its engine, decided as in vllm.utils.system_utils, on one machine."""
+    """Return True if vLLM would spawn its engine process. Decided as in `vllm.utils.system_utils`, for one machine."""
     if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
         return False  # the engine runs in this process
     method = os.environ.get("VLLM_WORKER_MULTIPROC_METHOD", "")

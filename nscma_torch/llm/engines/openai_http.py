@@ -1,14 +1,14 @@
-"""A language engine behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
+"""Language engine for an OpenAI-compatible server: vLLM, llama.cpp, Ollama and others.
 
-What they have in common is `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
+These servers all support `POST /v1/chat/completions` with `response_format` of type `json_schema`, `max_tokens`,
 `seed` and `logprobs`, and `GET /v1/models`. Counting tokens and reporting the context are specific to each server.
 Known quirks:
 
-- vLLM lets a model put any white space between the parts of JSON unless it is started with
-  `--structured-outputs-config.disable_any_whitespace true`; without it a small model may print blanks until its limit.
-- vLLM 0.32 on a CPU dies of a temperature above 0 with a seed where it reads the prompt in parts (longer than its
-  `--max-num-batched-tokens`): its generators there cannot be set back.
-- Ollama drops the front of a prompt that does not fit its `num_ctx` and says nothing: `context` must be that number.
+- vLLM lets a model write any whitespace between the parts of JSON unless it is started with
+  `--structured-outputs-config.disable_any_whitespace true`. Without it, a small model may write blanks until its limit.
+- vLLM 0.32 on a CPU crashes on a request with a temperature above 0 and a seed if it reads the prompt in parts (because
+  it is longer than `--max-num-batched-tokens`): its random generators there can't be reset.
+- Ollama silently drops the beginning of a prompt that doesn't fit in its `num_ctx`, so `context` must be that number.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
 
 
 class OpenAIEngine:
-    """`LanguageEngine` over HTTP.
+    """`LanguageEngine` that sends requests over HTTP.
 
     Args:
         url: the server's URL, with or without `/v1`.
         server: the kind of server. "vllm" and "llama.cpp" count tokens exactly and report their context. "other"
-            (Ollama, a cloud service) does neither: there a prompt counts as its bytes of UTF-8, plus 16 for each turn,
-            plus 128, which no byte-level tokenizer exceeds, and `context` must be given.
-        model: the model's name there; None if the server has only one.
+            (Ollama, a cloud service) does neither. For it, `context` must be given, and a prompt is counted as its
+            UTF-8 bytes plus 16 for each turn plus 128, an upper bound for any byte-level tokenizer.
+        model: the model's name on the server; None if the server has only one model.
         api_key: sent as a bearer token.
-        context: maximum tokens of prompt and reply together; None for the server's value.
+        context: maximum tokens in prompt and reply together; None for the value reported by the server.
         concurrency: maximum requests in flight.
 
-    Raises ConfigError for a bad argument, MissingDependencyError without httpx2, and EngineError if the server doesn't
-    report a needed model or context.
+    Raises `ConfigError` for an invalid argument, `MissingDependencyError` if httpx2 isn't installed, and `EngineError`
+    if the server doesn't report a model or context that is needed.
     """
 
     def __init__(
@@ -84,18 +84,19 @@ class OpenAIEngine:
 
     @property
     def name(self) -> str:
-        """Return engine and model."""
+        """Return the names of the engine and the model."""
         return f"http/{self._model}"
 
     @property
     def context(self) -> int:
-        """Return the maximum tokens of prompt and reply together."""
+        """Return the maximum number of tokens in prompt and reply together."""
         return self._context
 
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
-        """Count tokens of each prompt, template included; an upper bound for a server of kind "other".
+        """Count the tokens of each prompt, including the template. For a server of kind "other", this is an upper
+        bound.
 
-        Raises the first EngineError.
+        Raises the first `EngineError`.
         """
         if self._server == "other":
             return [most_tokens(turns) for turns in prompts]
@@ -107,12 +108,14 @@ class OpenAIEngine:
         return [len(tokenized.tokens) for tokenized in self._ask("/tokenize", bodies, Tokenized)]
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """Return one result per request, in order; an interruption (Ctrl-C, `close`) cancels those in flight."""
+        """Return one result per request, in order. An interruption (Ctrl-C, `close`) cancels requests in flight."""
         bodies = self._client.send("/v1/chat/completions", [self._body(request) for request in requests])
         return [_result(request, body) for request, body in zip(requests, bodies, strict=True)]
 
     def stream(self, request: Request) -> Iterator[Token]:
-        """Yield tokens of one reply as the server sends them; retried only before the first. Raises EngineError."""
+        """Yield the tokens of one reply as the server sends them. It is retried only before the first token.
+
+        Raises `EngineError` on failure."""
         lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
         try:
             yield from read_tokens(lines, logprobs=request.logprobs, in_form=request.schema is not None)
@@ -120,14 +123,17 @@ class OpenAIEngine:
             raise _refused(request, error) from error
 
     def tokenize(self, text: str) -> list[int]:
-        """Return ids of a text, nothing added, from a server of kind "vllm". Raises EngineError."""
+        """Return the token ids of a text, without added tokens, from a server of kind "vllm". Raises `EngineError` on
+        failure.
+        """
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
         return list(self._ask("/tokenize", [body], Tokenized)[0].tokens)
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Return log-probabilities of each prompt's ids except the first, from a server of kind "vllm".
+        """Return the log-probabilities of each prompt's ids, except the first, from a server of kind "vllm".
 
-        Other servers don't support it: `echo` with `logprobs`, OpenAI's former way, is gone or was never there.
+        Other servers don't support this: OpenAI's former method, `echo` with `logprobs`, was removed or never
+        implemented.
         """
         settings = {"model": self._model, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
         bodies = [{**settings, "prompt": list(prompt)} for prompt in prompts]
@@ -135,7 +141,7 @@ class OpenAIEngine:
         return [_scored(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)]
 
     def close(self) -> None:
-        """Cancel requests in flight and close the connections; idempotent."""
+        """Cancel requests in flight and close the connections. Idempotent."""
         self._client.close()
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -154,7 +160,7 @@ class OpenAIEngine:
         return body
 
     def _find_model(self, wanted: str | None) -> tuple[str, int | None]:
-        """Return the model's name, and its context if the list of models has it."""
+        """Return the model's name, and its context length if the server's list of models contains it."""
         (models,) = self._ask("/v1/models", [None], ModelList)
         model = model_of(models, wanted)
         return model.id, model.max_model_len
@@ -165,7 +171,7 @@ class OpenAIEngine:
         raise ConfigError("the server does not report its context length: set llm.context, in tokens")
 
     def _ask(self, path: str, bodies: Sequence[dict[str, Any] | None], shape: type[ShapeT]) -> list[ShapeT]:
-        """Return every response validated as that shape; raises the first error."""
+        """Return all responses, validated as `shape`. Raises the first error."""
         answers = []
         for body in self._client.send(path, bodies):
             if isinstance(body, EngineError):
@@ -175,7 +181,9 @@ class OpenAIEngine:
 
 
 def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> ModelList:
-    """List the models of a server. Raises EngineError if it does not report them, ConfigError for a bad argument."""
+    """List the models on a server. Raises `EngineError` if the server doesn't report them, `ConfigError` for an invalid
+    argument.
+    """
     client = _connect(url, api_key, 1, retry_policy)
     try:
         (body,) = client.send("/v1/models", [None])
@@ -198,7 +206,7 @@ def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: Retr
 
 
 def model_of(models: ModelList, wanted: str | None) -> Model:
-    """Return the model of that name, or the only one; ConfigError otherwise."""
+    """Return the model with this name, or the only model if no name is given. Otherwise raises `ConfigError`."""
     found = {model.id: model for model in models.data}
     if wanted is None and len(found) == 1:
         return next(iter(found.values()))
@@ -237,6 +245,6 @@ def _scored(prompt: Sequence[int], body: bytes | EngineError) -> list[float] | E
 
 
 def _refused(request: Request, error: EngineError) -> EngineError:
-    """Return the error, with advice if the server refuses log-probabilities."""
+    """Return the error, with advice added if the server refuses log-probabilities."""
     about = request.logprobs and isinstance(error, EngineRefusedError) and "logprob" in str(error).lower()
     return without_logprobs(str(error)) if about else error

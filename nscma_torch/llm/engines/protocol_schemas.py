@@ -1,4 +1,4 @@
-"""Responses of OpenAI-compatible servers, strictly validated: anything else raises an error that shows it."""
+"""Responses of OpenAI-compatible servers, strictly validated. An invalid response raises an error that quotes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 200  # characters that an error quotes
 
 
 class Shape(BaseModel):
-    """Base of all shapes: types are exact, and unknown keys are ignored."""
+    """Base class for all shapes: types are exact, and unknown keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
@@ -23,7 +23,7 @@ ShapeT = TypeVar("ShapeT", bound=Shape)
 
 
 class Model(Shape):
-    """A model of `GET /v1/models`; vLLM reports its context length there."""
+    """A model in `GET /v1/models`. vLLM reports the context length there."""
 
     id: str
     max_model_len: int | None = Field(None, gt=0)
@@ -36,37 +36,37 @@ class ModelList(Shape):
 
 
 class Settings(Shape):
-    """The part of llama.cpp's `GET /props` with the context of one slot."""
+    """The part of llama.cpp's `GET /props` that contains the context of one slot."""
 
     n_ctx: int = Field(gt=0)
 
 
 class Props(Shape):
-    """`GET /props` of llama.cpp."""
+    """`GET /props` from llama.cpp."""
 
     default_generation_settings: Settings
 
 
 class Counted(Shape):
-    """`POST /tokenize` of vLLM."""
+    """`POST /tokenize` from vLLM."""
 
     count: int = Field(ge=0)
 
 
 class Tokenized(Shape):
-    """`POST /tokenize` of llama.cpp, and of vLLM for a text."""
+    """`POST /tokenize` from llama.cpp, and from vLLM for a text."""
 
     tokens: tuple[int, ...]
 
 
 class FilledTemplate(Shape):
-    """`POST /apply-template` of llama.cpp."""
+    """`POST /apply-template` from llama.cpp."""
 
     prompt: str
 
 
 class ContentPart(Shape):
-    """A part of a list content; parts without text, such as reasoning, are skipped."""
+    """One part of a content list. Parts without text, such as reasoning, are skipped."""
 
     text: str | None = None
 
@@ -75,8 +75,8 @@ Content = str | tuple[ContentPart, ...] | None
 
 
 class ReplyMessage(Shape):
-    """Message of a response. Servers with a reasoning parser can leave the content empty and put all under
-    reasoning.
+    """The message in a response. Servers with a reasoning parser may leave the content empty and put the whole text
+    into the reasoning.
     """
 
     content: Content = None
@@ -85,14 +85,14 @@ class ReplyMessage(Shape):
 
 
 def content_text(content: Content) -> str | None:
-    """Return the text of a content; None if it has none."""
+    """Return the text of a content, or None if it has none."""
     if content is None or isinstance(content, str):
         return content
     return "".join(part.text or "" for part in content)
 
 
 class LogProb(Shape):
-    """A token; `bytes` if its text alone isn't UTF-8."""
+    """A token. It has `bytes` if its text alone isn't valid UTF-8."""
 
     token: str
     logprob: float
@@ -100,7 +100,7 @@ class LogProb(Shape):
 
 
 class LogProbs(Shape):
-    """Log-probabilities of a reply's tokens."""
+    """Log-probabilities of the tokens in a reply."""
 
     content: tuple[LogProb, ...] | None = None
 
@@ -134,21 +134,21 @@ class PromptLogProb(Shape):
 
 
 class ScoredPrompt(Shape):
-    """A prompt's log-probabilities: per position those of its token by id, and possibly of others;
-    none for the first.
+    """A prompt's log-probabilities: for each position except the first, that of its token, by id, and possibly those of
+    other tokens.
     """
 
     prompt_logprobs: tuple[dict[int, PromptLogProb] | None, ...]
 
 
 class Scored(Shape):
-    """`POST /v1/completions` of vLLM with `prompt_logprobs`."""
+    """`POST /v1/completions` from vLLM with `prompt_logprobs`."""
 
     choices: tuple[ScoredPrompt, ...] = Field(min_length=1, max_length=1)
 
 
 def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
-    """Return the body validated as that shape; ReplyError if invalid."""
+    """Return the body, validated as `shape`. Raises `ReplyError` if it is invalid."""
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
@@ -161,9 +161,9 @@ def shaped(body: bytes, shape: type[ShapeT]) -> ShapeT:
 
 
 def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
-    """Return the reply in a chat completion; ReplyError if there is none.
+    """Return the reply in a chat completion. Raises `ReplyError` if there is none.
 
-    Raises EngineRefusedError if requested log-probabilities are missing. A reply in a form may also appear under
+    Raises `EngineRefusedError` if requested log-probabilities are missing. A reply in a form may also appear as
     reasoning.
     """
     completion = shaped(body, Completion)
@@ -198,11 +198,11 @@ def without_logprobs(said: str = "the reply came without log-probabilities") -> 
 
 
 def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
-    """Return tokens whose texts joined are exactly `text`.
+    """Return tokens that, when their texts are joined, are exactly `text`.
 
-    Servers report more and less than the text: special tokens after its end, pieces of one character, words without the
-    space that a tokenizer drops when decoding them alone. Tokens that form a character only together become one, with
-    the sum of their log-probabilities. ReplyError if the parts spell something else.
+    Servers may report more or less than the text: special tokens after its end, pieces of one character, or words
+    without the space that a tokenizer drops when it decodes them alone. Tokens that only together form a character
+    become one token, with the sum of their log-probabilities. Raises `ReplyError` if the parts spell a different text.
     """
     tokens: list[Token] = []
     left, piece, logprob = text, b"", 0.0
@@ -231,7 +231,7 @@ def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
 
 
 def shown(body: bytes | bytearray | str) -> str:
-    """Return the start of a text on one line, for an error message."""
+    """Return the beginning of a text, on one line, for an error message."""
     text = body if isinstance(body, str) else body.decode(errors="replace")
     line = " ".join(text.split())
     return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")

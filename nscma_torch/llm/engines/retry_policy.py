@@ -1,4 +1,4 @@
-"""Timeouts, attempts and waiting times of requests to a server."""
+"""Timeouts, attempts and waiting times for requests to a server."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ ROUNDS = 3  # silences of full length that all attempts together may take
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Timeouts and retries of one request.
+    """Timeouts and retries for one request.
 
     Attributes:
         connect: seconds to establish a connection.
-        read: seconds without a byte; a server that does not stream is silent until the whole reply is written.
-        total: seconds of all attempts and the waits between them; excluding time spent queueing for a free slot.
+        read: maximum seconds without receiving a byte. A server that doesn't stream sends nothing until the whole reply
+            is written.
+        total: maximum seconds for all attempts and the waits between them, excluding time spent queueing for a free
+            slot.
         attempts: maximum number of attempts.
-        backoff: maximum seconds of the first wait, doubled for each further one.
+        backoff: maximum seconds of the first wait; doubled for each further wait.
         longest_wait: maximum seconds of any wait, unless the server asks for more.
     """
 
@@ -38,7 +40,7 @@ class RetryPolicy:
             raise ConfigError(f"attempts must be at least 1, not {self.attempts}")
 
     def wait_after(self, attempt: int) -> float:
-        """Return seconds to wait after that attempt, from 1: exponential backoff with full jitter.
+        """Return the seconds to wait after an attempt, counted from 1: exponential backoff with full jitter.
 
         Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
         """

@@ -1,4 +1,4 @@
-"""Log-probabilities of a prompt's tokens as vLLM reports them, fully validated."""
+"""Read the log-probabilities of a prompt's tokens as reported by vLLM, fully validated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ABOVE_ONE = 0.01  # nats that a probability of one may exceed it by in half pre
 
 
 def logprobs_of(prompt: Sequence[int], places: Sequence[Mapping[int, float] | None]) -> list[float]:
-    """Return the natural-log probability of each id of a prompt except the first.
+    """Return the natural-log probability of each id in a prompt, except the first.
 
     Args:
-        places: log-probabilities reported at each position of the prompt, by id; nothing for the first.
+        places: for each position in the prompt, the reported log-probabilities by id; none for the first position.
 
     Raises:
-        ReplyError: a wrong number of positions, one without its own id, or an impossible log-probability: NaN, minus
-            infinity, above zero (logits are, with `--logprobs-mode raw_logits`).
+        ReplyError: the number of positions is wrong, a position lacks its own id, or a log-probability is impossible:
+            NaN, minus infinity or above zero (as logits can be, with `--logprobs-mode raw_logits`).
     """
     if len(places) != len(prompt):
         raise ReplyError(f"got log-probabilities for {len(places)} of a prompt's {len(prompt)} tokens")

@@ -1,8 +1,9 @@
-"""Replies in a form: JSON of a pydantic model, parsed, requested once more if invalid, or a clear error.
+"""Request replies in a form: JSON for a pydantic model. An invalid reply is requested once more, and then raises a
+clear error.
 
-A form is bounded: anything a model could continue forever has a maximum, so a small one can't fill its token limit with
-one string or list. A JSON object is extracted from the reasoning, code fence or sentences around it; nothing is
-completed or converted to another type.
+A form is bounded: every part that a model could continue forever has a maximum, so a small model can't fill its token
+limit with one string or list. A JSON object is extracted from the reasoning, code fence or sentences around it. Nothing
+is completed or converted to another type.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _UPPER = {"maximum", "exclusiveMaximum"}
 
 
 class ReplyForm(BaseModel):
-    """Base of forms: exact types, no other keys, and no blanks around strings.
+    """Base class for forms, with exact types, no unknown keys, and no blanks around strings.
 
-    Strings need `max_length`, lists `max_length`, integers a lower and an upper limit. There are no floats: within any
-    limits llguidance lets their digits run on ("0.3333…"); take an integer percentage, or an enum of steps. Keep
-    `max_length` below 2000 (the grammar of llama.cpp takes no more), and do not join it with `pattern` (xgrammar, which
-    vLLM uses, takes only one of them). A string that must not be blank has `min_length=1`.
+    Strings and lists need `max_length`; integers need a lower and an upper limit. Floats aren't allowed, because
+    llguidance lets their digits run on within any limits ("0.3333…"); use an integer percentage or an enum of steps.
+    Keep `max_length` below 2000 (the maximum in llama.cpp's grammar), and don't combine it with `pattern` (xgrammar,
+    which vLLM uses, accepts only one of them). A string that must not be blank has `min_length=1`.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, str_strip_whitespace=True, allow_inf_nan=False)
@@ -43,7 +44,7 @@ FormT = TypeVar("FormT", bound=ReplyForm)
 
 @dataclass(frozen=True, slots=True)
 class Filled(Generic[FormT]):
-    """A filled form, and the reply it was read from."""
+    """A filled form, and the reply from which it was read."""
 
     form: FormT
     reply: Reply
@@ -52,10 +53,10 @@ class Filled(Generic[FormT]):
 def fill(
     engine: LanguageEngine, form: type[FormT], requests: Sequence[Request]
 ) -> tuple[list[Filled[FormT] | EngineError], Usage]:
-    """Request one form per request; return, in order, the form or its error, and the total cost.
+    """Request a form with each request. Return a form or an error for each request, in order, and the total cost.
 
     Unusable replies are requested once more, all in one batch, with a prompt that says what was wrong. Failed requests
-    to the engine are not: engines retry those themselves. InvalidInputError for a form without bounds.
+    aren't sent again, because engines retry them themselves. Raises `InvalidInputError` for a form without bounds.
     """
     started = time.perf_counter()
     schema = schema_of(form)
@@ -73,7 +74,7 @@ def fill(
 
 @cache
 def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
-    """Return the JSON schema of a form; InvalidInputError if a part of it is unbounded."""
+    """Return the JSON schema of a form. Raises `InvalidInputError` if a part of it is unbounded."""
     schema = form.model_json_schema()
     problems = list(_unbounded(schema, form.__name__, schema.get("$defs", {}), frozenset()))
     if problems:
@@ -83,7 +84,7 @@ def schema_of(form: type[ReplyForm]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Reason for a missing form; `problem` is the model's feedback, "" if asking again doesn't help."""
+    """The reason why a form is missing. `problem` is the feedback for the model, or "" if asking again doesn't help."""
 
     error: EngineError
     problem: str = ""
@@ -92,7 +93,7 @@ class _Failure:
 def _attempt(
     engine: LanguageEngine, form: type[FormT], requests: Sequence[Request], replies: list[Reply]
 ) -> list[Filled[FormT] | _Failure]:
-    """Try each request once; append the replies, usable or not."""
+    """Try each request once, and append all replies, usable or not, to `replies`."""
     outcomes: list[Filled[FormT] | _Failure] = []
     results = engine.generate(requests)
     if len(results) != len(requests):
@@ -124,7 +125,9 @@ def _read(reply: Reply, form: type[FormT]) -> Filled[FormT] | _Failure:
 
 
 def _taken_out(reply: Reply, form: type[FormT], error: ValidationError) -> Filled[FormT] | str:
-    """Return the form in a JSON object within the reply, or what is wrong; several different objects are invalid."""
+    """Return the form from a JSON object within the reply, or a description of the problem. Several different objects
+    are invalid.
+    """
     found: list[Filled[FormT]] = []
     for start, end in json_objects(reply.text):
         try:
@@ -139,7 +142,7 @@ def _taken_out(reply: Reply, form: type[FormT], error: ValidationError) -> Fille
 
 
 def _part(reply: Reply, start: int, end: int) -> Reply:
-    """Return the reply without the text around the characters from `start` to `end`."""
+    """Return only the part of the reply from `start` to `end`."""
     tokens, place = [], 0
     for token in reply.tokens:
         text = token.text[max(0, start - place) : max(0, end - place)]
@@ -149,7 +152,7 @@ def _part(reply: Reply, start: int, end: int) -> Reply:
 
 
 def _explained(error: ValidationError) -> str:
-    """Describe the first problems without quoting the reply, whose text must not return as an instruction."""
+    """Describe the first problems without quoting the reply, because its text must not come back as an instruction."""
     problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False)[:3]:
         if problem["type"] == "json_invalid":
@@ -162,7 +165,7 @@ def _explained(error: ValidationError) -> str:
 
 
 def _told(request: Request, problem: str) -> Request:
-    """Append a remark to the request's last turn: not every chat template accepts two turns of one speaker."""
+    """Append a remark to the request's last turn, since not every chat template accepts two turns from one speaker."""
     remark = f"Your last reply could not be used: {problem}. Reply again with nothing but the JSON object."
     *before, last = request.turns
     if last.role != "user":
@@ -173,7 +176,7 @@ def _told(request: Request, problem: str) -> Request:
 def _unbounded(
     node: Mapping[str, Any], where: str, definitions: Mapping[str, Any], inside: frozenset[str]
 ) -> Iterator[str]:
-    """Yield the parts of a JSON schema without a maximum; `inside` are the definitions that contain this node."""
+    """Yield the parts of a JSON schema that have no maximum. `inside` are the definitions that contain this node."""
     if "$ref" in node:
         name = node["$ref"].removeprefix("#/$defs/")
         if name in inside:

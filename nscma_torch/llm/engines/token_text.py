@@ -1,4 +1,4 @@
-"""Convert a reply's tokens to text: whole characters, in order, which join to the reply."""
+"""Convert a reply's tokens to text, as whole characters in order that join to the reply."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nscma_torch.llm.engines.grammar import Grammars
 
 
 class TokenText:
-    """Spells one reply.
+    """Converts the tokens of one reply to text.
 
-    Tokens that form a character only together become one, with the sum of their log-probabilities; invalid bytes become
-    U+FFFD.
+    Tokens that only together form a character become one token, with the sum of their log-probabilities. Invalid bytes
+    become U+FFFD.
 
     Args:
-        silent: ids without text, such as special tokens.
+        silent: ids that produce no text, such as special tokens.
     """
 
     def __init__(self, grammars: Grammars, silent: frozenset[int]) -> None:
@@ -26,13 +26,13 @@ class TokenText:
         self._logprob = 0.0
 
     def add(self, token: int, logprob: float) -> Iterator[Token]:
-        """Add a token of the model; yield the text that becomes complete."""
+        """Add a token from the model, and yield the text that it completes."""
         self._logprob += logprob
         written = b"" if token in self._silent else self._grammars.spell(token)
         yield from self._read(self._decoder.decode(written))
 
     def end(self) -> Iterator[Token]:
-        """Yield the rest of a reply that ends within a character."""
+        """Yield the rest of a reply that ends in the middle of a multi-byte character."""
         yield from self._read(self._decoder.decode(b"", final=True))
 
     def _read(self, text: str) -> Iterator[Token]:

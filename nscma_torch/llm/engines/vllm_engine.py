@@ -1,4 +1,4 @@
-"""A language engine in this process: vLLM, for many requests at once on a GPU that it shares with the memory."""
+"""Language engine in this process: vLLM, for many concurrent requests on a GPU that it shares with the memory."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _ALONE = ("VLLM_NO_USAGE_STATS", "HF_HUB_OFFLINE")  # no telemetry, no model hub
 
 
 class VllmEngine(InProcessEngine):
-    """`LanguageEngine` over `vllm.LLM`, without its telemetry and without a model hub.
+    """`LanguageEngine` that uses `vllm.LLM`, without telemetry and without a model hub.
 
     Args:
         model: a folder, or a name in the local Hugging Face cache.
-        dtype: "auto" uses that of the model's files.
-        quantization: "awq", "gptq" and "compressed-tensors" read a model stored that way; "bitsandbytes" packs the
-            weights to 4 bits while they are loaded and needs vllm-bnb-plugin; "none" loads them as stored.
-        context: maximum tokens of prompt and reply together; None for the model's maximum.
-        memory_share: share of the GPU's memory for weights, keys and values; embedder, surprise model and index use the
-            rest (`nscma doctor` adds up both). Ignored on a CPU, where VLLM_CPU_KVCACHE_SPACE applies.
+        dtype: "auto" uses the dtype in the model's files.
+        quantization: "awq", "gptq" and "compressed-tensors" read a model stored in that format. "bitsandbytes" packs
+            the weights to 4 bits while loading and needs vllm-bnb-plugin. "none" loads the weights as stored.
+        context: maximum tokens in prompt and reply together; None for the model's maximum.
+        memory_share: share of the GPU's memory for weights, keys and values. The embedder, surprise model and index use
+            the rest (`nscma doctor` adds up both). Ignored on a CPU, where `VLLM_CPU_KVCACHE_SPACE` applies.
         concurrency: maximum concurrent replies.
-        eager: start at once, without compiling the model and capturing CUDA graphs; slower afterwards.
+        eager: start at once, without compiling the model or capturing CUDA graphs. Generation is then slower.
         adapter: folder of a LoRA adapter that peft wrote.
 
-    Raises ConfigError for a bad argument and for a script without a `__main__` guard, MissingDependencyError without
-    vLLM, ModelNotFoundError for a model not on this machine, and ModelError, with vLLM's message, for one it can't
-    load.
+    Raises `ConfigError` for an invalid argument or a script without a `__main__` guard, `MissingDependencyError` if
+    vLLM isn't installed, `ModelNotFoundError` for a model that isn't on this machine, and `ModelError`, with vLLM's
+    message, for a model that vLLM can't load.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class VllmEngine(InProcessEngine):
         super().__init__(name, template, self._llm.model_config.max_model_len)
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
-        """Return one result per request, in order; vLLM batches them itself."""
+        """Return one result per request, in order. vLLM batches the requests itself."""
         results: dict[int, Reply | EngineError] = {}
         prompts: dict[int, list[int]] = {}
         for place, request in enumerate(requests):
@@ -123,12 +123,12 @@ class VllmEngine(InProcessEngine):
         return [results[place] for place in range(len(requests))]
 
     def tokenize(self, text: str) -> list[int]:
-        """Return ids of a text, nothing added."""
+        """Return the token ids of a text, without added tokens."""
         ids: list[int] = self._llm.get_tokenizer().encode(text, add_special_tokens=False)
         return ids
 
     def score(self, prompts: Sequence[Sequence[int]]) -> list[list[float] | EngineError]:
-        """Return log-probabilities of each prompt's ids except the first."""
+        """Return the log-probabilities of each prompt's ids, except the first."""
         parameters = require("vllm.sampling_params", extra="vllm", purpose=_PURPOSE)
         settings = parameters.SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
         places = {place: list(prompt) for place, prompt in enumerate(prompts)}
@@ -136,15 +136,15 @@ class VllmEngine(InProcessEngine):
         return [one if isinstance(one, EngineError) else _scored(one) for one in map(outputs.__getitem__, places)]
 
     def close(self) -> None:
-        """Stop vLLM and free its memory; requests in flight end with an error; idempotent."""
+        """Stop vLLM and free its memory. Requests in flight end with an error. Idempotent."""
         if not self._closed:
             self._closed = True
             self._llm.llm_engine.engine_core.shutdown()
 
     def _run(self, prompts: dict[int, list[int]], sampling: dict[int, Any]) -> dict[int, Any]:
-        """Return vLLM's output, or an EngineError, by position.
+        """Return vLLM's output or an `EngineError` for each prompt, by position.
 
-        vLLM rejects a call as a whole: then each prompt is sent alone and reports its own error.
+        If vLLM rejects a call, it rejects it as a whole. Each prompt is then sent alone and gets its own error.
         """
         errors = require("vllm.exceptions", extra="vllm", purpose=_PURPOSE)
         try:
@@ -214,7 +214,7 @@ def _scored(output: Any) -> list[float] | EngineError:
 
 
 def _rank(adapter: Path) -> int:
-    """Return the maximum rank of a LoRA adapter, which vLLM needs before loading it."""
+    """Return the maximum rank of a LoRA adapter, which vLLM needs before it loads the adapter."""
     path = adapter / "adapter_config.json"
     try:
         rank = json.loads(path.read_text(encoding="utf-8"))["r"]

@@ -1,4 +1,4 @@
-"""Quantization of vLLM's weights, checked against the model's files before vLLM starts."""
+"""Check the quantization configured for vLLM against the model's files before vLLM starts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ BITSANDBYTES_PLUGIN = "vllm-bnb-plugin"  # vLLM 0.28 moved bitsandbytes out of i
 
 
 def check_stored(model: str, folder: Path, quantization: VllmQuantization) -> None:
-    """Raise ConfigError if a model's weights are not stored as `llm.quantization` says.
+    """Raise `ConfigError` if a model's weights aren't stored in the format that `llm.quantization` requires.
 
-    "none" leaves the choice to the files. "bitsandbytes" packs full-precision weights and reads weights it packed.
+    With "none", the files determine the format. "bitsandbytes" packs full-precision weights, and reads weights that it
+    packed earlier.
     """
     stored = stored_quantization(folder)
     fitting = ("none", "bitsandbytes") if quantization == "bitsandbytes" else (quantization,)
@@ -34,9 +35,9 @@ def check_stored(model: str, folder: Path, quantization: VllmQuantization) -> No
 
 
 def stored_quantization(folder: Path) -> str:
-    """Return the quantization method in a model folder's config.json; "none" if there is none.
+    """Return the quantization method in a model folder's config.json, or "none" if it has none.
 
-    Raises ModelError if the file cannot be read.
+    Raises `ModelError` if the file can't be read.
     """
     path = folder / "config.json"
     try:

@@ -1,3 +1,3 @@
-"""All prompts, with the forms of their replies: `tasks` and `acting` (the controller's), with one rule
-for quoted data.
+"""All prompts with the forms for their replies: `tasks`, and `acting` for the controller. All share one rule for quoted
+data.
 """

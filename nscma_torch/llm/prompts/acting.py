@@ -1,7 +1,7 @@
-"""The controller's actions as forms, and its prompts: the next action, the final answer, the rolling summary.
+"""The controller's actions as forms, and its prompts for the next action, the final answer and the rolling summary.
 
-All stored text is quoted as data (`quoting`); only the system turn instructs, with the user's standing instructions at
-its end.
+All stored text is quoted as data (`quoting`). Only the system turn contains instructions, ending with the user's
+standing instructions.
 """
 
 from __future__ import annotations
@@ -109,20 +109,20 @@ class RolledSummary(ReplyForm):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one prompt of the controller shows.
+    """The contents of one prompt for the controller.
 
     Attributes:
-        today: the day on which the user speaks.
-        said: what the user says now.
-        instructions: the user's standing ones, word for word.
-        summary: of earlier turns.
-        insights: what is concluded about the user; each with `until`, `confidence` in percent, and `text`.
-        days: a summary of all days, oldest first; each line like an insight.
-        context: the active context, oldest first; each with `who`, `day` and `text`.
-        found: what was retrieved for this turn; each with `who`, `day` and `text`, best first.
-        done: the scratchpad: actions of this turn and what came of them.
-        notes: the scratchpad, too: what the model noted for itself between them, oldest first.
-        skills: how tasks like this one were done; each with `name`, `when` and `steps`, the most alike first.
+        today: the current day.
+        said: the user's current message.
+        instructions: the user's standing instructions, verbatim.
+        summary: summary of earlier turns.
+        insights: conclusions about the user, each with `until`, `confidence` in percent, and `text`.
+        days: the lines of a summary of all days, oldest first, each with the same keys as an insight.
+        context: the turns in the active context, oldest first, each with `who`, `day` and `text`.
+        found: memories retrieved for this turn, best first, each with `who`, `day` and `text`.
+        done: the scratchpad: actions in this turn with their outcomes.
+        notes: another part of the scratchpad: the model's own notes between the actions, oldest first.
+        skills: skills for similar tasks, most similar first, each with `name`, `when` and `steps`.
     """
 
     today: str
@@ -240,13 +240,15 @@ def conclusion_turns(desk: Desk) -> tuple[Turn, ...]:
 
 
 def summary_turns(summary: str, leaving: Sequence[Mapping[str, str]], words: int) -> tuple[Turn, ...]:
-    """Build the prompt for a `RolledSummary` from the old summary and turns, each with `who`, `day` and `text`."""
+    """Build the prompt for a `RolledSummary` from the old summary and the leaving turns, each with `who`, `day` and
+    `text`.
+    """
     data = {"summary": summary, "turns": list(leaving)}
     return (Turn("system", _SUMMARY.format(words=words)), Turn("user", quoted(data)))
 
 
 def skill_turns(said: str, actions: Sequence[str], reply: str) -> tuple[Turn, ...]:
-    """Build the prompt for a `SkillForm` from a turn: the user's message, a line per action, and the reply."""
+    """Build the prompt for a `SkillForm` from a turn: the user's message, one line for each action, and the reply."""
     data = {"user": said, "actions": list(actions), "reply": reply}
     return (Turn("system", _LEARN), Turn("user", quoted(data)))
 
@@ -277,5 +279,5 @@ def _numbered(items: Sequence[Mapping[str, Any]], after: int = 0) -> list[dict[s
 
 
 def _string(text: str) -> str:
-    """Encode a text as one JSON string without chat-template marks."""
+    """Encode a text as one JSON string in which chat-template marks are escaped."""
     return quoted({"": text}).rpartition('{"": ')[2].removesuffix("}")

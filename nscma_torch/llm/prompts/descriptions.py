@@ -1,4 +1,6 @@
-"""The prompt for structured records: a message's type and attributes, and the earlier turns it settles."""
+"""The prompt for structured records, which asks for a message's type and attributes and for the earlier turns that it
+settles.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ class SettlingForm(DescriptionForm):
 
 @cache
 def description_form(before: int) -> type[DescriptionForm]:
-    """Return the form for a description with this many turns before the message."""
+    """Return the form for describing a message that is shown with `before` earlier turns."""
     if not before:
         return DescriptionForm
     number = Annotated[int, Field(ge=1, le=before)]

@@ -1,4 +1,4 @@
-"""Prompts of query strategies: hypothetical passages that answer a question (HyDE), and its subquestions."""
+"""Prompts for query strategies: hypothetical passages that answer a question (HyDE), and subquestions."""
 
 from __future__ import annotations
 

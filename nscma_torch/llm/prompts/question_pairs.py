@@ -1,4 +1,4 @@
-"""The prompt for question-answer pairs: questions asked and answered in a conversation, overall and in single turns."""
+"""The prompt for question-answer pairs: questions asked and answered across a conversation or in single turns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PairsForm(ReplyForm):
 
 @cache
 def pairs_form(messages: int) -> type[PairsForm]:
-    """Return the form for pairs from this many messages."""
+    """Return the form for pairs found in `messages` messages."""
     number = Annotated[int, Field(ge=1, le=messages)]
     evidence: Any = (list[number], Field(min_length=1, max_length=min(messages, 4)))
     pair = create_model("PairFromMessages", __base__=PairForm, evidence=evidence)
@@ -54,6 +54,6 @@ def pairs_form(messages: int) -> type[PairsForm]:
 
 
 def question_pairs(units: Sequence[Unit]) -> Turns:
-    """Build the prompt that asks for the questions and answers of a conversation."""
+    """Build the prompt that asks for the questions and answers in a conversation."""
     data = {"texts": {str(i): said(unit) for i, unit in enumerate(units, 1)}}
     return turns(_PAIRS.format(quoted=QUOTED), data, "Write down the questions that the texts under DATA answer.")

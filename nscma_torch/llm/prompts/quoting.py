@@ -1,9 +1,9 @@
-"""Stored text in a prompt: quoted as JSON in a separate block, so it can't pass for the prompt, with the rule for
-reading it.
+"""Quote stored text in a prompt as JSON in a separate block, so it can't be taken for the prompt, and state the rule
+for reading it.
 
-A quotation mark, a line end, or a brace inside a string ends nothing. Chat templates' marks (`<|im_end|>`, `[INST]`)
-are written as JSON escapes, as are invisible characters: controls, text direction, joiners, tags, private and
-unassigned ones. A model reads them as the original characters.
+A quotation mark, line end or brace inside a string can't end the block. The marks of chat templates (`<|im_end|>`,
+`[INST]`) are written as JSON escapes, as are invisible characters: controls, text direction marks, joiners, tags, and
+private or unassigned characters. A model reads them as the original characters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def quoted(data: Mapping[str, Any]) -> str:
-    """Return the data block: its head, and one line of JSON."""
+    """Return the data block: its heading and one line of JSON."""
     return f"{_HEAD}\n{_MARK.sub(_escaped, json.dumps(data, ensure_ascii=False))}"
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Escape a character that could be taken for a mark or is invisible; return others unchanged."""
+    """Escape a character if it could be taken for a mark or is invisible; otherwise return it unchanged."""
     character = match[0]
     if not character.isascii() and unicodedata.category(character) not in _SHAPELESS:
         return character

@@ -1,4 +1,4 @@
-"""Prompts that ask for lines about numbered texts, each citing numbers of its sources."""
+"""Prompts that ask for lines about numbered texts, where each line cites the numbers of its sources."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ MOST_SHOWN = 40  # texts that one request shows
 
 @dataclass(frozen=True, slots=True)
 class LinesTask:
-    """Task to derive lines from texts.
+    """The task of deriving lines from texts.
 
     Attributes:
-        role: what the model does.
-        what: what the lines are, and how one is worded; `{words}` stands for how many they may have together.
-        most: lines of one reply.
-        least: texts that a line rests on.
+        role: the model's role.
+        what: description of the lines and their wording. `{words}` is replaced by the maximum number of words in all
+            lines.
+        most: maximum lines in one reply.
+        least: minimum texts that a line must cite.
     """
 
     role: str
@@ -118,7 +119,7 @@ class SalientQuestionsForm(ReplyForm):
 
 @cache
 def lines_form(texts: int, most: int) -> type[LinesForm]:
-    """Return the form for at most this many lines about this many texts."""
+    """Return the form for at most `most` lines about `texts` texts."""
     number = Annotated[int, Field(ge=1, le=texts)]
     evidence: Any = (list[number], Field(min_length=1, max_length=min(texts, MOST_SHOWN)))
     line = create_model("LineAboutTexts", __base__=LineForm, evidence=evidence)
@@ -127,14 +128,14 @@ def lines_form(texts: int, most: int) -> type[LinesForm]:
 
 @cache
 def salient_questions_form(most: int) -> type[SalientQuestionsForm]:
-    """Return the form for at most this many questions."""
+    """Return the form for at most `most` questions."""
     question = Annotated[str, Field(min_length=1, max_length=300)]
     questions: Any = (list[question], Field(max_length=most))
     return create_model("SalientQuestions", __base__=SalientQuestionsForm, questions=questions)
 
 
 def sourced_lines(task: LinesTask, units: Sequence[Unit], *, words: int | None = None, question: str = "") -> Turns:
-    """Build the prompt that asks for what the texts show."""
+    """Build the prompt that asks for lines about the texts."""
     least = "" if task.least == 1 else f", {task.least} at least"
     what = task.what if words is None else task.what.format(words=words)
     system = _SYSTEM.format(role=task.role, most=task.most, what=what, least=least, quoted=QUOTED)

@@ -1,7 +1,7 @@
-"""The prompts of the language tasks, and the forms of their replies.
+"""The prompts for the language tasks, and the forms for their replies.
 
-The system turn gives the task, the user turn quotes its data (`quoting`). Forms are bounded, and those over numbered
-things have a key for each, so a model can neither skip one nor count past the last.
+The system turn states the task, and the user turn quotes its data (`quoting`). Forms are bounded. A form for numbered
+items has one key for each item, so a model can neither skip an item nor count past the last one.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class NumberedForm(ReplyForm):
     """One value for each numbered hit."""
 
     def values(self) -> list[Any]:
-        """In the order of the hits."""
+        """Return the values in the order of the hits."""
         return [getattr(self, name) for name in type(self).model_fields]
 
 
@@ -224,7 +224,7 @@ class OperationForm(ReplyForm):
 
 @cache
 def extraction_form(schema: Schema) -> type[ExtractionForm]:
-    """Return the form whose statements have relations of this schema."""
+    """Return the form for statements with the relations in a schema."""
     members = {f"relation_{i}": name for i, name in enumerate(schema.relations)}  # a relation may be called "value"
     names = StrEnum("RelationName", members)  # type: ignore[misc]
     statement = create_model("StatementOfSchema", __base__=StatementForm, relation=(names, ...))
@@ -234,33 +234,33 @@ def extraction_form(schema: Schema) -> type[ExtractionForm]:
 
 @cache
 def scores_form(hits: int) -> type[NumberedForm]:
-    """Return the form for scores from 0 to 10 for this many hits."""
+    """Return the form that gives each of `hits` hits a score from 0 to 10."""
     return _numbered("Scores", hits, Annotated[int, Field(ge=0, le=10)])
 
 
 @cache
 def choices_form(hits: int) -> type[NumberedForm]:
-    """Return the form for yes or no for each of this many hits."""
+    """Return the form that answers yes or no for each of `hits` hits."""
     return _numbered("Choices", hits, bool)
 
 
 @cache
 def answer_form(hits: int) -> type[AnswerForm]:
-    """Return the form for an answer from this many hits."""
+    """Return the form for an answer from `hits` hits."""
     number = Annotated[int, Field(ge=1, le=hits)]
     return create_model("AnswerFromHits", __base__=AnswerForm, evidence=(list[number], Field(max_length=8)))
 
 
 @cache
 def verdict_form(sides: int) -> type[VerdictForm]:
-    """Return the form that picks one of this many sides."""
+    """Return the form that picks one of `sides` sides."""
     number = Annotated[int, Field(ge=0, le=sides)]
     return create_model("VerdictOnSides", __base__=VerdictForm, right=(number, ...))
 
 
 @cache
 def operation_form(known: int) -> type[OperationForm]:
-    """Return the form for an operation on this many known facts."""
+    """Return the form for an operation on `known` known facts."""
     number = Annotated[int, Field(ge=1, le=known)]
     return create_model("OperationOnFacts", __base__=OperationForm, facts=(list[number], Field(max_length=known)))
 
@@ -278,7 +278,7 @@ def takes_topic(schema: Schema, relation: str) -> bool:
 def extraction(
     schema: Schema, unit: Unit, sentences: Sequence[str], listener: str, context: Sequence[Unit] = ()
 ) -> Turns:
-    """Build the prompt that asks for the statements of a unit's sentences, given the preceding messages."""
+    """Build the prompt that asks for the statements in a unit's sentences, given the preceding messages."""
     data: dict[str, Any] = {"speaker": first_person(unit), "listener": listener, **_source(unit)}
     system = _extraction_system(schema)
     if context:
@@ -351,12 +351,12 @@ def _about(system: str, question: str, hits: Sequence[Hit], task: str, key: str 
 
 
 def turns(system: str, data: Mapping[str, Any], task: str) -> Turns:
-    """Build the turns, with the task before and after the data: a small model weighs the end most."""
+    """Build the turns, with the task before and after the data, because a small model gives the end the most weight."""
     return Turn("system", system), Turn("user", f"{task}\n\n{quoted(data)}\n\n{task}")
 
 
 def said(unit: Unit) -> dict[str, str]:
-    """Return a text with its source, and the dates that its relative dates mean."""
+    """Return a text with its source, and the calendar dates that its relative dates refer to."""
     return {"by": author(unit), **_source(unit), "text": resolved(unit.text, unit.occurred_at)}
 
 
