@@ -1,4 +1,4 @@
-"""Infer a new home from a move to a named place: somebody who moved to Lagos also lives there."""
+"""Infer a new home from a move to a named place: somebody who moved to Lagos lives there."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PERSON = re.compile(rf"(?:.*['’]s\s)?(?:[\w-]+\s)?{PERSON_NOUN.pattern}", re.
 
 
 def with_new_homes(statements: Sequence[Statement], text: str, schema: Schema) -> list[Statement]:
-    """Return the statements of a text, each move of a person followed by their new home.
+    """Return a text's statements, adding the person's new home after each move.
 
-    Only named places count: moving to the kitchen, to the Garden or to Room 12 doesn't change the home.
+    Only named places count: moving to the kitchen, the Garden or Room 12 doesn't change the home.
     """
     if _HOME not in schema:
         return list(statements)
@@ -38,7 +38,7 @@ def _is_person(subject: str) -> bool:
 
 
 def _moved(one: Statement, text: str) -> bool:
-    """Return True if the sentence of a statement says that its subject moved to a named place."""
+    """Return True if a statement's sentence reports that its subject moved to a named place."""
     if not one.object[:1].isupper() or any(letter.isdigit() for letter in one.object):
         return False
     at = text.find(one.object, one.start, one.end)

@@ -1,7 +1,7 @@
-"""Detect events that did not happen: "almost moved to", "turned down", "ruled out", "was cancelled".
+"""Detect events that didn't happen: "almost moved to", "turned down", "ruled out", "was cancelled".
 
-English marks them by a small closed class of adverbs, negative implicative verbs and findings. A marker affects only a
-value in its own clause: "I turned down Google and joined Meta" doesn't negate Meta.
+English marks such events with a small closed class of adverbs, negative implicative verbs and phrases such as "ruled
+out". A marker affects only values in its own clause: "I turned down Google and joined Meta" doesn't negate Meta.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _REACH = 200  # characters of a clause that are looked at
 def not_so(sentence: str, start: int, end: int) -> Literal["", "denied", "undone", "not taken"]:
     """Classify the negation of the value `sentence[start:end]` in its own clause.
 
-    "denied": it is false ("ruled out"); "undone": it neither began nor ended ("almost moved to"); "not taken": it did
-    not begin, or ended ("cancelled").
+    "denied": the fact is false ("ruled out"); "undone": it neither began nor ended ("almost moved to"); "not taken": it
+    didn't begin, or it has ended ("cancelled").
     """
     before = sentence[max(0, start - _REACH) : start]
     before = before[max((match.end() for match in _CLAUSE_END.finditer(before)), default=0) :]
@@ -70,5 +70,5 @@ def not_so(sentence: str, start: int, end: int) -> Literal["", "denied", "undone
 
 
 def _is_past(word: str) -> bool:
-    """Return True if a word can be a past tense: "moved", "bought", "put"."""
+    """Return True if a word can be a past-tense form: "moved", "bought", "put"."""
     return word in irregular_pasts() or word in same_in_past() or (word.endswith("ed") and len(word) > len("need"))

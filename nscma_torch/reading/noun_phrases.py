@@ -1,4 +1,4 @@
-"""English noun phrases: determiners, and words by their possible meanings."""
+"""English noun phrases: determiners, and word lists grouped by possible meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the set of words in a text."""
     return frozenset(text.split())
 
 

@@ -1,4 +1,4 @@
-"""English nouns: singular and plural, and the relation that a noun names ("sister", "wifi password")."""
+"""Singular and plural English nouns, and the relations that nouns name ("sister", "wifi password")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VOWELS = "aeiou"
 
 
 def plural(noun: str) -> str:
-    """Pluralise a noun by its last word."""
+    """Return a noun with its last word in the plural."""
     head, _, last = noun.rpartition(" ")
     if last in _PLURALS:
         last = _PLURALS[last]
@@ -36,7 +36,7 @@ def plural(noun: str) -> str:
 
 
 def singular(noun: str) -> str:
-    """Return a noun's singular by its last word; singular nouns are unchanged."""
+    """Return a noun with its last word in the singular; singular nouns are unchanged."""
     head, _, last = noun.rpartition(" ")
     if last in _SINGULARS:
         last = _SINGULARS[last]
@@ -50,7 +50,7 @@ def singular(noun: str) -> str:
 
 
 def relations_by_noun(schema: Schema) -> dict[str, list[Relation]]:
-    """Return relations by the nouns that name their objects, in lower case and singular."""
+    """Map nouns, in lower case and singular, to the relations whose objects they name."""
     found: dict[str, list[Relation]] = defaultdict(list)
     for relation in schema.relations.values():
         for noun in relation.nouns:
@@ -59,9 +59,9 @@ def relations_by_noun(schema: Schema) -> dict[str, list[Relation]]:
 
 
 def narrowing(relation: Relation, noun: str) -> str:
-    """Return the noun if it is more specific than the relation (sister for sibling), else "".
+    """Return the noun if it is more specific than the relation ("sister" for the relation "sibling"), else "".
 
-    For a relation with many objects, the first noun is the general one.
+    If a relation can have many objects, its first noun is the general one.
     """
     one = singular(noun.casefold())
     if relation.alike(one):

@@ -1,8 +1,8 @@
-"""Separate a speaker's own words from text they only pass on: material for a task, and other people's words.
+"""Separate a speaker's own words from text that they only pass on: material for a task, and other people's words.
 
 "Translate to Spanish: I am allergic to nuts" says nothing about the speaker, and neither does "Tom wrote: I moved". A
 message marks such text by its structure: a heading that ends with a colon, quotation marks, a code block, `>` at the
-beginning of a line, the header of a forwarded mail.
+beginning of a line, or the header of a forwarded mail.
 """
 
 from __future__ import annotations
@@ -92,23 +92,23 @@ _SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]\s*|\n")
 
 
 def in_own_words(unit: Unit) -> Unit:
-    """Return a user's message or note with passed-on text blanked; others unchanged."""
+    """Blank passed-on text in a user's message or note; return other units unchanged."""
     text = own_words(unit.text) if is_in_own_words(unit) else unit.text
     return unit if text == unit.text else replace(unit, text=text)
 
 
 def is_in_own_words(unit: Unit) -> bool:
-    """Return True for a user's messages and notes, which may contain passed-on text."""
+    """Return True if a unit is a user's message or note, and so may contain passed-on text."""
     return unit.role == "user" or is_own_note(unit)
 
 
 def names_a_text(question: str) -> bool:
-    """Return True if a question is about a supplied text, or about work on one."""
+    """Return True if a question is about a supplied text, or about working on such a text."""
     return re.search(rf"\b(?:{_TEXT}|{_WORK}d?|s(?:aid|ay|ent))\b", question, re.IGNORECASE) is not None
 
 
 def own_words(text: str) -> str:
-    """Blank the text that its speaker only passes on, keeping the length."""
+    """Blank the parts of a text that the speaker only passes on, keeping the text's length."""
     masked = list(text)
     for span in handed_over(text):
         for at in range(span.start, span.end):
@@ -118,9 +118,10 @@ def own_words(text: str) -> str:
 
 
 def handed_over(text: str) -> list[Span]:
-    """Return the spans of a message that are material for a task or somebody else's words; they may overlap.
+    """Return the spans of a message that contain material for a task or somebody else's words; spans may overlap.
 
-    An order before a colon is included if the speaker's own words follow: "Write me a packing list: I travel to Nome".
+    An order before a colon is included if the speaker's own words follow it: "Write me a packing list: I travel to
+    Nome".
     """
     quotes = [*quotations(text), *(Span(*match.span()) for match in _CODE_SPAN.finditer(text))]
     found = [*_blocks(text), *_beside_a_request(text), *(one for one in quotes if _is_foreign(text, one))]
@@ -161,7 +162,9 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _beside_a_request(text: str) -> Iterator[Span]:
-    """Yield everything above a last line, or below a first one, that asks to work on it."""
+    """If the last line asks for work on the text above it, yield that text; likewise for the first line and the text
+    below.
+    """
     lead = len(text) - len(text.lstrip())
     first, last = text.find("\n", lead), text.rstrip().rfind("\n") + 1
     if last and _asks_to_work(text[last:]):
@@ -177,7 +180,7 @@ def _asks_to_work(line: str) -> bool:
 
 
 def _head(text: str, end: int) -> str:
-    """Return the sentence up to a colon, within the examined length."""
+    """Return the sentence before a colon, cut to the examined length."""
     near = text[max(0, end - _HEAD) : end]
     start = max((match.end() for match in _SENTENCE_END.finditer(near)), default=0)
     return near[start:].strip(" \t-*#>")
@@ -188,7 +191,7 @@ def _is_task(head: str) -> bool:
 
 
 def _shows_text(head: str) -> bool:
-    """Return True if a heading announces a text by somebody else: "the bio of our CEO"."""
+    """Return True if a heading announces a text by somebody else, such as "the bio of our CEO"."""
     return bool(_TEXT_HEAD.search(head)) and not _OWN_TEXT.search(head) and not _is_said_by_speaker(head)
 
 
@@ -199,13 +202,13 @@ def _is_report(head: str) -> bool:
 
 
 def _is_said_by_speaker(head: str) -> bool:
-    """Return True if "I" is the subject of the last verb of speaking or sending."""
+    """Return True if "I" is the subject of the last verb of speaking or sending in a heading."""
     said = [match.start() for match in _SPEECH.finditer(head)]
     return bool(said) and _BY_SPEAKER.search(head[: said[-1]]) is not None
 
 
 def _is_foreign(text: str, quote: Span) -> bool:
-    """Return True if a quotation contains a first person other than the speaker, or material of a task."""
+    """Return True if a quotation uses "I" for somebody other than the speaker, or is material for a task."""
     words = text[quote.start + 1 : quote.end - 1].split()
     before = _head(text, quote.start)
     if before and _TASK.search(before) and len(words) > 1:

@@ -1,4 +1,6 @@
-"""The sentences of a message to show for a question: all of a short one, else those around the best answer."""
+"""Select the sentences of a message to show for a question: the whole message if it is short, else the part around the
+best answer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from nscma_torch.text.terms import query_terms, terms
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`text` is the hit's text from `start` to `end`."""
+    """Part of a hit: `text` is the hit's text from `start` to `end`."""
 
     text: str
     start: int
@@ -22,9 +24,10 @@ class Passage:
 
 
 def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage:
-    """Grow a passage from the sentence that covers most of the question, up to `words` words; sentences are never cut.
+    """Grow a passage from the sentence that covers most of the question to at most `words` words, without cutting
+    sentences.
 
-    `weights` are those of the question's terms; see `term_weights`.
+    `weights` are the weights of the question's terms; see `term_weights`.
     """
     spans = split_sentences(text)
     if not spans:
@@ -43,7 +46,7 @@ def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage
 
 
 def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
-    """Weight each term of a question by its rarity among the hits."""
+    """Weight each term in a question by its rarity among the hits."""
     held = [set(terms(hit.text)) for hit in hits]
     return {
         term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))
@@ -52,7 +55,7 @@ def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def covered(text: str, weights: Mapping[str, float]) -> float:
-    """Return the weight of the question's terms in a text, independent of the order of addition."""
+    """Return the total weight of the question's terms that occur in a text, summed independently of their order."""
     return math.fsum(weights[term] for term in set(terms(text)) & weights.keys())
 
 
@@ -61,13 +64,13 @@ def _size(text: str, first: Span, last: Span) -> int:
 
 
 def word_count(text: str) -> int:
-    """Count the words of a text; two characters of a script without spaces count as one word."""
+    """Count the words in a text; in scripts without spaces, two characters count as one word."""
     unspaced = 0 if text.isascii() else sum(ord(character) >= 0x2E80 for character in text)
     return len(text.split()) + unspaced // 2
 
 
 def first_words(text: str, words: int) -> str:
-    """Return the longest beginning within this many words, cut between words, or characters of scripts
+    """Return the longest beginning of a text within `words` words, cut between words, or between characters in scripts
     without spaces.
     """
     if word_count(text) <= words:

@@ -1,4 +1,4 @@
-"""The name that a noun phrase means by itself: "I" is the speaker, "my sister" is Ana's sister."""
+"""Resolve a noun phrase to a name without context: "I" is the speaker; said by Ana, "my sister" is Ana's sister."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _KEPT = ("new", "brand-new", "brand new", "all", "one of", "only", "both")
 
 
 def name_of(phrase: str, speaker: str, listener: str, *, person: str = "") -> str:
-    """Return the name that a speaker's phrase means, "" if unclear.
+    """Return the name that a speaker's phrase refers to, or "" if unclear.
 
     Args:
-        person: the person that "she" and "her" mean; "" if nobody was named before.
+        person: the person that "she" and "her" refer to; "" if nobody was named before.
     """
     plain = " ".join(phrase.strip(" ,.'\"").split())
     if bracketed := _BRACKETED.fullmatch(plain):

@@ -1,5 +1,5 @@
-"""The network that proposes facts: one pass over a message finds possible objects of each relation, and for each its
-subject, topic, and stance.
+"""The network that proposes facts: one pass over a message finds possible objects for each relation, and each object's
+subject, topic and stance.
 
 Relations are represented as in `relation_model.py`. Legend: B rows, L tokens of the longest, R relations, N objects, d
 width, h width of a pointer.
@@ -57,7 +57,7 @@ class ProposerModel(RelationModel):
         return x
 
     def objects(self, x: Tensor, vectors: Tensor) -> Tensor:  # [B, L, d], [R, d] to [B, L, 2, R]
-        """Return logits of each token as first and last token of an object of each relation."""
+        """Return logits for each token to be the first or last token of an object, for each relation."""
         ends = self.ends(vectors).view(len(vectors), 2, DIMENSION)
         scores = torch.einsum("bld,red->bler", F.gelu(self.mix(x)), ends) / math.sqrt(DIMENSION)
         return scores.float() + self.bias.float()[:, None]
@@ -70,7 +70,9 @@ class ProposerModel(RelationModel):
         last: Tensor,  # [N] int64
         vectors: Tensor,  # [N, d], of its relation
     ) -> tuple[Tensor, Tensor]:  # [N, L, len(POINTERS)], [N, len(STANCES) + 1]
-        """Return logits of tokens as an object's subject and topic, and of its stances or `UNTOLD`."""
+        """Return each object's logits: for tokens as the ends of its subject and topic, and for its stances and
+        `UNTOLD`.
+        """
         both = F.gelu(self.pair(torch.cat([x[row, first], x[row, last], vectors.to(x.dtype)], -1)))
         query = self.query(both).view(len(row), len(POINTERS), POINTER)
         key = self.key(x).view(*x.shape[:2], len(POINTERS), POINTER)

@@ -1,4 +1,4 @@
-"""Query strategies without a language model: passages that resemble an answer, and subquestions."""
+"""Build hypothetical answers and subquestions for query strategies without a language model."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _WORDS = 40  # longest passage
 
 
 def imagined(question: str, hits: Sequence[Hit]) -> list[str]:
-    """Return hypothetical answers: the best passage of each hit of a first search.
+    """Return hypothetical answers: the best passage from each hit of a first search.
 
-    Rules can't write an unknown answer, so this is pseudo-relevance feedback.
+    As rules can't write an unknown answer, this is pseudo-relevance feedback.
     """
     weights = term_weights(question, hits)
     return list(dict.fromkeys(best_passage(hit.text, weights, _WORDS).text for hit in hits))
 
 
 def divided(question: str) -> list[str]:
-    """Return the sentences of a question, each once per name in it, without the other names.
+    """Split a question into its sentences, and repeat each sentence for every name in it, without the other names.
 
-    Returns nothing if there is only one part.
+    Returns an empty list if there is only one part.
     """
     parts = []
     for span in split_sentences(question):

@@ -1,4 +1,4 @@
-"""Detect a question's intent from its form alone: a current state, an overview of past messages, or advice."""
+"""Detect from a question's form whether it asks for a current state, an overview of past messages, or advice."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _PAST = re.compile(
 
 
 def intent(question: str) -> Intent | None:
-    """Return `overview` for a question that asks for a summary, `advice` for one that asks what to do or how, `current`
-    for one in the present with a single answer (how many, when is, what is, where does, …), None for all others.
+    """Return "overview" if a question asks for a summary, "advice" if it asks what to do or how, "current" if it is in
+    the present tense and has a single answer (how many, when is, what is, where does, …), else None.
     """
     if _OVERVIEW.search(question):
         return "overview"

@@ -1,5 +1,5 @@
-"""The network that parses questions: the relation asked for, the kind of question, and the positions of subject, object
-and topic.
+"""The network that parses questions: it finds the requested relation, the kind of question, and the positions of
+subject, object and topic.
 
 Relations are represented as in `relation_model.py`. Legend: B questions, L tokens of the longest, R relations, d width.
 """
@@ -23,7 +23,7 @@ SLOTS = ("subject", "object", "topic", "before")
 
 
 class QuestionLogits(NamedTuple):
-    """Logits of the question network; an unfilled slot points to the first token, [CLS]."""
+    """Logits of the question network; an empty slot points to the first token, [CLS]."""
 
     asks: Tensor  # [B, len(ASKS)]
     flags: Tensor  # [B, len(FLAGS)]

@@ -1,4 +1,4 @@
-"""Parse English questions with a trained network into a relation, the requested part, and slots.
+"""Parse English questions into a relation, the requested part and slots, using a trained network.
 
     network = QuestionNetwork.from_pretrained(load_relations())
     network.read("Where does my sister work these days?")
@@ -33,7 +33,9 @@ _NEW = 2.0  # added to the logit of a relation it was not trained on, whose logi
 
 
 class Slots(NamedTuple):
-    """The slots of a question in its words, "" for absent ones; `before` is what came after the requested value."""
+    """The slots filled with the question's words, "" if absent. `before` is the value that followed the requested
+    one.
+    """
 
     subject: str = ""
     object: str = ""
@@ -45,8 +47,8 @@ class Slots(NamedTuple):
 class AskedRelation:
     """Relation, slots and flags of a question.
 
-    `asks` is one of `question_model.ASKS`, `flags` are some of its FLAGS; `relation` is "" for "none" and "again".
-    `also` is the second reading of the topic: without one, or with its most likely words.
+    `asks` is one of `question_model.ASKS`, and `flags` is a subset of `question_model.FLAGS`. `relation` is "" if
+    `asks` is "none" or "again". `also` is the alternative parse with the second-best reading of the topic.
     """
 
     asks: str
@@ -70,7 +72,7 @@ class _Span(NamedTuple):
 
 
 class QuestionNetwork:
-    """A trained `QuestionModel` with all relations of a schema, including ones it was not trained on."""
+    """A trained `QuestionModel` with all relations in a schema, including relations it wasn't trained on."""
 
     def __init__(self, model: QuestionModel, schema: Schema) -> None:
         self._names = [name for name, relation in schema.relations.items() if not relation.open]
@@ -89,12 +91,12 @@ class QuestionNetwork:
     def from_pretrained(
         cls, schema: Schema, weights: Path | None = None, *, device: str | torch.device = "cpu"
     ) -> QuestionNetwork:
-        """Load the bundled network, or one written by `train/reader/train_questions`.
+        """Load the bundled network, or one created by `train/reader/train_questions`.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: the file is no question network of this version.
-            ChecksumError: the bundled encoder's files are not the published ones.
+            ModelError: the file isn't a question network of this version.
+            ChecksumError: the bundled encoder's files differ from the published ones.
         """
         path = weights or WEIGHTS
         remedy = "install nscma-torch again" if weights is None else "give a file that train/reader wrote"
@@ -104,7 +106,7 @@ class QuestionNetwork:
 
     @torch.no_grad()
     def read(self, question: str) -> AskedRelation:
-        """Parse an English question (the beginning of a long one), with the probability of the whole parse."""
+        """Parse an English question, with the probability of the whole parse; a long question is truncated."""
         encoded = self._model.tokenizer.encode(question)
         length = min(len(encoded.ids), MAX_TOKENS)
         device = self._vectors.device
@@ -133,9 +135,10 @@ class QuestionNetwork:
 
 
 def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]]:
-    """Return two readings of each slot, the more likely first, from logits of its ends, [L, slots] each.
+    """Return two readings of each slot, the more likely first, from the logits of its first and last token, [L, slots]
+    each.
 
-    Slots don't overlap: the surest span is taken first, which excludes its tokens from the others.
+    Slots don't overlap: the surest span is chosen first, and its tokens are excluded from the other slots.
     """
     first, last = first[:length].clone(), last[:length].clone()
     found: dict[int, tuple[_Span, _Span]] = {}
@@ -152,11 +155,11 @@ def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]
 
 
 def _readings(first: Tensor, last: Tensor) -> tuple[_Span, _Span]:
-    """Return no span ([CLS] alone) and the most likely one, the more likely of the two first.
+    """Return two spans, the more likely first: the empty span ([CLS] alone) and the most likely non-empty one.
 
     Args:
-        first: log-probabilities of the first token, [L]; -inf for taken tokens.
-        last: the same for the last token, [L].
+        first: log-probability of each token to be the first, [L]; -inf for tokens in other slots.
+        last: the same for the last token.
     """
     none = _Span(0, 0, float(first[0] + last[0]))
     best = _Span(0, 0, -math.inf)

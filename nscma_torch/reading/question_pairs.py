@@ -1,7 +1,7 @@
-"""Question-answer pairs without a language model: a question, and the answer in the next turn by another speaker.
+"""Find question-answer pairs without a language model: a question, and its answer in the next turn by another speaker.
 
-The trained reader finds the answer's position in the next turn. The question is kept verbatim with its addressee, and
-the answer is the sentence found: rules can't rewrite both to be self-contained.
+The trained reader locates the answer in the next turn. The question is kept verbatim with its addressee, and the answer
+is the sentence found, because rules can't rewrite them to be self-contained.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = 0.5  # salience of a sentence without any cue, which tells nothing
 
 
 class _Asked(NamedTuple):
-    """A question: its group, its turn's position, and its words."""
+    """A question, with its group and the position of its turn."""
 
     group: int
     place: int
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
 
 
 class AdjacentPairs:
-    """Finds pairs in English conversations, the reader's only language.
+    """Finds question-answer pairs in English conversations; the reader only knows English.
 
     Args:
         reader: returns the reader; called on first use.
@@ -49,7 +49,7 @@ class AdjacentPairs:
         self._reader = reader
 
     def find(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """Return the pairs of each group, in the order asked."""
+        """Return the pairs in each group, in the order the questions were asked."""
         found: list[list[QAPair]] = [[] for _ in groups]
         asked = [one for number, group in enumerate(groups) for one in _asked(number, group)]
         if not asked:
@@ -63,7 +63,7 @@ class AdjacentPairs:
 
 
 def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
-    """Return the self-contained questions followed by another speaker's turn."""
+    """Return the self-contained questions that are followed by another speaker's turn."""
     found = []
     for place, (turn, reply) in enumerate(pairwise(group)):
         if _who(turn) == _who(reply) or script(turn.text) == "cjk":
@@ -74,7 +74,9 @@ def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
 
 
 def _stands_alone(question: str, turn: Unit, reply: Unit) -> bool:
-    """Return True if a question names its subject and topic: no third-person pronoun, and a word beside names."""
+    """Return True if a question is self-contained: it has no unclear pronouns, and enough words besides the speakers'
+    names.
+    """
     words = {word.casefold() for word in _WORD.findall(question)}
     named = {term for unit in (turn, reply) for term in terms(_who(unit))}
     return words.isdisjoint(_UNCLEAR) and len(set(terms(question)) - named) >= _WORDS
@@ -89,7 +91,7 @@ def _passages(groups: Sequence[Sequence[Unit]], one: _Asked) -> list[InputPassag
 
 
 def _answer(reply: Unit, read: ReadResult) -> str:
-    """Return the reply's sentence with the most likely answer; "" if it doesn't seem to answer."""
+    """Return the reply's sentence with the most likely answer, or "" if the reply doesn't seem to answer."""
     span = next((span for span in read.spans if span.passage == 1 and span.of_text), None)
     if span is None or read.answerable < _LEAST:
         return ""

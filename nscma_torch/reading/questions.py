@@ -1,8 +1,8 @@
-"""Turn questions into walks over facts: "where does my sister work?" asks for (user's sister, works_at).
+"""Convert questions to walks over facts: "where does my sister work?" asks for (user's sister, works_at).
 
 English is parsed by a trained network (`question_network.py`), Chinese by forms (`chinese_questions.py`). A question
-that neither parses surely, or that refers to an earlier conversation ("he", "that"), gives no query, and is answered
-from passages.
+that neither can parse with certainty, or that refers to an earlier conversation ("he", "that"), has no query and is
+answered from passages.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _LONGEST_NAME = 8  # words
 
 
 class QuestionReader:
-    """Parses questions about facts of one schema.
+    """Parses questions about facts in the relations of one schema.
 
     Args:
-        schema: the relations.
-        network: returns the network; called for the first English question.
+        schema: defines the relations.
+        network: returns the network; called at the first English question.
 
     Raises:
-        ConfigError: a Chinese form of the schema is malformed.
+        ConfigError: a Chinese form in the schema is malformed.
     """
 
     def __init__(self, schema: Schema, network: Callable[[], QuestionNetwork]) -> None:
@@ -67,13 +67,13 @@ class QuestionReader:
         now: datetime | None = None,
         follows: FactQuery | None = None,
     ) -> FactQuery | None:
-        """Return a question's query, or None if it isn't surely one.
+        """Return the query for a question, or None if it isn't certainly a question about facts.
 
         Args:
             question: English or Chinese.
-            asker: name of the entity that "I" means.
-            now: the time from which relative dates count; None ignores them.
-            follows: the previous question's query, which "and before that?" continues.
+            asker: name of the entity that "I" refers to.
+            now: reference time for relative dates; if None, they are ignored.
+            follows: the query of the previous question, for questions that continue it ("and before that?").
         """
         if script(question) == "cjk":
             return self._chinese.read(question, asker=asker, now=now, follows=follows)
@@ -92,10 +92,10 @@ class QuestionReader:
         return None if as_of and query.asks == "when" else replace(query, as_of=as_of)
 
     def lookup(self, asked: AskedRelation, asker: str) -> tuple[FactQuery | None, float]:
-        """Return the walk that a reading means, and its probability.
+        """Return the walk for a parsed question, and its probability.
 
-        Both readings of the topic count if they mean the same walk, as for "things" in "how many things does Ana
-        hold?".
+        The probabilities of both readings of the topic are added if they give the same walk, as for "things" in "how
+        many things does Ana hold?".
         """
         if not asked.relation:
             return None, asked.confidence
@@ -104,7 +104,7 @@ class QuestionReader:
         return query, asked.confidence + (asked.also.confidence if asked.also and same else 0.0)
 
     def _query(self, asked: AskedRelation, asker: str) -> FactQuery | None:
-        """Return the walk that a reading means; None if a slot names nobody, or one is missing."""
+        """Return the walk for a parsed question, or None if a slot is missing or doesn't name an entity."""
         slots = asked.slots
         relation = self._named(self._schema[asked.relation], slots.topic)
         named = (slots.subject, slots.object, slots.before)
@@ -136,13 +136,15 @@ class QuestionReader:
         )
 
     def _named(self, read: Relation, noun: str) -> Relation:
-        """Return the only relation whose noun was used, or the relation as read, which may have other nouns."""
+        """Return the relation named by the noun if there is only one, else the relation that was read, which may have
+        other nouns.
+        """
         one = singular(_bare(noun).casefold())
         named = self._by_noun.get(one, [])
         return named[0] if len(named) == 1 and not has_topic(read) and one not in read.nouns else read
 
     def _entity(self, phrase: str, asker: str) -> str | None:
-        """Return the name that a noun phrase means; None for a pronoun or a phrase that isn't a name."""
+        """Return the name that a noun phrase refers to, or None for a pronoun or a phrase that isn't a name."""
         text = _DETERMINER.sub("", phrase.strip(" ,\"'“”"))
         lowered = text.casefold()
         if lowered in FIRST_PERSON | {"my", "our"}:
@@ -164,7 +166,9 @@ class QuestionReader:
 
 
 def asking_sentence(question: str) -> str | None:
-    """Return the asking sentence, the last one with a question mark, else the last; None for none or one too long."""
+    """Return the sentence that asks: the last one with a question mark, else the last one. Return None if it is empty
+    or too long.
+    """
     text = " ".join(question.split())
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
     found = next((sentence for sentence in reversed(sentences) if "?" in sentence), sentences[-1]).strip()
@@ -172,12 +176,14 @@ def asking_sentence(question: str) -> str | None:
 
 
 def _bare(noun: str) -> str:
-    """Strip a noun's determiner and adjectives of time and age."""
+    """Remove a noun's determiner, and adjectives that express time or age."""
     return _ADJECTIVES.sub("", _DETERMINER.sub("", noun.strip()) + " ").strip()
 
 
 def _topic(relation: Relation, words: str) -> str | None:
-    """Return a topic, or the noun if it is more specific than the relation, else ""; None if it isn't a noun."""
+    """Return the topic, or the noun if it is more specific than the relation, else ""; return None if the words aren't
+    a noun.
+    """
     text = _bare(words)
     if not text or not _NO_NAME.isdisjoint(text.casefold().split()):
         return None
@@ -188,7 +194,9 @@ def _topic(relation: Relation, words: str) -> str | None:
 
 
 def _date_of(text: str, asked: AskedRelation, now: datetime) -> datetime | None:
-    """Return the end of the only past date that a question names outside its slots."""
+    """Return the end of the past date that a question names outside its slots, if it is the question's only date, else
+    None.
+    """
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None

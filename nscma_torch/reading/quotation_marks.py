@@ -1,4 +1,4 @@
-"""Speech in a text: quoted passages."""
+"""Find quoted speech in a text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _MARKS = re.compile(r"[\"“”]|「[^「」]*」|(?<!\S)'(?:[^'\"“”]|(?<=\w
 
 
 def quotations(text: str) -> list[Span]:
-    """Return the spans in quotation marks, marks included.
+    """Return the spans in quotation marks, including the marks.
 
-    A straight mark opens and closes in turn, with two exceptions: between a word and a space nothing opens (a text cut
-    in mid-speech, or inches), and between a space and a word nothing closes (a paragraph of speech continued in the
-    next one).
+    Straight marks alternately open and close a quotation, with two exceptions: a mark between a word and a space never
+    opens one (the text begins in mid-speech, or the mark means inches), and a mark between a space and a word never
+    closes one (speech continues in the next paragraph).
     """
     found: list[Span] = []
     opened: int | None = None
@@ -38,9 +38,9 @@ def quotations(text: str) -> list[Span]:
 
 
 def without_speech(text: str) -> str:
-    """Blank speech up to the mark that ends its sentence; unterminated speech also ends one.
+    """Blank speech, but keep the punctuation mark that ends its sentence; add one if it is missing.
 
-    Quoted names are not speech.
+    Quoted names don't count as speech.
     """
     parts, done = [], 0
     for span in quotations(text):

@@ -1,4 +1,4 @@
-"""Read statements with the trained reader: facts with resolved names, polarity and times."""
+"""Read statements with the trained reader: facts with resolved names, negation and times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNKNOWN = re.compile(r"(?:he|she|they|it|this|that|these|those|him|her|them|who
 
 
 class StatementsOfReader:
-    """Reads the statements of messages by a `FactReader`, only in English."""
+    """Reads statements from messages with a `FactReader`, which only knows English."""
 
     def __init__(self, reader: FactReader, schema: Schema) -> None:
         self._reader = reader
@@ -53,10 +53,10 @@ class StatementsOfReader:
     def read(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]]
     ) -> list[ReadMessage]:
-        """Read the statements of each unit, in any stance.
+        """Read the statements in each unit, in any stance.
 
-        Sentences of a document are read one by one, as are those of a message that narrates one thing in sequence:
-        their order then matters, and single statements aren't crowded out.
+        Sentences are read one by one in documents, and in messages that report successive locations of a thing. Their
+        order is then kept, and no statement is crowded out.
         """
         found = []
         for unit, listener, turns in zip(units, listeners, before or [()] * len(units), strict=True):
@@ -77,7 +77,7 @@ class StatementsOfReader:
     def _of_stretch(
         self, unit: Unit, listener: str, before: Sequence[Unit], stretch: Span, sentences: Sequence[Span]
     ) -> ReadMessage:
-        """Read the statements of a part of a unit, with the text before it as context."""
+        """Read the statements in a part of a unit, using the text before it as context."""
         passages = _passages(unit, before, stretch)
         # alone, since in bfloat16 what is read beside a message may move its probabilities, and with them a digest
         (told,) = self._reader.read([passages])
@@ -91,16 +91,16 @@ class StatementsOfReader:
 def configured_facts(
     section: ReadingConfig, schema: Schema, device: torch.device
 ) -> Callable[[], StatementsOfReader] | None:
-    """Return a factory for the statement reader named by `reading.facts`; None if none is named.
+    """Return a factory for the statement reader configured as `reading.facts`, or None if none is configured.
 
-    The factory raises ModelNotFoundError or ModelError for a folder without files written by `train/reader`.
+    The factory raises `ModelNotFoundError` or `ModelError` if the folder lacks valid files from `train/reader`.
     """
     folder = _folder(section)
     return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
 
 
 def configured_reader(section: ReadingConfig, device: torch.device) -> Reader | None:
-    """Return the reader that judges facts, named by `reading.facts`; None if none is named."""
+    """Return the reader that judges facts, configured as `reading.facts`, or None if none is configured."""
     folder = _folder(section)
     return None if folder is None else shared_reader(folder / FACTS, device, precision(section.dtype, device))
 
@@ -113,13 +113,13 @@ def _folder(section: ReadingConfig) -> Path | None:
 
 @lru_cache(maxsize=4)
 def _loaded(folder: Path, schema: Schema, device: torch.device, dtype: torch.dtype) -> StatementsOfReader:
-    """Load the statement reader once per process, as it is immutable."""
+    """Load the statement reader, once per process because it is immutable."""
     proposer = FactProposer.from_pretrained(schema, folder / WEIGHTS.name, device=device, dtype=dtype)
     return StatementsOfReader(FactReader(proposer, shared_reader(folder / FACTS, device, dtype), schema), schema)
 
 
 def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
-    """Yield spans of whole sentences, each of at most `WINDOW` characters or of one sentence."""
+    """Yield spans of whole sentences, each with at most `WINDOW` characters or a single longer sentence."""
     start = end = None
     for span in sentences:
         if start is not None and end is not None and span.end - start > WINDOW:
@@ -132,9 +132,9 @@ def _windows(sentences: Sequence[Span]) -> Iterator[Span]:
 
 
 def _passages(unit: Unit, before: Sequence[Unit], window: Span) -> list[InputPassage]:
-    """Return a span of a message after its context: the span before it, or the turns before the message.
+    """Return a span of a message, preceded by its context: the text before it, or the turns before the message.
 
-    A sentence of a document is read alone: its preceding text distracts more than it explains.
+    A sentence in a document gets no context, because the preceding text distracts more than it explains.
     """
     own = InputPassage(unit.text[window.start : window.end], unit.name or unit.role, unit.occurred_at)
     if unit.role == "document":
@@ -157,7 +157,7 @@ def _statement(
     listener: str,
     schema: Schema,
 ) -> Statement | None:
-    """Convert a fact to a statement; None if it names nobody."""
+    """Convert a fact to a statement, or return None if its subject or object can't be named."""
     relation = schema[fact.relation]
     if relation.open and _CLAUSE_END.search(f"{fact.topic} {fact.object.text}"):
         return None  # "passed the test, and he's off dairy": no predicate runs over the end of a clause
@@ -202,23 +202,23 @@ def _statement(
 
 
 def _on_topic(topic: str, passages: Sequence[InputPassage]) -> bool:
-    """Return True if a message contains a topic, or continues somebody else's, as an answer does."""
+    """Return True if a topic is in the message itself, or in another speaker's turn that the message answers."""
     *before, own = passages
     said = (own.text, *(turn.text for turn in before if turn.speaker != own.speaker))
     return any(topic.casefold() in text.casefold() for text in said)
 
 
 def _definite(span: ReadSpan, passages: Sequence[InputPassage]) -> bool:
-    """Return True if a noun phrase refers to something known in the conversation: "the tavern"."""
+    """Return True if a noun phrase refers to something known in the conversation, such as "the tavern"."""
     before = passages[span.passage].text[: span.start] if span.of_text else ""
     return bool(_DEFINITE.search(before) or _DEFINITE.match(f"{span.text.partition(' ')[0]} "))
 
 
 def _named(span: ReadSpan, passages: Sequence[InputPassage], listener: str, writer: str | None) -> str:
-    """Return the name that a span means, "" if unclear.
+    """Return the name that a span refers to, or "" if unclear.
 
-    "I", "my" and an omitted subject mean the author of a document ("" for an unknown one), or in messages (`writer` is
-    None) the passage's speaker.
+    In a document, "I", "my" and an omitted subject refer to `writer`, its author ("" if unknown). In messages, `writer`
+    is None and they refer to the passage's speaker.
     """
     passage = passages[span.passage]
     speaker = passage.speaker if writer is None else writer

@@ -1,12 +1,13 @@
-"""The trained reader: short answers from passages, the passages that answer, and a statement's stance.
+"""The trained reader: it finds short answers and the passages that support them, and classifies stances towards
+statements.
 
     reader = Reader.from_pretrained()
     (read,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
     read.spans[0].text  # "Porto"
 
-A question's passages are read together in one row if they fit. If they fill several rows, the most likely evidence of
-all is read again in one row, which then holds everything relevant. Rows of different questions share batches; masks
-keep them separate.
+A question's passages are read together in one row if there is room. If they fill several rows, the most likely evidence
+from all of them is read again in one row, which then contains everything relevant. Rows for different questions share
+batches; masks keep them separate.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _CPU_TOKENS = 1024  # of a batch on a CPU, padding included
 
 @dataclass(frozen=True, slots=True)
 class ReadSpan:
-    """A possible answer: characters [start, end) of the text of passage number `passage`, or of its speaker's name.
+    """A possible answer: characters [start, end) in the text of passage number `passage`, or in its speaker's name.
 
-    `share` is its share of the softmax over all spans of the row, in (0, 1].
+    `share` is the span's share of the softmax over all spans in the row, in (0, 1].
     """
 
     text: str
@@ -58,9 +59,9 @@ class ReadSpan:
 class ReadResult:
     """Output of the reader for one question.
 
-    `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question;
-    `evidence` that of each passage to be part of the answer's evidence, 0 if unread; `kinds` and `stances` are the
-    probabilities of `KINDS` and `STANCES` of the answer.
+    `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question.
+    `evidence` has the probability of each passage to support the answer, 0 if it wasn't read. `kinds` and `stances`
+    have the probability of each of `KINDS` and `STANCES` for the answer.
     """
 
     spans: tuple[ReadSpan, ...]
@@ -76,7 +77,9 @@ class ReadResult:
 
 
 class Reader:
-    """A trained `ReaderModel`, which reads rows of at most `MAX_TOKENS` tokens, or its encoder's maximum."""
+    """A trained `ReaderModel`. It reads rows of at most `MAX_TOKENS` tokens, or fewer if its encoder's maximum is
+    lower.
+    """
 
     def __init__(self, model: ReaderModel) -> None:
         self.model = model.eval().requires_grad_(False)
@@ -88,12 +91,13 @@ class Reader:
     def from_pretrained(
         cls, weights: Path | None = None, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
     ) -> Reader:
-        """Load the bundled reader, or one written by `train/reader`: a file, or a folder if it has another encoder.
+        """Load the bundled reader, or one created by `train/reader`: a file, or a folder for a reader with another
+        encoder.
 
         Raises:
             ModelNotFoundError: a file is missing.
-            ModelError: the file is no reader of this version.
-            ChecksumError: the bundled encoder's files are not the published ones.
+            ModelError: the file isn't a reader of this version.
+            ChecksumError: the bundled encoder's files differ from the published ones.
             MissingDependencyError: another encoder needs transformers, which is not installed.
         """
         path = weights or WEIGHTS
@@ -110,7 +114,7 @@ class Reader:
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
-        """Answer each question from its passages, given in the order they were said.
+        """Answer each question from its passages, which are in the order they were said.
 
         A question without passages has no spans.
         """
@@ -131,21 +135,22 @@ class Reader:
         ]
 
     def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """Return the probability of each of `STANCES` of the last passage of each list towards a statement, [n, 8].
+        """Return the stance of the last passage in each list towards a statement: the probability of each of `STANCES`,
+        [n, 8].
 
-        The earlier passages are context.
+        The earlier passages in a list are context.
         """
         return torch.stack([out.stance for out in self._pairs(statements, passages)]).softmax(-1)
 
     def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """Return the probability of each of `CHANGES` that the last passage makes to an earlier text ("Ana: …"), [n,
-        6].
+        """Classify how the last passage in each list changes an earlier text ("Ana: …"): the probability of each of
+        `CHANGES`, [n, 6].
         """
         return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
 
     @torch.no_grad()
     def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[Outputs]:
-        """Return the outputs of each text with its passages; a last passage longer than a row is cut to its first
+        """Return the outputs for each text with its passages; a last passage longer than a row is cut to its first
         piece.
         """
         if len(texts) != len(passages):
@@ -153,7 +158,7 @@ class Reader:
         return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
 
     def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:
-        """Return the outputs of each row, on the CPU, in order; rows of similar length are read together."""
+        """Return the outputs for each row, on the CPU, in order; rows of similar length share a batch."""
         device = self.model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
@@ -176,13 +181,13 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
 
 @lru_cache(maxsize=4)
 def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype) -> Reader:
-    """`Reader.from_pretrained`, loaded once per process as a reader is immutable."""
+    """Return `Reader.from_pretrained(…)`, loaded once per process because a reader is immutable."""
     return Reader.from_pretrained(weights, device=device, dtype=dtype)
 
 
 def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
-    """Return the parts of all rows, the most likely evidence first; of long ones the part around their most likely
-    answer.
+    """Return the parts from all rows, the most likely evidence first; long parts are cut to the text around their most
+    likely answer.
     """
     found: list[tuple[float, InputPart]] = []
     for row, out in rows:
@@ -196,7 +201,7 @@ def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
 def _reading(
     passages: Sequence[InputPassage], rows: Sequence[tuple[InputRow, Outputs]], last: tuple[InputRow, Outputs] | None
 ) -> ReadResult:
-    """Return the result of the last row read, with the evidence from all rows."""
+    """Return the result for the last row read, with the evidence from all rows."""
     if last is None:
         likeliest = tuple(tuple(float(i == 0) for i in range(len(names))) for names in (KINDS, STANCES))
         return ReadResult((), 0.0, (), *likeliest)
@@ -224,7 +229,7 @@ def _reading(
 
 
 def _best_spans(row: InputRow, places: Tensor, first: Tensor, last: Tensor) -> list[tuple[Piece, float]]:
-    """Return the best spans of a row, without overlaps, each in one source and within the length limit."""
+    """Return the best spans in a row, without overlaps; each span lies in one source and within the length limit."""
     if not len(places):
         return []
     sources = [piece[:2] for piece in row.pieces if piece is not None]

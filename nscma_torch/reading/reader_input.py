@@ -2,8 +2,8 @@
 
     [CLS] question [SEP] day speaker: text [SEP] day speaker: text [SEP] ...
 
-Passages read in one row are seen together, in order, so a later one can be compared with an earlier one. An answer span
-lies in a passage's text or is its speaker's name. A date is included where it differs from the previous passage's.
+Passages in one row are read together, in order, so that a later one can be compared with an earlier one. An answer span
+lies in a passage's text or speaker's name. A passage's date is included if it differs from the previous passage's.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ OVERLAP = 0.5  # of the pieces of a long text, with the next piece
 
 @dataclass(frozen=True, slots=True)
 class InputPassage:
-    """A text that may hold an answer, with its speaker and time.
+    """A text that may contain an answer, with its speaker and time.
 
-    If not all passages fit in one row, those of smaller `rank` are read together. `context` passages only help to
-    understand others, and are read as far as the rows of these have room.
+    If not all passages fit in one row, passages with the smallest `rank` are read together. `context` passages only
+    help to understand others, and are added to their rows if there is room.
     """
 
     text: str
@@ -42,7 +42,7 @@ class InputPassage:
 
 
 class Piece(NamedTuple):
-    """Origin of a token: characters `start` to `end` of a passage's text or of its speaker's name."""
+    """The origin of a token: characters `start` to `end` in a passage's text or in its speaker's name."""
 
     passage: int
     of_text: bool
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
 
 
 class InputPart(NamedTuple):
-    """A passage, or a piece of a long one, as tokens: those of its date, and the others with their origins."""
+    """A passage, or a piece of a long passage, as tokens: date tokens, and all other tokens with their origins."""
 
     passage: int
     place: int  # index among the passage's overlapping pieces
@@ -60,11 +60,11 @@ class InputPart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the maximum tokens that it takes in a row."""
+        """Return the maximum number of tokens that the part takes in a row."""
         return len(self.day) + len(self.tokens) + 1
 
     def around(self, token: int) -> InputPart:
-        """Return the speaker, and at most `PART_TOKENS` tokens of the text around its token number `token`."""
+        """Return the part cut to the speaker and at most `PART_TOKENS` text tokens around token number `token`."""
         said = next((i for i, (_, piece) in enumerate(self.tokens) if piece is not None and piece.of_text), 0)
         start = max(said, min(token - PART_TOKENS // 2, len(self.tokens) - PART_TOKENS))
         return self._replace(tokens=[*self.tokens[:said], *self.tokens[start : start + PART_TOKENS]])
@@ -74,8 +74,8 @@ class InputPart(NamedTuple):
 class InputRow:
     """One row of tokens.
 
-    `question_length` counts those up to the first separator; `pieces` has each token's origin, or None where no answer
-    can lie; `ends` the last token of each of its `parts`.
+    `question_length` is the number of tokens up to and including the first separator. `pieces` has the origin of each
+    token, or None if the token can't be part of an answer. `ends` has the last token of each of the row's `parts`.
     """
 
     ids: list[int]
@@ -85,7 +85,7 @@ class InputRow:
     ends: list[int]
 
     def tokens_of(self, passage: int, start: int, end: int, *, of_text: bool = True) -> tuple[int, int] | None:
-        """Return first and last token of characters [start, end); None if the row doesn't contain them all."""
+        """Return the first and last token of characters [start, end), or None if the row doesn't contain them all."""
         inside = [
             (i, piece)
             for i, piece in enumerate(self.pieces)
@@ -99,14 +99,14 @@ class InputRow:
         return inside[0][0], inside[-1][0]
 
     def characters_of(self, first: int, last: int) -> Piece:
-        """Return the characters of tokens `first` to `last`, from one source."""
+        """Return the characters of tokens `first` to `last`, which must have the same source."""
         begin, finish = self.pieces[first], self.pieces[last]
         assert begin is not None and finish is not None and begin[:2] == finish[:2]
         return begin._replace(end=finish.end)
 
 
 class InputRows(NamedTuple):
-    """B rows as tensors, padded to the longest, L tokens."""
+    """B rows as tensors, padded to the length L of the longest."""
 
     ids: Tensor  # [B, L] int64
     mask: Tensor  # [B, L] bool, False at padding
@@ -114,8 +114,8 @@ class InputRows(NamedTuple):
 
 
 def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
-    """Stack rows into tensors of a length that is a multiple of `multiple`; padding is masked, so its
-    id is arbitrary.
+    """Stack rows into tensors whose length is a multiple of `multiple`. Padding is masked, so its token id is
+    arbitrary.
     """
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
@@ -129,7 +129,7 @@ def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
 
 
 def target_tokens(rows: Sequence[InputRow], length: int) -> Tensor:  # [B, length] bool
-    """Return the tokens of the last passage's text in each row."""
+    """Return a mask of the tokens in each row that belong to the last passage's text."""
     target = torch.zeros(len(rows), length, dtype=torch.bool)
     for number, row in enumerate(rows):
         last = max((part.passage for part in row.parts), default=-1)
@@ -139,7 +139,7 @@ def target_tokens(rows: Sequence[InputRow], length: int) -> Tensor:  # [B, lengt
 
 
 def asked_by(name: str, question: str) -> str:
-    """Name the asker of a question, who is "I" in it."""
+    """Prefix a question with the name of its asker, to whom "I" refers."""
     return f"{name} asks: {question}"
 
 
@@ -151,8 +151,8 @@ def slot_question(subject: str, predicate: str) -> str:
 class Packer:
     """Builds rows of at most `max_tokens` tokens.
 
-    [CLS] and [SEP] are the tokenizer's first and last token around a text; ModelError unless it is one token at each
-    end.
+    The tokens that the tokenizer puts before and after a text are used as [CLS] and [SEP]. Raises `ModelError` unless
+    it puts exactly one token at each end.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -167,7 +167,7 @@ class Packer:
         self._max_tokens = max_tokens
 
     def rows(self, question: str, passages: Sequence[InputPassage]) -> list[InputRow]:
-        """Return the rows of a question, which contain every non-context passage, in order within a row."""
+        """Build the rows for a question; they contain every non-context passage, in order within each row."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
         filled: list[list[InputPart]] = []
@@ -181,7 +181,7 @@ class Packer:
         return [self._row(asked, own) for own in filled]
 
     def joined(self, question: str, parts: Sequence[InputPart]) -> InputRow:
-        """Return one row with as many parts as fit, the first ones first, without overlapping pieces."""
+        """Build one row from as many of the first parts as there is room for, without overlapping pieces."""
         asked = self._asked(question)
         room = self._max_tokens - len(asked)
         chosen: list[InputPart] = []
@@ -196,7 +196,7 @@ class Packer:
         return [self._cls, *self._ids(question)[:QUESTION_TOKENS], self._sep]
 
     def _parts(self, number: int, passage: InputPassage, room: int) -> Iterator[InputPart]:
-        """Yield the whole passage, or overlapping pieces of its text; at least one."""
+        """Yield the whole passage as one part, or overlapping pieces of its text; there is at least one."""
         day = list(self._ids(f"{passage.said_at:%d %B %Y}")) if passage.said_at is not None else []
         speaker = self._pieces(number, passage.speaker, of_text=False)[:SPEAKER_TOKENS]
         if passage.speaker:
@@ -209,7 +209,9 @@ class Packer:
             yield InputPart(number, place, day, [*speaker, *tokens[start : start + most]])
 
     def _pieces(self, number: int, text: str, *, of_text: bool) -> list[tuple[int, Piece | None]]:
-        """Return the tokens of a text with their characters; many tokenizers join the preceding space to a word."""
+        """Return the tokens of a text with their characters, without the preceding space that many tokenizers include
+        in a word.
+        """
         read = self._tokenizer.encode(text, add_special_tokens=False)
         pieces: list[tuple[int, Piece | None]] = []
         for i, (start, end) in zip(read.ids, read.offsets, strict=True):

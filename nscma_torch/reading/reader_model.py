@@ -1,4 +1,4 @@
-"""The reader's network: an encoder, and a head for each output.
+"""The reader's network: an encoder with a head for each output.
 
 Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
 """
@@ -22,7 +22,9 @@ CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
 
 
 class Outputs(NamedTuple):
-    """Logits: of each token as start and end of a span and as the end of an answering passage, and of the row."""
+    """Logits for each token to be the start or end of a span, or the end of a passage with evidence, and logits for
+    each row.
+    """
 
     first: Tensor  # [B, L]
     last: Tensor  # [B, L]
@@ -34,11 +36,11 @@ class Outputs(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """Computes hidden states of rows of its tokenizer's tokens.
+    """Computes the hidden states for rows of tokens.
 
     Args:
         dimension: d.
-        max_tokens: maximum tokens of a row.
+        max_tokens: maximum number of tokens in a row.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, dimension: int, max_tokens: int) -> None:
@@ -58,11 +60,11 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def write(self, weights: dict[str, Tensor], path: Path) -> None:
-        """Write everything needed to load a reader on this encoder; `weights` are those of `ReaderModel.trained`."""
+        """Write everything needed to load a reader with this encoder; `weights` comes from `ReaderModel.trained`."""
 
 
 class ReaderModel(nn.Module):
-    """Reads a question together with passages (Devlin et al. 2019, section 4.2, with more heads)."""
+    """Reads a question together with its passages (Devlin et al. 2019, section 4.2, with more heads)."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
@@ -95,12 +97,12 @@ class ReaderModel(nn.Module):
         )
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """Return trainable parameters by their names in a weights file."""
+        """Return the trainable parameters by their names in a weights file."""
         return {name.removeprefix("encoder."): p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Load weights with the names and shapes of `trained`; otherwise raise ModelError, which names `source`."""
+        """Load weights. Raises `ModelError`, naming `source`, unless their names and shapes are those of `trained`."""
         own = self.trained()
         if odd := sorted(own.keys() ^ weights.keys()):
             raise ModelError(

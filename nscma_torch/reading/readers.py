@@ -1,4 +1,4 @@
-"""The trained readers of a configuration and the embedded tasks over them, each loaded on first use."""
+"""Create the configured trained readers and the embedded tasks that use them, each on first use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Readers:
-    """Makes the readers.
+    """Creates the readers.
 
     Args:
-        embedder: returns the embedder of the messages whose type is classified.
+        embedder: returns the embedder used to classify message types.
     """
 
     def __init__(
@@ -48,21 +48,21 @@ class Readers:
         return shared_reader(weights, device, precision(section.dtype, device))
 
     def facts_reader(self) -> Reader:
-        """Return the reader that was trained on facts if it is configured, else the one that answers."""
+        """Return the reader for facts if one is configured, else the reader that answers questions."""
         from nscma_torch.reading.read_statements import configured_reader
 
         return configured_reader(self._config.reading, self._device()) or self.reader()
 
     def question_network(self) -> QuestionNetwork:
-        """Return the bundled network that reads English questions."""
+        """Return the bundled network that parses English questions."""
         from nscma_torch.reading.question_network import shared_network
 
         return shared_network(self._relations, self._device())
 
     def tasks(self, importance: Callable[[Sequence[str]], Sequence[float]] | None) -> EmbeddedTasks:
-        """Return the language tasks without a model.
+        """Return the language tasks that use no language model.
 
-        `importance` returns how likely texts are needed later; None for the cues of the gate.
+        `importance` rates how likely texts are to be needed later; if None, the gate's cues are used.
         """
         from nscma_torch.reading.embedded_tasks import EmbeddedTasks
         from nscma_torch.reading.fact_changes import FactChanges
@@ -82,7 +82,7 @@ class Readers:
         )
 
     def _descriptions(self) -> Descriptions:
-        """Return what describes messages without a language model, from the bundled embedder's vectors."""
+        """Return the describer that needs no language model; it uses vectors from the bundled embedder."""
         from nscma_torch.reading.descriptions import Descriptions
         from nscma_torch.reading.memory_types import MemoryTypes
         from nscma_torch.reading.sentiment import analyzer

@@ -1,6 +1,6 @@
-"""Reflections without a language model: the most salient topics, and how often they came up, with a sentence.
+"""Reflect without a language model: find the most salient topics and how often they came up, with an example sentence.
 
-A topic reflected on before is counted again, and the line then cites the earlier reflection, too.
+If there is an earlier reflection on a topic, the topic is counted again, and the new line also cites that reflection.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _COVERED = 0.5  # share of a topic's messages that a more salient topic may hold
 
 
 def salient_questions(memories: Sequence[Unit], most: int) -> list[str]:
-    """Return questions about the most discussed topics and their speakers; at most `most`, the most salient first.
+    """Return at most `most` questions about the topics discussed most by each speaker, the most salient first.
 
-    A topic's weight is that of its messages, and higher if other speakers rarely mention it. After an earlier
-    reflection, only later messages count.
+    A topic's weight is the total salience of its messages, and is higher if other speakers rarely mention the topic. If
+    there is an earlier reflection on it, only later messages count.
     """
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]
     held = {place: set(terms(memories[place].text)) for place in said}
@@ -50,7 +50,9 @@ def salient_questions(memories: Sequence[Unit], most: int) -> list[str]:
 
 
 def reflections(question: str, memories: Sequence[Unit]) -> list[SourcedLine]:
-    """Count what the person named in a question said about its topic; empty if the result is already known."""
+    """Count how often the person named in a question mentioned its topic; return nothing if the result is already
+    known.
+    """
     asked = set(terms(question))
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]
     people = {memories[place].name for place in said}

@@ -1,8 +1,8 @@
-"""Shared parts of networks that encode relations by their words: MiniLM with low-rank updates, and a vector per
-relation.
+"""Shared parts of the networks that encode relations by their words: MiniLM with low-rank updates, and relation
+vectors.
 
-A relation is represented by its words, as a vector of the published encoder; a trained relation also has a vector of
-its own. Legend: R relations, n texts, d width.
+A relation is represented by the published encoder's vector for its words; a trained relation also has a learned vector
+of its own. Legend: R relations, n texts, d width.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ RELATIONS = "relations"  # key of their names in the metadata of a file of weigh
 
 
 class RelationModel(nn.Module):
-    """All-MiniLM-L6-v2 with low-rank updates, and vectors of relations.
+    """All-MiniLM-L6-v2 with low-rank updates, and relation vectors.
 
     Args:
-        relations: names of the relations with vectors of their own.
+        relations: names of the relations that have learned vectors.
 
     Raises:
         ModelNotFoundError: the encoder is not installed.
-        ChecksumError: its files are not the published ones.
+        ChecksumError: the encoder's files differ from the published ones.
     """
 
     RANK: ClassVar[int]  # of the changes
@@ -49,7 +49,7 @@ class RelationModel(nn.Module):
 
     @classmethod
     def from_file(cls, path: Path, holding: str, *, missing: str) -> Self:
-        """Build one from the relations and weights in a file written by train/reader; see `open_tensors`."""
+        """Create a model from the relations and weights in a file written by `train/reader`; see `open_tensors`."""
         with open_tensors(path, holding, missing=missing) as file:
             model = cls(file.metadata()[RELATIONS].split())
             model.load(all_tensors(file), path)
@@ -57,7 +57,7 @@ class RelationModel(nn.Module):
 
     @torch.no_grad()
     def words_of(self, texts: Sequence[str]) -> Tensor:  # [n, d]
-        """Return unit vectors of texts by the encoder without its updates."""
+        """Return unit vectors for texts, computed by the encoder without its updates."""
         changes = [module for module in self.encoder.modules() if isinstance(module, LowRank)]
         kept = [module.b.clone() for module in changes]
         for module in changes:
@@ -76,18 +76,18 @@ class RelationModel(nn.Module):
         places: Tensor,  # [R] int64 among `relations`, -1 where it is none of them
         keep: Tensor | None = None,  # [R] bool: relations whose own vector is used; None: all
     ) -> Tensor:  # [R, d]
-        """Return the vectors of relations."""
+        """Return the relation vectors."""
         own = places >= 0 if keep is None else (places >= 0) & keep
         vectors: Tensor = self.words(words * math.sqrt(DIMENSION))
         return vectors + self.relation[places.clamp(min=0)] * own[:, None]
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """Return trainable parameters by name."""
+        """Return the trainable parameters by name."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Load weights with the names and shapes of `trained`; otherwise raise ModelError, which names `source`."""
+        """Load weights. Raises `ModelError`, naming `source`, unless their names and shapes are those of `trained`."""
         own = self.trained()
         if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
             raise ModelError(
@@ -97,6 +97,6 @@ class RelationModel(nn.Module):
             parameter.copy_(weights[name])
 
     def merge(self) -> None:
-        """Merge the encoder and its updates, for use without further training."""
+        """Merge the encoder with its updates; the model then can't be trained further."""
         merge_changes(self.encoder)
         self.eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""The relation schema of facts, and the wordings of statements and questions: `configs/relations.toml`.
+"""Load the relation schema for facts, with the wordings of statements and questions, from `configs/relations.toml`.
 
 To add a relation, add a table to the file; no code is needed.
 """
@@ -21,7 +21,7 @@ Shape = Literal["person", "place", "group", "thing", "name", "number", "date", "
 
 
 class Kind(BaseModel):
-    """Type of a slot: a shape, and for Chinese words an allow-list (`words`) and a deny-list (`refuses`)."""
+    """The type of a slot: a shape, and for Chinese an allow-list (`words`) and a deny-list (`refuses`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Kind(BaseModel):
 
 
 class Wordings(BaseModel):
-    """Question and statement templates of a relation in one language."""
+    """Question and statement templates for a relation in one language."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,9 +41,9 @@ class Wordings(BaseModel):
 
 
 class ChineseWordings(Wordings):
-    """Chinese wordings, which the networks don't read.
+    """Chinese wordings for a relation; the networks don't use them.
 
-    Questions are in the notation of `reading.chinese_question_forms`, statements in that of `reading.chinese_forms`.
+    For the notation of questions, see `reading.chinese_question_forms`; for statements, see `reading.chinese_forms`.
     """
 
     asks: tuple[str, ...] = Field((), description="Questions about the object, or about the subject if O is given.")
@@ -53,7 +53,7 @@ class ChineseWordings(Wordings):
 
 
 class Relation(BaseModel):
-    """One relation, with `one` or `many` objects at a time per subject (and topic)."""
+    """A relation, with one or many objects at a time per subject (and topic)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,17 +87,17 @@ class Relation(BaseModel):
     zh: ChineseWordings = ChineseWordings()
 
     def alike(self, noun: str) -> tuple[str, ...]:
-        """Return the nouns of `exclusive_roles` synonymous with this one, in the singular; or empty."""
+        """Return the singular nouns in `exclusive_roles` that are synonyms of this one, or () if there are none."""
         return next((alike for alike in self.exclusive_roles if noun.casefold() in alike), ())
 
     @property
     def exclusive(self) -> bool:
-        """Return True if the relation is symmetric and has one partner on each side at a time."""
+        """Return True if the relation is symmetric, and each side has one partner at a time."""
         return self.symmetric and self.cardinality == "one"
 
 
 class Schema(BaseModel):
-    """All relations by name. Schemas are equal only by identity: compiled forms are cached per schema."""
+    """All relations by name. Schemas are compared by identity, as compiled forms are cached per schema."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     __hash__ = object.__hash__
@@ -129,12 +129,14 @@ class Schema(BaseModel):
 
     @cached_property
     def locating(self) -> frozenset[str]:
-        """Return relations whose subject is located at its object."""
+        """Return the relations in which the subject is located at the object."""
         return frozenset(name for name, relation in self.relations.items() if relation.locates)
 
 
 def family(name: str, schema: Schema) -> tuple[str, ...]:
-    """Return a relation with those that end when it begins. One unknown to the schema stands alone."""
+    """Return the names of a relation and of its many-valued opposites: each ends when the other begins. A relation with
+    one value or not in the schema is returned alone.
+    """
     if name not in schema or schema[name].cardinality == "one":
         return (name,)
     opposite = schema[name].opposite

@@ -1,9 +1,9 @@
-"""Score how well hits answer a question, and choose follow-up queries, by words alone.
+"""Score how well hits answer a question, and choose follow-up queries, using only their words.
 
-A hit's relevance combines three values in [0, 1]: its score relative to the best, its share of the question's adjacent
-word pairs in order (sequential dependence; Metzler and Croft 2005), and its share of the words common to the best hits
-but absent from the question (relevance feedback; Lavrenko and Croft 2001). Words are weighted by their rarity among the
-hits.
+A hit's relevance combines three values in [0, 1]: its score relative to the best hit's; its share of the question's
+adjacent word pairs, in order (sequential dependence; Metzler and Croft 2005); and its share of the words that are
+common in the best hits but absent from the question (relevance feedback; Lavrenko and Croft 2001). Words are weighted
+by their rarity among the hits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _rarity(hits: int, holders: int) -> float:
 
 
 def _shared(own: Sequence[float], texts: Sequence[Sequence[str]], rarity: dict[str, float]) -> dict[str, float]:
-    """Return the most frequent words of the best hits, with their weights."""
+    """Return the most frequent words in the best hits, with their weights."""
     found: dict[str, float] = {}
     for i in sorted(range(len(own)), key=lambda i: -own[i])[:_READ]:
         for term in set(texts[i]) & rarity.keys():
@@ -65,22 +65,22 @@ def _pairs_of(text: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _share(weights: Mapping[T, float], held: Set[T]) -> float:
-    """Return the share of the weight held."""
+    """Return the share of the total weight that falls on the words in `held`."""
     mass = sum(weights.values())
     return sum(weight for one, weight in weights.items() if one in held) / mass if mass else 0.0
 
 
 def helpful(question: str, hits: Sequence[Hit]) -> list[bool]:
-    """Return which hits help: those whose relevance is at least `_CHOSEN` of the best."""
+    """Return for each hit whether its relevance is at least `_CHOSEN` times the best relevance."""
     values = relevance(question, hits)
     return [value >= _CHOSEN * max(values) for value in values]
 
 
 def refined(question: str, hits: Sequence[Hit]) -> str:
-    """Return the question with names that its best hits mention and it lacks; "" if there are none.
+    """Return the question, adding names that it lacks but its best hits mention; return "" if there are none.
 
-    A name counts with the squared relative scores of the hits whose best passage mentions it, and with its rarity.
-    Speakers' names are excluded: a question about what they said would otherwise also ask about others.
+    A name is weighted by its rarity and by the squared relative scores of the hits whose best passages mention it.
+    Speakers' names are excluded, because adding them would restrict the search to their messages.
     """
     weights = term_weights(question, hits)
     speakers = [hit.unit.name for hit in hits if hit.unit.name and hit.unit.role != "document"]

@@ -1,4 +1,4 @@
-"""Texts with resolved relative dates."""
+"""Resolve relative dates in texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|[周週]|
 
 
 def with_day(phrase: str, text: str, said: datetime) -> str:
-    """Add to a phrase the date that its relative date or weekday means in the text: "Tuesday [14 July 2026]"."""
+    """Add the date to a phrase that is a relative date or weekday in the text: "Tuesday [14 July 2026]"."""
     for mention in find_dates(text, said):
         words = text[mention.start : mention.end]
         if words in phrase and (_RELATIVE.search(words) or _WEEKDAY.search(words)):
@@ -28,9 +28,9 @@ def with_day(phrase: str, text: str, said: datetime) -> str:
 
 
 def resolved(text: str, said: datetime) -> str:
-    """Add to a text the dates that its relative dates mean: "last Saturday [11 July 2026]".
+    """Add the dates to relative dates in a text: "last Saturday [11 July 2026]".
 
-    A bare weekday or month is left unchanged, as it may be in the future.
+    A bare weekday or month is unchanged, as it may be in the past or in the future.
     """
     out, end = [], 0
     for mention in find_dates(text, said):

@@ -1,10 +1,10 @@
-"""Measure what a message adds over an earlier one: words, names, numbers and negation.
+"""Measure how much a message adds to an earlier one: words, names, numbers and negation.
 
-"I moved to Oslo" is close to "I moved to Paris" in every embedding but states something else. So the words are
-compared: names, numbers, negation and the addressed person must agree, and nothing may have swapped places ("from Oslo
-to Paris"); other words count as equal if they are synonyms (`_SYNONYMS`) or fillers (`_EMPTY`). Both lists hold
-everyday English for the frame of a statement, never its values: a colour, a dish, a month or a relative has no synonym.
-Other scripts have no lists, so their words must agree.
+"I moved to Oslo" is close to "I moved to Paris" in every embedding, but states something else. So the words are
+compared: names, numbers, negation and grammatical person must agree, and no names may have swapped positions ("from
+Oslo to Paris"). Other words are ignored if they are fillers (`_EMPTY`), and match their synonyms (`_SYNONYMS`). Both
+lists contain everyday English words that frame a statement, never its values: a colour, a dish, a month or a relative
+has no synonym. There are no lists for other scripts, so their words must be equal.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ _FAMILY = 5  # letters at the start that two words of one family share: allergy,
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Compared features of a message's wording; all words are stems."""
+    """The features of a message's wording that are compared; all words are stems."""
 
     words: frozenset[str]  # neither names, numbers, nor empty
     exact: frozenset[str]  # names and numbers
@@ -160,7 +160,7 @@ class Wording:
 
 @erasable_cache(1 << 12)
 def wording(text: str) -> Wording:
-    """Return the wording of a text. A name is a capitalised word that doesn't begin a sentence."""
+    """Return the wording of a text. Capitalised words that don't begin a sentence count as names."""
     groups, empty = _lexicon()
     alike = {name.casefold() for name in _ALSO_NAMES.findall(text)}
     names = {stem for name in COMPARED.findall(text) for stem in terms(name)} | alike
@@ -181,7 +181,7 @@ def wording(text: str) -> Wording:
 
 
 def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each kind of mark with the stem it marks: the next word before any other ordering word."""
+    """Yield (kind, stem) for the words that directly follow a preposition or other ordering word of that kind."""
     kind, left = "", 0
     for word in _WORD_OR_END.findall(text):
         plain = word.casefold()
@@ -195,14 +195,14 @@ def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _turned(new: Wording, old: Wording) -> bool:
-    """Return True if two shared names have swapped places: from Rome to Paris, from Paris to Rome."""
+    """Return True if two names in both wordings have swapped positions: "from Rome to Paris", "from Paris to Rome"."""
     here = {kind for kind, stem in new.marked - old.marked if stem in old.words or stem in old.exact}
     return any(kind in here for kind, stem in old.marked - new.marked if stem in new.words or stem in new.exact)
 
 
 def news(new: Wording, old: Wording) -> float:
-    """Score how much `new` says that `old` doesn't: 1 for each word without a match, and `CONTRARY` for each missing
-    name or number, for negation on one side only, for another addressed person, and for swapped places.
+    """Score the information in `new` that isn't in `old`: 1 for each unmatched word, and `CONTRARY` each for an
+    unmatched name or number, negation in only one of them, a different grammatical person, and swapped positions.
     """
     added = unheard(new, old)
     contrary = len(new.exact - old.words - old.exact) + (new.denies != old.denies) + _turned(new, old)
@@ -214,7 +214,7 @@ def news(new: Wording, old: Wording) -> float:
 
 
 def joined(wordings: Sequence[Wording]) -> Wording:
-    """Join all words of several wordings, for `unheard` only."""
+    """Join the words of several wordings; the result is valid only for `unheard`."""
     return Wording(
         frozenset[str]().union(*(one.words for one in wordings)),
         frozenset[str]().union(*(one.exact for one in wordings)),
@@ -228,7 +228,9 @@ def joined(wordings: Sequence[Wording]) -> Wording:
 
 
 def unheard(new: Wording, old: Wording) -> int:
-    """Count words of `new` that `old` has neither directly nor as a synonym or related word; part of `news`."""
+    """Count the words in `new` for which `old` contains neither the word itself nor a synonym or related word; part of
+    `news`.
+    """
     groups = _lexicon()[0]
     return sum(
         old.meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in old.families
@@ -238,7 +240,7 @@ def unheard(new: Wording, old: Wording) -> int:
 
 @cache
 def _lexicon() -> tuple[Mapping[str, frozenset[int]], frozenset[str]]:
-    """Return groups of synonyms by stem, and the stems of fillers."""
+    """Return the synonym groups of each stem, and the stems of fillers."""
     groups: dict[str, set[int]] = {}
     for number, line in enumerate(_SYNONYMS.strip().splitlines()):
         for stem in _stems(line):
@@ -247,5 +249,5 @@ def _lexicon() -> tuple[Mapping[str, frozenset[int]], frozenset[str]]:
 
 
 def _stems(words: str) -> frozenset[str]:
-    """Return stems of all forms of the words, each both as a noun and as a verb."""
+    """Return the stems of all forms of the words, treating each word both as a noun and as a verb."""
     return frozenset(stem for word in words.split() for form in (*forms(word), plural(word)) for stem in terms(form))

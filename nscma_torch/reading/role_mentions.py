@@ -1,8 +1,8 @@
-"""Find the role noun that a text uses for a name: Dan is a brother in "my brother Dan" and in "Dan, my little brother".
+"""Find the role noun that a text uses for a name: "brother" for Dan in "my brother Dan" and "Dan, my little brother".
 
-A name is searched in four constructions, the plainest first, and the first match counts, wherever it is: "Dan is my
-brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". They end with the sentence, and a list of
-names needs a plural noun ("my sisters Eve and Ann").
+Four constructions are tried, the plainest first, and the first match counts, wherever it is in the text: "Dan is my
+brother", "my brother is called Dan", "my brother Dan", "Dan, my brother". A match lies within one sentence, and a list
+of names needs a plural noun ("my sisters Eve and Ann").
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _REACH = 96  # characters before or after a name
 
 
 class _Form(NamedTuple):
-    """A construction: the pattern before the name, up to it, or else after it; `names`: it states a role."""
+    """A construction: a pattern for the text before or after the name. `names` is True if the construction states a
+    role.
+    """
 
     before: bool
     pattern: re.Pattern[str]
@@ -42,7 +44,9 @@ class _Form(NamedTuple):
 
 
 class _Nouns(NamedTuple):
-    """Singular nouns by spelling, a name that ends with one, and the constructions with them."""
+    """Singular nouns by spelling, the pattern for a name that ends with a noun, and the constructions that use the
+    nouns.
+    """
 
     singulars: dict[str, str]
     ending: re.Pattern[str]
@@ -50,12 +54,13 @@ class _Nouns(NamedTuple):
 
 
 def called(name: str, text: str, nouns: Sequence[str]) -> str:
-    """Return the singular noun, as given, that the text uses for the name; "" if none.
+    """Return the noun, as spelled in `nouns`, that the text uses for the name, or "" if there is none.
 
     Args:
-        name: a person's or a thing's name; a name ending with a noun, "grey cat" or "Maria (cousin)", has that noun.
-        text: the text said.
-        nouns: singular, English or Chinese.
+        name: a person's or thing's name. If it ends with a noun ("grey cat", "Maria (cousin)"), the result is that
+            noun.
+        text: the text to search.
+        nouns: singular nouns, English or Chinese.
     """
     if not nouns or not name.strip():
         return ""
@@ -78,7 +83,7 @@ def called(name: str, text: str, nouns: Sequence[str]) -> str:
 
 
 def _places(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a name: as written, else in any case; "Will" does not match "will"."""
+    """Yield the positions of a name in the same case, else in any case; "Will" doesn't match "will"."""
     spelled = re.escape(name)
     if name[0].isascii():
         spelled = rf"(?<![{_LATIN}]){spelled}"

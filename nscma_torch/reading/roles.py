@@ -1,4 +1,6 @@
-"""Nouns by which a speaker refers to people, "boss" and "cousin", and which of them may mean one person."""
+"""Find the nouns that a speaker uses for people ("boss", "cousin"), and decide if two nouns can refer to the same
+person.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,18 @@ _COUPLE = frozenset({"married_to", "partner"})  # relations that follow each oth
 
 
 def role_of(name: str, text: str) -> str:
-    """Return the singular noun by which a text's speaker claims a name: "my boss Maria"; "" if none."""
+    """Return the singular noun that the speaker uses with "my" or "our" for a name ("my boss Maria"), or "" if there is
+    none.
+    """
     noun = called(name, text, PERSON_NOUNS)
     own = noun and re.search(rf"\b(?:my|our)\s+(?:[\w-]+\s+){{0,3}}?{re.escape(noun)}s?\b", text, re.IGNORECASE)
     return noun if own else ""
 
 
 def of_others(question: str, text: str, schema: Schema) -> str:
-    """Return "brother's wife" for a question about "my wife" and a text with only other people's wives, else ""."""
+    """Return whose relative a text mentions if it isn't the asker's, as in "brother's wife" for a question about "my
+    wife", else "".
+    """
     asked = _MINE.search(question)
     if asked is None:
         return ""
@@ -41,12 +47,14 @@ def of_others(question: str, text: str, schema: Schema) -> str:
 
 
 def roles_of(name: str, text: str) -> frozenset[str]:
-    """Return all nouns that a text uses for a name: "my boss Maria is my cousin"."""
+    """Return all nouns that a text uses for a name: boss and cousin in "my boss Maria is my cousin"."""
     return frozenset(noun for noun in PERSON_NOUNS if noun in text.casefold() and called(name, text, (noun,)))
 
 
 def same_role(one: str, other: str, schema: Schema) -> bool:
-    """Return True if two nouns can mean one person in one role: "mum" and "mother", "girlfriend" and "wife"."""
+    """Return True if two nouns can refer to one person in the same role: "mum" and "mother", "girlfriend" and
+    "wife".
+    """
     first, second = american(singular(one.casefold())), american(singular(other.casefold()))
     if first == second:
         return True
@@ -59,7 +67,7 @@ def same_role(one: str, other: str, schema: Schema) -> bool:
 
 @lru_cache(maxsize=4)
 def _nouns(schema: Schema) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, int]]]:
-    """Return the relations that a noun expresses, and the exclusive role that it names in one of them."""
+    """Map each noun to the relations it expresses, and to the exclusive role it names in one of them."""
     relations: dict[str, frozenset[str]] = {}
     groups: dict[str, tuple[str, int]] = {}
     for name, relation in schema.relations.items():

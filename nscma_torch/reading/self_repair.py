@@ -1,12 +1,12 @@
-"""Follow corrections inside one message: "I'm 34, I mean 43", "My name is Bob. Sorry, typo: Rob".
+"""Apply corrections within one message: "I'm 34, I mean 43", "My name is Bob. Sorry, typo: Rob".
 
 A self-repair has three parts (Levelt 1983): the reparandum (34), the editing term ("I mean") and the repair (43). A
-repair is recognised by its parallel with the reparandum: the message states the same relation of the same subject
-again, or a bare phrase of the same shape follows the editing term (a number for a number, a name for a name, a date for
-a date). Without that parallel nothing changes: "I live in Porto. Sorry, I was late."
+repair is recognised by its parallel with the reparandum: the message gives the same relation and subject again, or a
+bare phrase of the same shape follows the editing term (a number for a number, a name for a name, a date for a date).
+Without such a parallel, nothing changes: "I live in Porto. Sorry, I was late."
 
-Both values remain statements, the repair as a correction of the reparandum. Each has its own decision in the log, so
-undoing the correction restores the first value.
+Both values remain statements, and the repair is marked as a correction of the reparandum. Each has its own decision in
+the log, so undoing the correction restores the first value.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Said:
 
 
 def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: datetime) -> list[Statement]:
-    """Return a message's assertions, each repaired value followed by its correction."""
+    """Return a message's assertions, with each repaired value followed by its correction."""
     sentences = split_sentences(text)
     terms = list(editing_terms(text, sentences)) if read.statements else []
     if not terms:
@@ -98,7 +98,9 @@ def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: da
 
 
 def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: Term) -> list[_Said]:
-    """Return the remaining statements: neither repaired ones, nor other readings of the term or the repair."""
+    """Return the statements that remain after dropping repaired ones, and alternative readings of the term or the
+    repair.
+    """
     wrong, right = [id(old) for old, _ in repairs], [new for _, new in repairs]
     taken: list[_Said | Term] = [term, *right]
     left = [one for one in near if id(one) not in wrong and not any(_overlap(one, own) for own in taken)]
@@ -106,7 +108,9 @@ def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: 
 
 
 def _with_repaired(one: Statement, repaired: dict[_Key, Statement]) -> list[Statement]:
-    """Return a statement after those that it repairs, each correcting the one before; remove them from the dict."""
+    """Return the chain of statements that ends with `one`, each correcting the one before; remove the repaired ones
+    from `repaired`.
+    """
     chain = [one]
     while (old := repaired.pop(_key(chain[0]), None)) is not None:
         chain[0] = replace(chain[0], correction=True, replaces=old.object)
@@ -115,7 +119,7 @@ def _with_repaired(one: Statement, repaired: dict[_Key, Statement]) -> list[Stat
 
 
 def repair_chinese(statements: Sequence[Statement], text: str, said: datetime) -> list[Statement]:
-    """Return the statements of Chinese forms, each followed by its correction if a bare phrase repairs it."""
+    """Return the statements read by Chinese forms, each followed by its correction if a bare phrase repairs it."""
     count = Counter(map(_group, statements))
     found: list[Statement] = []
     for one in statements:
@@ -129,7 +133,7 @@ def repair_chinese(statements: Sequence[Statement], text: str, said: datetime) -
 
 
 def _han_repair(text: str, value: str, at: int, said: datetime) -> str:
-    """Return the bare phrase of a value's shape after the next Chinese editing term, else ""."""
+    """Return the bare phrase after the next Chinese editing term if it has the value's shape, else ""."""
     end = at + len(value)
     term = _HAN_TERM.search(text, end, end + len(value) + _HAN_REACH)
     if term is None:
@@ -162,7 +166,7 @@ def _place(one: Statement, fact: ReadFact, text: str) -> tuple[int, int]:
 def _by_fragment(
     standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], said: datetime
 ) -> list[tuple[_Said, _Said]]:
-    """Pair the last value of its shape before a term with the bare phrase after it."""
+    """Pair the last value before a term that has the shape of the bare phrase after the term with that phrase."""
     for one in sorted(standing, key=lambda one: -one.end):
         found = _bare_repair(one.start, one.end, term, text, said) if _repairable(one, term, text, sentences) else None
         if found is None:
@@ -179,7 +183,9 @@ def _by_fragment(
 
 
 def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
-    """Return the span of the bare phrase that repairs the value `text[start:end]`, or the value's own."""
+    """Return the span of the bare phrase that repairs the value `text[start:end]`, or the value's own span if there is
+    none.
+    """
     low = max(0, start - REACH)
     near = text[low : end + 2 * REACH]
     first, last = start - low, end - low
@@ -194,7 +200,9 @@ def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
 
 
 def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) -> Span | None:
-    """Return the bare phrase after a term with the shape of the value before it, the last of its shape."""
+    """Return the bare phrase after a term if it has the shape of the value, and no other such phrase lies in
+    between.
+    """
     value = text[start:end]
     lead = LEAD.match(text, term.end)
     assert lead is not None  # each of its parts may be absent
@@ -209,12 +217,12 @@ def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) ->
 
 
 def _is_like(new: _Said, old: _Said) -> bool:
-    """Return True if a statement surely shares subject and relation with another."""
+    """Return True if `new` is certain, and has the same subject, relation and topic as `old`."""
     return _holds(new) and _group(new.statement) == _group(old.statement)
 
 
 def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
-    """Return the same statement with another object, with the same confidence."""
+    """Return the same statement and confidence with another object."""
     right = replace(one.statement, object=value, negated=False, start=sentence.start, end=sentence.end)
     # "no" makes the reader doubt the value that is repaired, not the repair
     stances = tuple(float(stance == "holds") for stance in STANCES)
@@ -225,7 +233,7 @@ def _renamed(one: _Said, value: str, at: int, sentence: Span) -> _Said:
 def _by_statement(
     standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], schema: Schema
 ) -> list[tuple[_Said, _Said]]:
-    """Pair statements before and after a term that share subject and relation."""
+    """Pair statements before a term with statements after it that share subject and relation."""
     alone = _ALONE.match(text, term.end, sentences[term.sentence].end) is not None
     last = sentences[min(term.sentence + alone, len(sentences) - 1)]
     if _ADDED.search(text, term.end, min(last.end, term.end + REACH)):
@@ -244,7 +252,7 @@ def _by_statement(
 
 
 def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Sequence[Span], schema: Schema) -> bool:
-    """Return True if a statement repairs another; for a relation with many objects, they must be adjacent."""
+    """Return True if `new` repairs `old`; if the relation can have many objects, their values must be adjacent."""
     a, b = old.statement, new.statement
     if _group(a) != _group(b) or name_key(a.object) == name_key(b.object):
         return False
@@ -261,13 +269,14 @@ def _is_repaired(old: _Said, new: _Said, term: Term, text: str, sentences: Seque
 
 
 def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Return True if a term may repair a statement that the reader is sure of."""
+    """Return True if the reader is sure of a statement, and a term can mark a repair of its value."""
     said = one.fact.stance in ("holds", "denied") and one.statement.confidence >= SURE
     return said and _is_in_reach(one.start, one.end, one.statement.start, term, text, sentences)
 
 
 def _is_in_reach(start: int, end: int, begin: int, term: Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Return True if a term may repair the value of a sentence beginning at `begin`: in it, or in the next one.
+    """Return True if a term in the value's sentence, which begins at `begin`, or in the next one can mark a repair of
+    the value.
 
     Values denied by "not" are excluded: "I don't live in Porto, I mean Braga" doesn't say where the speaker lives.
     """
@@ -285,7 +294,7 @@ def _holds(one: _Said) -> bool:
 
 
 def _shape(value: str, said: datetime) -> str:
-    """Return the shape of a phrase: "number", "measure", "date", "name", or "" for any other."""
+    """Return the shape of a phrase: "number", "measure", "date", "name", or "" for any other shape."""
     if _NUMBER.fullmatch(value) or _NUMBER_WORD.fullmatch(value):
         return "number"
     if date_end(value, said) == len(value):
@@ -296,7 +305,7 @@ def _shape(value: str, said: datetime) -> str:
 
 
 def _end_of_like(shape: str, value: str, text: str, at: int, said: datetime) -> int:
-    """Return the end of the phrase of a shape that begins at a position, 0 if there is none."""
+    """Return the end of the phrase at position `at` that has the given shape, or 0 if there is none."""
     if shape == "number":
         match = _NUMBER.match(text, at) or _NUMBER_WORD.match(text, at)
     elif shape == "measure":
@@ -325,7 +334,9 @@ def _unit(measure: str) -> str:
 
 
 def _has(shape: str, between: str, said: datetime) -> bool:
-    """Return True if another phrase of the shape lies between a value and a term, which may be the repaired one."""
+    """Return True if the text between a value and a term contains another phrase of the shape, which may be the
+    repaired one.
+    """
     if shape == "date":
         return bool(find_dates(between, said))
     if shape == "name":
@@ -334,9 +345,10 @@ def _has(shape: str, between: str, said: datetime) -> bool:
 
 
 def _follows(start: int, term: Term, lead: str, text: str) -> bool:
-    """Return True if a name replaces another: after the same preceding word, or bare.
+    """Return True if the name after a term replaces the name before it: both follow the same word, or the new name is
+    bare.
 
-    A bare name after only "Sorry" or "Wait" at the beginning of a sentence may address somebody: "Sorry, Ana."
+    A bare name that follows only "Sorry" or "Wait" at the beginning of a sentence may address somebody: "Sorry, Ana."
     """
     word = _word_before(lead)
     if word:
@@ -345,7 +357,9 @@ def _follows(start: int, term: Term, lead: str, text: str) -> bool:
 
 
 def _word_before(text: str) -> str:
-    """Return the last word of a text except articles, forms of "be" as one, "" if there is none."""
+    """Return the last word of a text, skipping articles and treating all forms of "be" as one word; "" if there is
+    none.
+    """
     match = _BEFORE.search(text)
     word = (match.group(1) or match.group(2)).lower() if match is not None else ""
     return _COPULAS.get(word, word)

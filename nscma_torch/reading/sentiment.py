@@ -1,4 +1,4 @@
-"""Sentiment of English texts by VADER, from the package `vaderSentiment`.
+"""Classify the sentiment of English texts with VADER, from the package `vaderSentiment`.
 
 Hutto and Gilbert, "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text" (ICWSM 2014).
 """

@@ -1,7 +1,7 @@
-"""A short answer from the reader's output: yes or no, a date, a number, a list, or words of one passage.
+"""Build a short answer from the reader's output: yes or no, a date, a number, a list, or words from one passage.
 
-Priorities: for a question that names a day or a month, passages from or about that time; for one about the present, the
-newest of about equally good passages. Dates are computed from the passage's date.
+If a question names a day or month, passages from or about that time are preferred. If it is about the present, the
+newest of about equally good passages is preferred. Relative dates are resolved from the passage's date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Period = tuple[datetime, datetime]  # the first instant of a time, and the first
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """`text` answers, from passage number `passage`; `why` explains how."""
+    """`text` is the answer, taken from passage number `passage`; `why` explains how it was found."""
 
     text: str
     passage: int
@@ -45,8 +45,8 @@ class ShortAnswer:
 def confidence(read: ReadResult, answerability: float, others: float) -> float:
     """Return the probability that the memory holds the answer, in [0, 1].
 
-    It is a logistic regression on the reader's probability (its logit), the search's answerability, and the share of
-    possible answers by speakers other than those named in the question (`said_by_others`).
+    This is a logistic regression on the logit of the reader's probability, the search's answerability, and the share of
+    possible answers by speakers not named in the question (`said_by_others`).
     """
     return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability + OTHERS * others)))
 
@@ -60,7 +60,7 @@ def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers:
 
 
 def logit(probability: float) -> float:
-    """Return log(p / (1 - p)), bounded."""
+    """Return log(p / (1 - p)), with p bounded away from 0 and 1."""
     inside = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(inside / (1 - inside))
 
@@ -72,9 +72,9 @@ def short_answer(
     settings: ReadingConfig,
     periods: Sequence[Period] = (),
 ) -> ShortAnswer | None:
-    """Return the answer from passages in the order said, or None if no passage holds one.
+    """Return the answer from passages, which are in the order they were said, or None if no passage contains one.
 
-    `periods` are the times that the question names.
+    `periods` are the times named in the question.
     """
     if not read.spans:
         return None
@@ -105,7 +105,7 @@ def short_answer(
 
 
 def _repaired(span: ReadSpan, passage: InputPassage) -> ReadSpan:
-    """Return the span, or its speaker's correction: "Weber. Scratch that, Huber"."""
+    """Return the span, or the correction that its speaker adds: "Huber" in "Weber. Scratch that, Huber"."""
     if not span.of_text or passage.said_at is None:
         return span
     at = repaired_span(passage.text, span.start, span.end, passage.said_at)
@@ -113,7 +113,7 @@ def _repaired(span: ReadSpan, passage: InputPassage) -> ReadSpan:
 
 
 def _of_times(read: ReadResult, passages: Sequence[InputPassage], periods: Sequence[Period]) -> ReadResult:
-    """Return the result with reduced shares for passages neither said at nor about one of the times."""
+    """Reduce the shares of spans in passages that are neither from nor about one of the periods."""
     inside = [_is_of(passage, periods) for passage in passages]
     spans = [span if inside[span.passage] else replace(span, share=OTHER_TIMES * span.share) for span in read.spans]
     return replace(read, spans=tuple(sorted(spans, key=lambda span: -span.share)))
@@ -131,9 +131,10 @@ def _is_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
-    """Return True if a passage is about one of the periods: it mentions it, or names no time and was said during it.
+    """Return True if a passage is about one of the periods: it mentions that time, or was said then without naming a
+    time.
 
-    A passage about another period or the future doesn't count, nor does a question.
+    Passages about another period or the future don't count, and neither do questions.
     """
     if passage.said_at is None or passage.text.rstrip().endswith(("?", "？")):
         return False
@@ -145,7 +146,9 @@ def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
-    """Return True if the sentence with a value looks back and mentions only years before it was said."""
+    """Return True if the sentence containing a value is about the past, and only mentions years before the one it was
+    said in.
+    """
     at = max(0, text.find(value))
     sentence = next((text[one.start : one.end] for one in split_sentences(text) if one.start <= at < one.end), text)
     times = find_dates(sentence, said)
@@ -153,7 +156,7 @@ def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
 
 
 def _newest(read: ReadResult, settings: ReadingConfig) -> ReadSpan:
-    """Return the best span, or a later passage's nearly as good one that says something else."""
+    """Return the best span, or a nearly equally good span from a later passage that gives a different value."""
     best = newest = read.spans[0]
     for span in read.spans[1:]:
         if span.share < settings.as_good * best.share:
@@ -164,7 +167,7 @@ def _newest(read: ReadResult, settings: ReadingConfig) -> ReadSpan:
 
 
 def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
-    """Return the members of a list: distinct spans, in the order said."""
+    """Return the members of a list: the distinct spans, in the order they were said."""
     best = read.spans[0].share
     kept: list[ReadSpan] = []
     for span in read.spans:
@@ -178,7 +181,7 @@ def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
 
 
 def _dated(span: ReadSpan, passage: InputPassage) -> str:
-    """Return the dates that a span means; if none, the span with the date it was said."""
+    """Return the dates that a span refers to, or the span with the date it was said if it contains no date."""
     if passage.said_at is None:
         return span.text
     mention = _mention(passage.text, passage.said_at, span)

@@ -1,4 +1,4 @@
-"""The start and end of a statement's validity, from the dates in its sentence."""
+"""Derive the start and end of a statement's validity from the dates in its sentence."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _STILL = re.compile(
 
 
 class StatementTimes(NamedTuple):
-    """Start and end of a statement's validity; `begun_by` is as in `Statement`."""
+    """Start and end of a statement's validity; for `begun_by`, see `Statement`."""
 
     begins: datetime | None = None
     ends: datetime | None = None
@@ -62,12 +62,12 @@ class StatementTimes(NamedTuple):
 
 
 def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) -> StatementTimes:
-    """Return a statement's times from the dates in its sentence that aren't `within` its objects.
+    """Return a statement's times, from the dates in its sentence that aren't part of its objects.
 
     Args:
         text: the sentence.
-        within: phrases whose dates don't date the statement.
-        said: when the sentence was said; its zone decides the day.
+        within: phrases containing dates that don't date the statement.
+        said: when the sentence was said; its time zone determines the day.
         past: the statement had ended when it was said.
     """
     text, within = _repaired(text, within, said)
@@ -92,9 +92,9 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
 
 
 def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Sequence[str]]:
-    """Remove dates that a sentence corrects at once: "in 2019, sorry, 2020" becomes "in 2020".
+    """Remove dates that are immediately corrected: "in 2019, sorry, 2020" becomes "in 2020".
 
-    If the correction is about an object, whose date doesn't date the statement, the replacement's doesn't either.
+    If the corrected date is part of an object and so doesn't date the statement, neither does the new one.
     """
     for term in reversed(list(islice(editing_terms(text, [Span(0, len(text))]), _MOST_TERMS))):
         lead = LEAD.match(text, term.end)
@@ -114,18 +114,20 @@ def _repaired(text: str, within: Sequence[str], said: datetime) -> tuple[str, Se
 
 
 def names_unknown_time(text: str) -> bool:
-    """Return True if a sentence mentions a past time without a date: "when I was 20", "for years"."""
+    """Return True if a sentence mentions a past time without giving a date: "when I was 20", "for years"."""
     return _unknown(text)[0] is not None
 
 
 def with_event(text: str, start: int, end: int) -> str:
-    """Return the time at `text[start:end]` with its defining event: "the day the Wall fell" for "the day"."""
+    """Extend the time at `text[start:end]` by the event that defines it: "the day" becomes "the day the Wall fell"."""
     event = _EVENT.match(text, start)
     return event[0].rstrip() if event and event.end() > end else text[start:end]
 
 
 def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
-    """Return `begins` and `begun_by` of a statement whose sentence names an unknown past time, else None."""
+    """Return a statement's `begins` and `begun_by`; both are None unless its sentence mentions a past time without a
+    date.
+    """
     if _tells_of_a_change(text):
         if _LONG_AGO.search(text):
             return UNKNOWN_BEGIN, UNKNOWN_BEGIN
@@ -134,7 +136,7 @@ def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
 
 
 def _tells_of_a_change(text: str) -> bool:
-    """Return True if a sentence describes an event rather than the state of things when it was said."""
+    """Return True if a sentence describes an event, rather than the situation when it was said."""
     return not _HAN_NOW.search(text) if script(text) == "cjk" else leading(text) < 0
 
 

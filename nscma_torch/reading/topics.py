@@ -1,6 +1,7 @@
-"""Topics of a person's messages: co-occurring terms, number of messages and days, and a sentence.
+"""Describe the topics in a person's messages: co-occurring terms, numbers of messages and days, and an example
+sentence.
 
-Every part of such a line is verifiable: each of its sources contains the topic, and the sentence is from one of them.
+Every part of such a line is verifiable: each source contains the topic, and the sentence is quoted from one of them.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ _WORDS = 40  # longest sentence that is quoted
 
 
 def speakers_of(units: Iterable[Unit]) -> tuple[str, ...]:
-    """Return keys of the speakers' names, or of the role for speakers without one."""
+    """Return the keys of the speakers' names; a speaker without a name is represented by the role."""
     return tuple({name_key(unit.name or unit.role) for unit in units})
 
 
 def nouns_of(texts: Sequence[str]) -> set[str]:
-    """Return the terms that often end a noun phrase with a determiner, or are capitalised; in Chinese all two-character
-    terms.
+    """Return the terms that are often capitalised or at the end of a noun phrase with a determiner; in Chinese, all
+    terms of two or more characters.
 
-    These can be topics: "my family, and", "LGBTQ", but not "an important part".
+    These terms can be topics: "my family, and", "LGBTQ", but not "an important part".
     """
     named: Counter[str] = Counter()
     every: Counter[str] = Counter()
@@ -64,12 +65,13 @@ def topic_line(
     words: Mapping[str, str],
     topic: str,
 ) -> SourcedLine | None:
-    """Return the line on a topic, citing the positions of messages that contain it; None without a sentence to quote.
+    """Return the line on a topic, citing the positions of the messages that contain it, or None if no sentence can be
+    quoted.
 
     Args:
-        held: the terms of each message.
-        outside: how much rarer each term is elsewhere.
-        words: spellings of the terms that may accompany the topic.
+        held: the terms in each message.
+        outside: how rare each term is outside the group; higher is rarer.
+        words: spellings of the terms that can be listed with the topic.
     """
     places = [place for place, own in enumerate(held) if topic in own]
     beside = Counter(term for place in places for term in held[place] if term in words and term != topic)
@@ -85,10 +87,10 @@ def topic_line(
 
 
 def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str]:
-    """Map each term that can be a topic to its most common spelling, excluding time cues, small talk and speakers'
-    names.
+    """Map each term that can be a topic to its most common spelling; time cues, small talk and speakers' names are
+    excluded.
 
-    Addressees are named in passing, often by the beginning of their name.
+    Addressees' names are excluded because they occur in passing, often in a short form.
     """
     forms: dict[str, Counter[str]] = {}
     for unit in group:
@@ -113,7 +115,7 @@ def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str
 
 
 def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
-    """Return the most informative first-person statement with the topic."""
+    """Return the most informative first-person statement that contains the topic."""
     best: tuple[tuple[float, float], str] | None = None
     for unit in units:
         for span in split_sentences(unit.text):
@@ -130,7 +132,7 @@ def _quote(units: Sequence[Unit], wanted: set[str], topic: str) -> str | None:
 
 
 def is_on(text: str, topic: str) -> bool:
-    """Return True if a `topic_line` is on this topic; co-occurring terms and the quotation don't count."""
+    """Return True if a line from `topic_line` is on this topic; its co-occurring terms and quotation don't count."""
     head = _HEAD.match(text)
     return head is not None and topic in terms(head[1] or head[2])
 

@@ -1,7 +1,8 @@
-"""Any transformers encoder under the reader: ModernBERT, DeBERTa, … Nothing is downloaded, no remote code is run.
+"""Use any transformers encoder for the reader (ModernBERT, DeBERTa, …). Nothing is downloaded, and no remote code is
+run.
 
-All its layers are trained, and a reader on it is a folder: the weights, with the encoder's configuration and its
-tokenizer, so loading needs neither the base model nor a hub.
+All layers of the encoder are trained. The reader is saved as a folder with the weights, the encoder's configuration and
+its tokenizer, so loading it needs neither the base model nor a hub.
 
 Legend: B rows, L tokens of the longest row, d width of the encoder's hidden states.
 """
@@ -32,10 +33,10 @@ _PURPOSE = "a reader on another encoder than the bundled one"
 
 
 class TransformersEncoder(Encoder):
-    """A model of `transformers.AutoModel`, from a `base` to be trained or from a trained reader's folder.
+    """A model loaded by `transformers.AutoModel`, from a base model to be trained or from a trained reader's folder.
 
     Raises:
-        ModelError: not an encoder, its rows are too short, or its tokenizer has another vocabulary.
+        ModelError: the model isn't an encoder, its rows are too short, or its tokenizer has a different vocabulary.
     """
 
     def __init__(self, model: Any, tokenizer: Tokenizer, source: Path) -> None:
@@ -57,12 +58,12 @@ class TransformersEncoder(Encoder):
 
     @classmethod
     def from_base(cls, name: str) -> TransformersEncoder:
-        """Load a model to be trained, from a folder or by a name in the local Hugging Face cache.
+        """Load a base model to be trained, from a folder or by its name in the local Hugging Face cache.
 
         Raises:
             MissingDependencyError: transformers is not installed.
-            ModelNotFoundError: the model is not on this machine.
-            ModelError: the model is unusable.
+            ModelNotFoundError: the model isn't on this machine.
+            ModelError: the model can't be used.
         """
         transformers = require("transformers", extra="hf", purpose=_PURPOSE)
         folder = model_folder(name, kind="encoder", purpose=_PURPOSE)
@@ -97,7 +98,7 @@ class TransformersEncoder(Encoder):
         Raises:
             MissingDependencyError: transformers is not installed.
             ModelNotFoundError: a file is missing.
-            ModelError: a file holds something else.
+            ModelError: a file has invalid contents.
         """
         for name in (WEIGHTS, CONFIG, TOKENIZER):
             if not (folder / name).is_file():
@@ -138,7 +139,9 @@ def _loading(folder: Path) -> Iterator[None]:
 
 
 def _positions(model: Any) -> int:
-    """Return the maximum tokens of a row; RoBERTa-like models number positions from after the padding's id."""
+    """Return the maximum number of tokens in a row; RoBERTa-like models number positions from the padding id plus
+    one.
+    """
     for name, table in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding) and table.padding_idx is not None:
             return table.num_embeddings - table.padding_idx - 1

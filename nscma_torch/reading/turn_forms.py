@@ -1,4 +1,4 @@
-"""Classify a user's turn by its form: whether it asks, and which standing instructions it gives."""
+"""Classify a user's turn by its form: detect questions and standing instructions."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ _QUOTED = re.compile(
 
 
 def asks(text: str) -> bool:
-    """Return True if any sentence is a question, or asks to be told."""
+    """Return True if any sentence is a question or a request for information."""
     return any(_ASKS.search(sentence) for sentence in _sentences(text))
 
 
 def only_asks(text: str) -> bool:
-    """Return True if every sentence is a question: such a turn contains nothing to remember."""
+    """Return True if every sentence is a question, so that the turn contains nothing to remember."""
     sentences = _sentences(text)
     return bool(sentences) and all(_ASKS.search(sentence) for sentence in sentences)
 
 
 def questions(text: str) -> str:
-    """Return the sentences that ask; the whole text if none does."""
+    """Return the sentences that ask, or the whole text if none does."""
     return " ".join(sentence for sentence in _sentences(text) if _ASKS.search(sentence)) or text
 
 
@@ -74,9 +74,11 @@ def statements(text: str) -> str:
 
 
 def standing_instructions(text: str) -> tuple[str, ...]:
-    """Return the sentences that say how to behave from now on, verbatim; quoted or pasted ones don't count.
+    """Return the sentences, verbatim, that tell the assistant how to behave from now on; quoted or pasted ones don't
+    count.
 
-    All are returned if a one-line turn has nothing else to remember; otherwise only the one it begins with.
+    If a one-line turn contains nothing else to remember, all its instructions are returned; otherwise only an
+    instruction at its beginning.
 
     >>> standing_instructions("Always answer in metric units. I moved to Porto.")
     ('Always answer in metric units.',)

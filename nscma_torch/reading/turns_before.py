@@ -1,4 +1,4 @@
-"""The turns before a message, selected as in the reader's training. Imports no torch."""
+"""Select the turns before a message as in the reader's training. Imports no torch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ TURNS_BEFORE = 2  # of the same day that are read with a message as its context
 
 
 def turns_before(unit: Unit, before: Sequence[Unit]) -> list[Unit]:
-    """Return the last turns before a message from the same day, without summaries."""
+    """Return the last turns before a message that are from the same day, without summaries."""
     turns = [one for one in before if one.kind != "summary"][-TURNS_BEFORE:]
     return [one for one in turns if one.occurred_at.date() == unit.occurred_at.date()]
 
 
 def messages_before(context: str) -> int:
-    """Return how many messages before one it is read with, by `facts.context`: all for a summary of them."""
+    """Return how many earlier messages a message is read with, given `facts.context`; for "summary", all of them."""
     return sys.maxsize if context == "summary" else TURNS_BEFORE

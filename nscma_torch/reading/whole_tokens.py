@@ -1,7 +1,7 @@
-"""Extend a value's span to whole tokens: "1.299,00", "+32 470 12 34 56" and "hunter2.X9!" are one value each.
+"""Extend a value's span to whole tokens: "1.299,00", "+32 470 12 34 56" and "hunter2.X9!" are single values.
 
-A network's tokens end at punctuation, and those of a decomposed letter before its accent. A value's token is the text
-between whitespace, without the sentence's punctuation.
+A network's tokens end at punctuation, and before the accent of a decomposed letter. Here, a token is the text between
+whitespace, without the sentence's punctuation.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def whole_tokens(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the span to the other groups of a code it is part of."""
+    """Extend the span to the other groups of the code that it is part of."""
     for match in _CODE.finditer(text, max(0, start - _REACH), end + _REACH):
         if match.start() <= start and end <= match.end():
             code = match.group()
@@ -66,7 +66,7 @@ def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the span to the whole of a quoted password, name or title that it begins or ends."""
+    """Extend the span to the whole quoted password, name or title at whose beginning or end it lies."""
     for match in _QUOTED.finditer(text, max(0, start - _REACH), end + _REACH):
         first, last = match.start() + 1, match.end() - 1
         if not (first <= start and end <= last):
@@ -81,7 +81,7 @@ def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
-    """Add the closing bracket after the span if one is open in it; drop the open bracket if none closes it."""
+    """Add the bracket after the span that closes a bracket inside it; drop an unclosed opening bracket."""
     opened = text.rfind("(", start, end)
     if opened < 0 or ")" in text[opened:end]:
         return start, end
@@ -92,7 +92,7 @@ def _balanced(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the span by adjacent letters, digits and accents at both ends."""
+    """Extend the span at both ends by adjacent letters, digits and accents."""
     while start > 0 and _goes_on(text[start]) and _goes_on(text[start - 1]):
         start -= 1
     while end < len(text) and _goes_on(text[end - 1]) and _goes_on(text[end]):
@@ -141,11 +141,11 @@ def _token(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_value(token: str) -> bool:
-    """Return True if a token is one number, address or code whose parts mean nothing alone."""
+    """Return True if a token is a number, address or code whose parts are meaningless on their own."""
     return any(map(str.isdigit, token)) or _JOINED.search(token) is not None
 
 
 def _is_whole(text: str, start: int, token: str) -> bool:
-    """Return True if marks inside a token, and "!" at its end, belong to it: an address, or a password of letters."""
+    """Return True if punctuation inside a token, and "!" at its end, is part of it, as in an address or a password."""
     secret = not token.isdigit() and any(map(str.isalpha, token))
     return "://" in token or "@" in token or (secret and _SECRET.search(text, max(0, start - 60), start) is not None)
