@@ -1,4 +1,4 @@
-"""Answer a question: from the latest messages, then the facts, then the other messages."""
+"""Answer a question from facts, or else from messages; queued messages are read first."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def answered(
     follows: Answer | None,
     top_k: int,
 ) -> tuple[Answer, Sequence[Hit]]:
-    """Answer a question, and return the hits used.
+    """Answer a question, and return the answer with the hits it is based on.
 
-    If the language model is unreachable, overloaded or too slow, or its reply is unusable, the embedded tasks answer,
-    and a note says so. If the model refuses, this raises, as the configuration must change.
+    If the language model is unreachable, overloaded or too slow, or its reply is unusable, the embedded tasks answer
+    and a note reports that. If the model refuses the request, an error is raised, because the configuration must
+    change.
     """
     if only_small_talk(question):
         return Answer(nothing_asked(question), True, 0.0, (), ("small talk",)), []

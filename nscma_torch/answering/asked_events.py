@@ -1,8 +1,8 @@
-"""Find the event a question asks the time of, from its description: "When do we meet Dana?", "When do we go to
+"""Find the event whose time a question asks for by describing the event: "When do we meet Dana?", "When do we go to
 Lisbon?".
 
-The network that reads questions recognises an event only by its name ("When is the meeting?"). Here the question's
-words are compared with the names of dated events; if several match, none is returned.
+The network that parses questions recognises an event only by its name ("When is the meeting?"). Here, the question's
+words are compared with the names of dated events; if several events match, none is returned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _COMPLEMENT = re.compile(r"\s(?:with|to|in|at|for|of|from|on|about|by)\s", re.I)
 
 
 def event_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """Return the query for the time of the single future event that a question names, or None."""
+    """Return the query for the time of the future event that a question describes, or None unless exactly one event
+    matches.
+    """
     if not (begin := _AHEAD.match(question)):
         return None
     asked = set(terms(question[begin.end() :])) - _TAKES_PLACE
@@ -39,7 +41,9 @@ def _is_of_event(relation: str, graph: FactGraph) -> bool:
 
 
 def _names(asked: set[str], event: str, asker: str) -> bool:
-    """Return True if words name an event: its head, and nothing absent from its name; a journey by its destination."""
+    """Return True if words describe an event: they include its head noun, and nothing that isn't in its name. A journey
+    may be described by its destination.
+    """
     owner, owned, name = event.rpartition("'s ")
     if owned and name_key(owner) != name_key(asker) and not set(terms(owner)) <= asked:
         return False

@@ -1,7 +1,7 @@
-"""Answer questions from the fact graph alone, with the supporting facts; None if it holds no answer.
+"""Answer questions from the fact graph alone, with the supporting facts.
 
-Roles of a `FactQuery` about handing over ("who gave T to O", "what did S give to O"): `subject` is the giver, `object`
-the receiver, `topic` the thing.
+In a `FactQuery` about handing something over ("who gave T to O", "what did S give to O"), `subject` is the giver,
+`object` the receiver, and `topic` the thing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from nscma_torch.text.names import name_key
 
 @dataclass(frozen=True, slots=True)
 class FactAnswer:
-    """An answer from facts. `values` are names of entities, empty if nothing holds; `facts` support it.
+    """An answer from facts. `values` are entity names, empty if nothing holds; `facts` support the answer.
 
-    `disputed`: the values are sides of a dispute, and the text asks for clarification. `verdict` answers a yes-or-no
-    question.
+    If `disputed`, the values are the sides of a dispute, and the text asks for clarification. `verdict` is the answer
+    to a yes-or-no question.
     """
 
     text: str
@@ -50,10 +50,10 @@ def answer_query(
     """Return the answer to a question, or None if the facts don't answer it.
 
     Args:
-        query: uses relations of the graph's schema; others can't be answered.
-        graph: facts of all statuses, to find past values.
+        query: the question; its relations must be in the graph's schema.
+        graph: facts with any status, so that past values can be found.
         language: the language of the answer.
-        asker: the entity that the answer calls "you".
+        asker: the entity that the answer addresses as "you".
     """
     if not query.path or any(name not in graph.schema for name in query.path):
         return None
@@ -88,13 +88,13 @@ class _Answering:
         return self._place() if self._is_place() else self._objects()
 
     def _is_place(self) -> bool:
-        """Return True if the question asks for a location, which facts about the holder or the containing whole also
-        answer.
+        """Return True if the question asks for a location, which facts about a thing's holder or the whole containing
+        it can also answer.
         """
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
     def _listed(self, reached: Sequence[Reached], *, pairs: bool = False) -> FactAnswer:
-        """Answer with values and their facts; with both sides if they are disputed."""
+        """Answer with the values and their facts, or with both sides if they are disputed."""
         facts = _distinct(fact for one in reached for fact in one.facts)
         values = tuple(one.name for one in reached)
         disputed = [one.name for one in reached if one.facts and one.facts[-1].status == "disputed"]
@@ -127,11 +127,11 @@ class _Answering:
         return self._listed(reached, pairs=relation.cardinality == "one")
 
     def _is_kind(self, value: str) -> bool:
-        """Return True if a value says what a thing is ("grey cat") rather than its name ("Pixel", "Hill School")."""
+        """Return True if a value is a kind of thing ("grey cat") rather than a name ("Pixel", "Hill School")."""
         return value.split()[-1] in self._relation.nouns
 
     def _history(self) -> list[Fact]:
-        """Return the facts of the last step that held at the time asked about or before, in order."""
+        """Return the facts in the last step that held at or before the time asked about, in order."""
         query = self._query
         at = query.as_of or self._graph.now
         starts = self._graph.walk([query.subject], query.path[:-1], self._as_of)
@@ -144,7 +144,7 @@ class _Answering:
         return sorted(_distinct(f for f in facts if at is None or (f.valid_from or EARLIEST) <= at), key=order)
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
-        """Answer that nothing holds any more; None if no fact has ended, or one was only forgotten."""
+        """Answer that nothing holds any more; return None if no fact has ended, or if a fact was only forgotten."""
         if any(self._forgotten(fact) for fact in ended):
             return None
         if self._query.count:
@@ -168,7 +168,7 @@ class _Answering:
         return FactAnswer(text, (), ())
 
     def _count(self) -> FactAnswer | None:
-        """Answer with a number that was stated, else with the number of known values."""
+        """Answer with a stated number if there is one, else with the number of known values."""
         query = self._query
         said = self._graph.walk([query.subject], query.path, self._as_of, topic=query.topic)
         if said:
@@ -219,12 +219,12 @@ class _Answering:
         return FactAnswer(self._words.verdict("no"), (), tuple(ended), verdict="no") if over else None
 
     def _forgotten(self, fact: Fact) -> bool:
-        """Return True if a fact was archived although it may still hold: its end is unknown."""
+        """Return True if a fact was archived without a known end, so that it may still hold."""
         at = self._as_of or self._graph.now
         return fact.status == "archived" and (fact.valid_to is None or (at is not None and fact.valid_to > at))
 
     def _is_known(self, place: str) -> bool:
-        """Return True if a location fact names a place; places in other facts can contain anything."""
+        """Return True if a location fact names a place; a place that isn't in such a fact may contain anything."""
         keys = {one.key for one in self._graph.resolve(place, self._as_of)}
         facts = (fact for fact in self._graph.facts if self._graph.schema[fact.relation].locates)
         return any({name_key(fact.subject), name_key(fact.object)} & keys for fact in facts)
@@ -235,7 +235,7 @@ class _Answering:
         return any(same(link.name, self._query.object, "place") for link in links)
 
     def _may_contain(self) -> bool:
-        """Return True if the place asked about might contain others: a proper name that no fact mentions."""
+        """Return True if the place asked about may contain other places: it is a proper name that no fact mentions."""
         return self._query.object not in self._graph and not self._query.object[:1].islower()
 
     def _verdict(self, verdict: Literal["yes", "no"], reached: Sequence[Reached], *, show: bool = False) -> FactAnswer:
@@ -247,7 +247,7 @@ class _Answering:
         return [one.name for one in self._graph.resolve(self._query.subject, self._as_of)]
 
     def _place(self) -> FactAnswer | None:
-        """Return the location: the place, or its holder if the place is unknown."""
+        """Return the thing's location: its place, or its holder if the place is unknown."""
         found: list[Reached] = []
         for name in self._names():
             links = self._whereabouts.chain(name, self._as_of)
@@ -261,7 +261,7 @@ class _Answering:
         return self._listed(found, pairs=True) if found else None
 
     def _sides(self, facts: Sequence[Fact]) -> list[Reached]:
-        """Return all sides of the first dispute among the facts."""
+        """Return all sides in the first dispute among the facts."""
         fact = next((fact for fact in facts if fact.status == "disputed"), None)
         if fact is None:
             return []
@@ -295,7 +295,7 @@ class _Answering:
         return None
 
     def _past(self) -> FactAnswer | None:
-        """Answer with the value before the current one, or before the last time another one held."""
+        """Answer with the value before the current one, or the value before a given value last held."""
         history = self._history()
         if self._query.before:
             there = [i for i, fact in enumerate(history) if same(fact.object, self._query.before, self._shape)]
@@ -310,7 +310,7 @@ class _Answering:
         return FactAnswer(self._words.listed((earlier[-1].object,)), (earlier[-1].object,), (earlier[-1],))
 
     def _when(self) -> FactAnswer | None:
-        """Answer with the day, month or year since which it holds or held, as precisely as stated."""
+        """Answer with the day, month or year in which a fact began to hold, as precisely as it was stated."""
         query = self._query
         begun = [f for f in self._history() if not query.object or same(f.object, query.object, self._shape)]
         days = self._graph.begun(begun[-1]) if begun else None
@@ -320,7 +320,7 @@ class _Answering:
         return FactAnswer(told, (told,), (begun[-1],))
 
     def _handed_over(self, asks: Literal["giver", "receiver", "thing"]) -> FactAnswer | None:
-        """Answer with the giver, receiver or thing of the latest matching transfer."""
+        """Answer with the giver, receiver or thing in the latest matching transfer."""
         query = self._query
         named = {"giver": query.subject, "receiver": query.object, "thing": query.topic}
         wanted = {
@@ -340,7 +340,9 @@ class _Answering:
         return FactAnswer(self._words.listed((value,)), (value,), latest.facts)
 
     def _transfers(self) -> list[_Transfer]:
-        """Return things passed from hand to hand: the next holder's time begins when the last one's ends."""
+        """Return all transfers: a transfer is a change of holder where the new holder's period begins when the old
+        one's ends.
+        """
         at = self._as_of or self._graph.now
         timelines: dict[str, list[Fact]] = {}
         for fact in self._graph.facts:
@@ -355,7 +357,7 @@ class _Answering:
 
 
 def _source(reached: Reached) -> str:
-    """Return the entity at which the last step of a walk started."""
+    """Return the entity from which the last step of a walk started."""
     last = reached.facts[-1]
     return last.subject if name_key(last.object) == reached.key else last.object
 

@@ -1,4 +1,4 @@
-"""Answer a question from a store's facts, with their source messages; None if they don't answer it."""
+"""Answer a question from a store's facts, with their source messages."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _HELD_AGAINST = 5  # later messages that are read for a change to a fact, the ne
 
 
 class Renewable(NamedTuple):
-    """The newest message behind an answering fact, and later messages on its matter, newest first.
+    """The newest source message of the fact that answered, and later messages on its topic, newest first.
 
-    `unread` are the ids of those without a statement read from them. `by_value` are those of messages that name only
-    the value; their free-form text was not read as a change.
+    `unread` contains the ids of later messages from which no statement was read. `by_value` contains the ids of
+    messages that mention only the fact's value; no change was read from their free-form text.
     """
 
     source: Unit
@@ -54,7 +54,7 @@ class Renewable(NamedTuple):
 
 
 class FactQA:
-    """Answer a question by the walk over facts it asks for."""
+    """Answers questions by walking over facts."""
 
     def __init__(self, database: Database, schema: Schema, graphs: FactGraphs, questions: QuestionReader) -> None:
         self._database = database
@@ -73,18 +73,20 @@ class FactQA:
     ) -> Answer | None:
         """Answer from the facts, or return None.
 
-        None if the question isn't certainly about facts, no fact answers it, or the scope is a run. A fact is skipped
-        if a message behind it was since hidden, erased or edited: of several values, the others remain, else the result
-        is None.
+        Returns None if the question isn't certainly about facts, no fact answers it, or the scope is a run. A fact is
+        skipped if one of its source messages has since been hidden, erased or edited; if all facts are skipped, the
+        result is None.
 
         Args:
-            now: the time from which relative dates in the question count.
+            now: reference time for relative dates in the question.
             follows: the query of the previous question.
-            as_of: the world time asked about if the question names none.
+            as_of: the world time asked about, used if the question names no time.
         """
         begin = time.perf_counter()
         if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
-            raise InvalidInputError(f"follows walks {follows.path!r}, and each must be a relation of the schema")
+            raise InvalidInputError(
+                f"every relation in the path of 'follows' must be in the schema, got {follows.path!r}"
+            )
         if scope.run_id is not None:  # a fact stated in a run may have been ended outside it
             return None
         with self._database.read(scope.user_id) as connection:
@@ -139,7 +141,7 @@ class FactQA:
         scope: Scope,
         now: datetime,
     ) -> list[Evidence]:
-        """Return the newest message that may update a fact used to answer a question about the present."""
+        """Return the newest message that may update a fact that answers a question about the present."""
         for fact in found:
             if self._schema[fact.relation].cardinality != "one" or not fact.object or not fact.episode_ids:
                 continue
@@ -155,11 +157,11 @@ class FactQA:
         return []
 
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
-        """Return the later messages that could update the single fact behind an answer.
+        """Return the later messages that may update the fact behind an answer.
 
-        They name the fact's subject, matter or value, and no statement of its relation was read from them. There are at
-        most `_HELD_AGAINST`; those naming only the value come last. None if there are no such messages, if no single
-        one-valued fact gave the answer, or if the question was not about the present.
+        They mention the fact's subject, topic or value, and no statement in its relation was read from them. At most
+        `_HELD_AGAINST` are returned; messages that mention only the value come last. Returns None if there are no such
+        messages, if the answer isn't from a single one-valued fact, or if the question wasn't about the present.
         """
         query = told.query
         if query is None or not query.path or not _asks_now(query):
@@ -197,9 +199,10 @@ class FactQA:
     def _later(
         self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
     ) -> Iterator[LaterMessage]:
-        """Yield later messages that name one of these terms, without a statement of the fact's relation, newest first.
+        """Yield later messages, newest first, that contain one of these terms and from which no statement in the fact's
+        relation was read.
 
-        Messages about a namesake of its subject are skipped.
+        Messages about a namesake of the fact's subject are skipped.
         """
         _, source = episodes.require(connection, scope.user_id, fact.episode_ids[-1])
         name, _, role = fact.subject.removesuffix(")").partition(" (")
@@ -225,7 +228,7 @@ class FactQA:
                 yield one
 
     def doubted(self, told: Answer, newer: Unit) -> Answer:
-        """Show both the facts' answer and a newer message that changes it in an unknown way."""
+        """Answer with both the facts' answer and the newer message, which changes it in an unknown way."""
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = FactWording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE
@@ -233,7 +236,7 @@ class FactQA:
 
 
 def _own_text(episode: Episode) -> str:
-    """Return a message's text without reported speech, which updates no fact."""
+    """Return a message's text without reported speech, which doesn't update facts."""
     return in_own_words(units.unit_of(episode)).text
 
 
@@ -247,24 +250,26 @@ def _quote(item: Evidence) -> tuple[str, date, str]:
 
 
 def _messages(connection: Connection, user_id: str, fact: Fact) -> list[tuple[str, datetime]]:
-    """Return the texts behind a fact and when they were said, newest first."""
+    """Return the source texts of a fact and the times they were said, newest first."""
     found = (episodes.require(connection, user_id, episode_id) for episode_id in reversed(fact.episode_ids))
     return [(episode.text, episode.occurred_at) for _, episode in found]
 
 
 def _sources(found: Sequence[Fact]) -> set[str]:
-    """Return the ids of the messages behind facts."""
+    """Return the ids of the facts' source messages."""
     return {episode_id for fact in found for episode_id in fact.episode_ids}
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
-    """Return the chunk that names most parts of a fact, preferably its object; the first among equals."""
+    """Return the chunk that names most parts of a fact, preferring chunks with its object; ties go to the first
+    chunk.
+    """
     wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
     return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
 
 
 def _evidence(connection: Connection, user_id: str, found: tuple[Fact, ...]) -> tuple[Evidence, ...]:
-    """Return the sentences behind the facts, those of the newest facts first."""
+    """Return the source sentences of the facts, newest facts first."""
     shown: dict[str, Evidence] = {}
     for fact in reversed(found):
         for episode_id in reversed(fact.episode_ids):

@@ -1,4 +1,4 @@
-"""Phrase answers from facts in English and Chinese: values, lists, counts, yes and no, disputes."""
+"""Phrase answers from facts in English and Chinese: values, lists, counts, yes or no, and disputes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FactWording:
         self._asker = asker
 
     def name(self, name: str) -> str:
-        """Phrase a name from the asker's viewpoint: "user's sister" is "your sister"."""
+        """Phrase a name from the asker's viewpoint: "user's sister" becomes "your sister"."""
         key, asker = name_key(name), name_key(self._asker)
         you, your = ("you", "your ") if self._language == "en" else ("你", "你的")
         if key == asker:
@@ -42,25 +42,25 @@ class FactWording:
         return (", " if self._language == "en" else "、").join(map(self.name, names))
 
     def by_subject(self, pairs: Sequence[tuple[str, str]]) -> str:
-        """Phrase values of different subjects: "Anna: Oslo; Eva: Rome"."""
+        """Phrase the values for different subjects: "Anna: Oslo; Eva: Rome"."""
         between, end = (": ", "; ") if self._language == "en" else ("：", "；")
         return end.join(f"{self.name(subject)}{between}{self.name(value)}" for subject, value in pairs)
 
     def disputed(self, sides: Sequence[str]) -> str:
-        """Phrase all sides of a dispute, and ask for clarification."""
+        """Phrase all sides in a dispute, and ask for clarification."""
         names = list(dict.fromkeys(map(self.name, sides)))
         if self._language == "zh":
             return f"有不同的说法：{'、'.join(names)}。哪个是对的？"
         return f"I was told different things: {', '.join(names[:-1])} and {names[-1]}. Which is right?"
 
     def unsure(self, quotes: Sequence[tuple[str, date, str]]) -> str:
-        """Phrase the answer if the current value is unclear: who said what and when, newest first."""
+        """Phrase the answer if the current value is unclear: each quote with its speaker and date, newest first."""
         if self._language == "zh":
             return "不确定：" + "\n".join(f"{who}（{day:%Y-%m-%d}）：{text}" for who, day, text in quotes)
         return "not sure: " + "\n".join(f"{who}, {format_days(day, day)}: {text}" for who, day, text in quotes)
 
     def verdict(self, verdict: Literal["yes", "no"], known: Sequence[str] = ()) -> str:
-        """Phrase yes or no, with the known value instead."""
+        """Phrase yes or no, adding the known value."""
         word = {"yes": "yes", "no": "no"} if self._language == "en" else {"yes": "是", "no": "不是"}
         comma = ", " if self._language == "en" else "，"
         return word[verdict] + (comma + self.listed(known) if known else "")
@@ -71,13 +71,13 @@ class FactWording:
         return words[number] if number < len(words) else str(number)
 
     def none(self, shape: Shape, *, ended: bool = False) -> str:
-        """Phrase that nothing holds, or (`ended`) no longer holds."""
+        """Phrase that nothing holds, or that nothing holds any longer (`ended`)."""
         if ended:
             return _NONE_NOW[self._language]
         return (_NOBODY if shape == "person" else _NOTHING)[self._language]
 
     def days(self, first: date, last: date) -> str:
-        """Phrase a day, month, year, or a range of days."""
+        """Phrase a day, month, year or range of days."""
         if self._language == "en":
             return format_days(first, last)
         either = are_two_readings(first, last)

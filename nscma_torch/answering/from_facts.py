@@ -1,4 +1,4 @@
-"""Answer a question from facts and check them against newer messages, for `ask` and the controller."""
+"""Answer a question from facts and check the facts against newer messages, for `ask` and the controller."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def from_facts(
     as_of: datetime | None = None,
     follows: FactQuery | None = None,
 ) -> Answer | None:
-    """Answer from facts that nothing newer changes; None if they don't answer, or if `facts.answer` is off.
+    """Answer from facts that no newer message changes; return None if they don't answer, or if `facts.answer` is off.
 
-    Facts that may be updated come with the messages that may have done so: a sure answer of the reader replaces them if
-    its passage isn't older. Answering facts are checked against later messages on the matter (`_against_later`).
-    Questions in Chinese, or about a time (`as_of`), are answered from facts alone: the reader knows English, and the
-    past isn't updated.
+    If a newer message may have updated the facts, a sure answer by the reader replaces theirs, unless its passage is
+    older. The facts behind an answer are checked against later messages on the topic (`_against_later`). Questions in
+    Chinese, or about a given time (`as_of`), are answered from facts alone, because the reader only knows English and
+    the past isn't updated.
 
     Args:
         follows: the query of the previous question.
@@ -64,10 +64,10 @@ def from_facts(
 def _against_later(
     parts: Parts, told: Answer, renewable: Renewable, question: str, scope: Scope, now: datetime
 ) -> Answer:
-    """Return the facts' answer if no later message changes the facts behind it.
+    """Return the facts' answer if no later message changes its facts.
 
-    Otherwise return the reader's, if it is sure and was read in such a message or agrees with the facts; else both
-    messages, marked as unsure, unless a statement was read from the newer one.
+    Otherwise, return the reader's answer if the reader is sure, and the answer is from such a message or agrees with
+    the facts. Failing that, return both messages, marked as unsure, unless a statement was read from the newer one.
     """
     reader = parts.reader_qa
     if reader is None:
@@ -100,7 +100,7 @@ def _against_later(
 
 
 def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:
-    """Return the reader's answer if it is sure; assistant replies that only repeat the memory are skipped."""
+    """Return the reader's answer if the reader is sure. Assistant replies that only repeat the memory are skipped."""
     if parts.reader_qa is None:
         return None
     config = parts.config
@@ -115,7 +115,7 @@ def _day(unit: Unit) -> str:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Return True if one value contains all words of the other."""
+    """Return True if one value contains all words in the other."""
     first, second = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return first <= second or second <= first
 

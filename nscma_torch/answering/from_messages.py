@@ -1,4 +1,4 @@
-"""Answer a question from search results: passages, preceded by the trained reader's short answer."""
+"""Answer a question from search results with passages, preceded by the trained reader's short answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def from_messages(
     parts: Parts, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
-    """Return the answer from one search, and the first `top_k` hits, which it may quote."""
+    """Return the answer from one search, and the first `top_k` hits, which the answer may quote."""
     most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
@@ -40,7 +40,7 @@ def from_messages(
 
 
 def retrieved(parts: Parts, question: str, bounds: Bounds, top_k: int, tasks: LanguageTasks | None = None) -> Retrieved:
-    """Return the basis of an answer: the hits, or the messages behind them if `retrieval.answering = "memory-doc"`."""
+    """Retrieve the hits to answer from, or their source messages if `retrieval.answering = "memory-doc"`."""
     found = parts.retriever.retrieve(question, bounds, top_k=top_k, tasks=tasks)
     if parts.config.retrieval.answering == "memory-doc":
         return replace(found, hits=parts.retriever.behind(question, found.hits, bounds))
@@ -59,11 +59,11 @@ def answer_from(
     now: datetime,
     search_again: SearchAgain | None = None,
 ) -> Answer:
-    """Answer from hits; the first `top_k` may be quoted.
+    """Answer from hits; only the first `top_k` may be quoted.
 
-    If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations; with
-    `search_again` it may search once more using its reading (`reading.hops`). If a language model answers, it gets the
-    questions that the reader isn't sure enough of (`reading.instead_of_model`).
+    If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. With
+    `search_again`, an unsure reader may search again using what it read (`reading.hops`). If the tasks use a language
+    model, the model only answers the questions of which the reader isn't sure enough (`reading.instead_of_model`).
     """
     reader = _reader_beside(parts, tasks)
     if reader is None:
@@ -87,7 +87,7 @@ def answer_from(
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:
-    """Return the reader, which is loaded only for tasks that quote, or if it may save model calls."""
+    """Return the reader; it is loaded only if the tasks quote, or if it can save model calls."""
     return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
 
 

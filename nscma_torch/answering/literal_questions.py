@@ -1,7 +1,7 @@
-"""Find the fact that a yes-or-no question states in its relation's words: "Do I have coeliac disease?".
+"""Find the fact that a yes-or-no question asks about in its relation's words: "Do I have coeliac disease?".
 
-The network that reads questions isn't sure of every object. Here the question is compared with the facts about the
-asker, each worded by its relation's template; if several match, none is returned.
+The network that parses questions isn't sure about every object. Here, the question is compared with the facts about the
+asker, each phrased with its relation's template; if several match, none is returned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _AUXILIARIES = {"is": "am", "can": "can"}  # of a question, by the first word of
 
 
 def state_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """Return the query for the single fact about the asker that a question states word for word, or None."""
+    """Return the query for the fact about the asker that a question states word for word, or None unless exactly one
+    matches.
+    """
     asked = _WHETHER.fullmatch(question)
     if asked is None:
         return None

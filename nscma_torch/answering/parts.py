@@ -1,4 +1,4 @@
-"""The parts of a memory needed to answer questions."""
+"""The components of a memory that are needed to answer questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HasNotes(Protocol):
-    """The outcome of reading a user's queued messages."""
+    """The result of reading a user's queued messages."""
 
     def notes(self) -> tuple[str, ...]: ...
 
@@ -26,7 +26,7 @@ class ReadsQueued(Protocol):
 
 
 class Parts(Protocol):
-    """Configured parts, each created on first use."""
+    """The configured components, each created on first use."""
 
     @property
     def config(self) -> Config: ...

@@ -1,4 +1,4 @@
-"""Ask a memory one question as `Memory.ask` does without facts: one search, one reading of the hits."""
+"""Ask a memory a question as `Memory.ask` does without facts: search once, then read the hits once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MORE = 4  # spare hits, replacing excluded ones
 
 
 class SearchAndRead:
-    """A `ReadBack` over one store.
+    """A `ReadBack` for one store.
 
     Args:
         passages: number of hits to read.
@@ -29,7 +29,7 @@ class SearchAndRead:
     def __call__(
         self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
     ) -> Evidence | None:
-        """Return the most likely answer, in the message or as its author's name; see `ReadBack`."""
+        """Return the most likely answer, which lies in the message or is its author's name; see `ReadBack`."""
         bounds = Bounds(Scope(scope.user_id, scope.agent_id), now, kinds=("chunk",))
         found = self._retriever.retrieve(query, bounds, top_k=self._passages + _MORE)
         hits = [hit for hit in found.hits if hit.id not in without][: self._passages]
@@ -42,7 +42,7 @@ class SearchAndRead:
 
 
 def read_back(retriever: Retriever, reader: ReaderQA | None, passages: int) -> SearchAndRead:
-    """Return what reads questions back. Raises `ConfigError` if no reader is configured."""
+    """Create the `ReadBack` for a store. Raises `ConfigError` if no reader is configured."""
     if reader is None:
         raise ConfigError('question_pairs.enabled needs a reader: set reading.model = "bundled"')
     return SearchAndRead(retriever, reader, passages)

@@ -1,4 +1,4 @@
-"""Answer a question by the trained reader from search results: a short answer above the passages."""
+"""Answer a question from search results with the trained reader: a short answer, followed by the passages."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within
 
 
 class ReadHits(NamedTuple):
-    """Passages given to the reader, in the order they were said, and its output.
+    """Passages given to the reader, in the order they were said, and the reader's output.
 
-    `query` is the question, with the passages' speakers it names; `asker` is who asks it.
+    `query` is the parsed question, with those of the passages' speakers that it names. `asker` is the name of the
+    asker.
     """
 
     query: Query
@@ -68,15 +69,15 @@ class ReadHits(NamedTuple):
     asker: str
 
     def confidence(self, answerability: float) -> float:
-        """Return the probability that the memory holds the answer, given the search's answerability."""
+        """Return the probability that the memory contains the answer, given the search's answerability."""
         return confidence(self.result, answerability, said_by_others(self.result, self.passages, self.query.speakers))
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a question: its short answer, None if there is none, and the confidence in [0, 1].
+    """One reading of a question: its short answer, or None if there is none, and the confidence in [0, 1].
 
-    `vetoes` name the rejected passages, and why.
+    `vetoes` describe the rejected passages and the reasons.
     """
 
     read: ReadHits
@@ -86,9 +87,9 @@ class Attempt:
 
 
 class ReaderQA:
-    """Read the first hits for a question.
+    """Reads the first hits for a question.
 
-    With `veto`, a passage about somebody other than the question's subject is rejected as evidence.
+    With `veto`, passages about somebody other than the question's subject are rejected as evidence.
     """
 
     def __init__(
@@ -100,9 +101,9 @@ class ReaderQA:
         self._veto = veto
 
     def relevance(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[float]:
-        """Weight each hit's search score by the reader's probability that it is evidence; in [0, 1].
+        """Weight each hit's search score by the reader's probability that the hit is evidence; results are in [0, 1].
 
-        The first `RERANKED` are read; those below stay below.
+        The first `RERANKED` hits are read; the others stay below them.
         """
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         some = hits[:RERANKED]
@@ -122,9 +123,9 @@ class ReaderQA:
         asked: str = "",
         without: Collection[str] = (),
     ) -> ReadHits:
-        """Read the first hits, `reading.passages` of them, with the turns before them.
+        """Read the first `reading.passages` hits, with the turns before them.
 
-        `asked`: the asker, by default the user. `without`: ids of units to skip.
+        `asked` is the asker, by default the user. `without` contains the ids of units to skip.
         """
         some = hits[: most or self._settings.passages]
         with self._database.read(user_id) as connection:
@@ -149,14 +150,14 @@ class ReaderQA:
         now: datetime,
         search_again: SearchAgain | None = None,
     ) -> Answer:
-        """Put a short answer before `quoted`, which shows passages, if the reader finds one.
+        """Put a short answer before the passages in `quoted`, if the reader finds one.
 
-        Below `reading.sure` the answer is marked as unsure, below `reading.unsure` it is dropped. A question in Chinese
-        keeps its quotations, minus passages about somebody else: the reader knows English. `answerability` is that of
-        the search.
+        The answer is marked as unsure if its confidence is below `reading.sure`, and dropped if it is below
+        `reading.unsure`. As the reader only knows English, a question in Chinese keeps its quotations, without passages
+        about somebody else. `answerability` is the search's estimate.
 
-        With `search_again`, an unsure answer is added to the question for another search, whose results are read: up to
-        `reading.hops` readings in all.
+        With `search_again`, an unsure answer is added to the question for another search, and its results are read, up
+        to `reading.hops` readings in total.
         """
         if script(question) == "cjk":
             return _of_asker(question, quoted)
@@ -181,9 +182,11 @@ class ReaderQA:
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
-        """Read once; if a question of the present is answered from earlier years, prefer another passage.
+        """Read once; if a question about the present is answered with something from an earlier year, prefer another
+        passage.
 
-        Otherwise the answer is unsure: "I taught at Oakfield in 1999" doesn't say where somebody teaches now.
+        If there is no other passage, the answer is unsure: "I taught at Oakfield in 1999" doesn't tell where somebody
+        teaches now.
         """
         first = self._admitted(question, hits, answerability, user_id, now, {})
         if not _is_of_years_ago(question, first):
@@ -207,7 +210,7 @@ class ReaderQA:
         now: datetime,
         left_out: Mapping[str, str],
     ) -> Attempt:
-        """Read only passages admitted as evidence; `left_out` are reasons for exclusion by unit id."""
+        """Read only passages admitted as evidence; `left_out` maps the ids of excluded units to the reasons."""
         without = dict(left_out)
         while True:
             read = self.read(question, hits, user_id=user_id, now=now, without=without)
@@ -221,7 +224,7 @@ class ReaderQA:
         return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
-        """Return why an answer's passage is rejected as evidence; "" if it is accepted."""
+        """Return the reason for rejecting an answer's passage as evidence, or "" if it is accepted."""
         if self._veto is None:
             return ""
         place = found.passage
@@ -229,7 +232,7 @@ class ReaderQA:
         return self._veto.reason(question, answer, found.kind, read.passages, place, read.hits[place].unit, read.asker)
 
     def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
-        """Build the answer from the chosen reading."""
+        """Build the answer from the selected reading."""
         read, found, sure = attempt.read, attempt.found, attempt.sure
         hops = [*hops, *attempt.vetoes]
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
@@ -252,7 +255,7 @@ class ReaderQA:
         )
 
     def _of_times(self, read: ReadHits, told: Sequence[int], sure: float, quoted: Answer, spent: Usage) -> Answer:
-        """Quote the messages about the periods that a question names, if it names nothing else."""
+        """Quote the messages about the periods named in a question, if it names nothing else."""
         sure = max(sure, self._settings.unsure)
         evidence = tuple(
             Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), sure) for i in told[-_TOLD:]
@@ -271,10 +274,10 @@ class ReaderQA:
         )
 
     def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:
-        """Classify each later message's change to an earlier one: the most likely kind, and the probability of any, [0,
-        1].
+        """Classify how each later message changes an earlier one: return the most likely kind, and the probability of
+        any change, in [0, 1].
 
-        Each is read with the turns before it. `none` and `confirms` are not changes.
+        Each message is read with the turns before it. `none` and `confirms` don't count as changes.
         """
         with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
@@ -289,7 +292,7 @@ class ReaderQA:
 
 
 def _of_asker(question: str, quoted: Answer) -> Answer:
-    """Keep the passages of a Chinese answer that are not about somebody other than the asker."""
+    """Remove passages about somebody other than the asker from a Chinese answer."""
     kept = tuple(item for item in quoted.evidence if not is_of_another(question, item.text))
     if len(kept) == len(quoted.evidence):
         return quoted
@@ -303,7 +306,9 @@ def _of_asker(question: str, quoted: Answer) -> Answer:
 
 
 def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
-    """Return True if a question of the present without a time is answered by a sentence about an earlier year."""
+    """Return True if a question in the present tense that names no time is answered by a sentence about an earlier
+    year.
+    """
     found = attempt.found
     if found is None or found.kind not in ("span", "list") or attempt.read.query.periods or leading(question) < 0:
         return False
@@ -312,7 +317,7 @@ def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
 
 
 def _told_of_times(read: ReadHits) -> list[int]:
-    """Return the positions of hits about the times and persons asked about, if the question names nothing else."""
+    """Return the positions of the hits about the times and people asked about, if the question names nothing else."""
     query = read.query
     if not query.periods or not _ANYTHING.issuperset(query.terms):
         return []
@@ -326,7 +331,7 @@ def _told_of_times(read: ReadHits) -> list[int]:
 
 
 def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
-    """Format a trace line: the added search terms, the reading, and whether it counts."""
+    """Format a trace line: the added search terms, the reading, and whether the reading is kept."""
     assert before.found is not None
     text = "nothing" if after.found is None else repr(after.found.text)
     what = "kept" if kept else f"not surer by {SURER}, rejected"
@@ -336,7 +341,7 @@ def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
 
 
 def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:
-    """Return the passage with the answer first, then the other quoted ones."""
+    """Return the passage that contains the answer, followed by the other quoted passages."""
     own = next((item for item in quoted.evidence if item.hit is hit), None)
     if own is None:
         own = Evidence(hit, hit.text, 0, len(hit.text), confidence)
@@ -346,9 +351,9 @@ def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ..
 def in_order(
     connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
 ) -> tuple[list[Hit], list[InputPassage]]:
-    """Return the hits with the same day's turns before them, in the order they were said, and as passages.
+    """Return the hits and the turns before them on the same day, in the order they were said, as units and as passages.
 
-    The user's messages without a name get `user_name`.
+    Messages by the user without a name get `user_name`.
     """
     numbered = turns.with_before(connection, user_id, [hit.id for hit in hits], TURNS_BEFORE, now)
     own = {numbers[-1] for numbers in numbered.values()}
@@ -379,7 +384,7 @@ def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> InputPa
 def configured_reader_qa(
     database: Database, section: ReadingConfig, readers: Readers, relations: Schema
 ) -> ReaderQA | None:
-    """Return short answers by the trained reader; None if none is configured."""
+    """Create the question answering with the trained reader, or return None if no reader is configured."""
     if section.model == "none":
         return None
     return ReaderQA(database, readers.reader(), section, SubjectVeto(readers.facts_reader, relations))

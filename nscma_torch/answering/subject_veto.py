@@ -1,5 +1,5 @@
-"""Check a reader's answer against the question's subject: one about another subject, a wish or a
-proposal is rejected.
+"""Check the reader's answer against the question's subject: answers about another subject, wishes and proposals are
+rejected.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _ROLE = re.compile(rf"\s({PERSON_NOUN.pattern})$", re.IGNORECASE)
 
 
 class SubjectVeto:
-    """Asks the fact reader whom an answer passage is about.
+    """Asks the fact reader whom a passage with an answer is about.
 
     Args:
         reader: creates the fact reader on first use.
-        schema: knows which nouns mean the same person.
+        schema: defines which nouns can refer to the same person.
     """
 
     def __init__(self, reader: Callable[[], Reader], schema: Schema) -> None:
@@ -61,7 +61,7 @@ class SubjectVeto:
         unit: Unit,
         asker: str,
     ) -> str:
-        """Return why the passage at `place` is not evidence for the answer; "" if it can be.
+        """Return the reason why the passage at `place` isn't evidence for the answer, or "" if it can be evidence.
 
         Args:
             answer: the reader's answer; for a yes-or-no question, `verdict` is "yes" or "no".
@@ -97,7 +97,9 @@ class SubjectVeto:
         return found
 
     def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[InputPassage], asker: str) -> str:
-        """Return why a passage is surely about somebody other than the subject of the question; "" if it is not."""
+        """Return the reason why a passage is certainly about somebody other than the question's subject, or "" if it
+        isn't.
+        """
         best = next(iter(read.spans), None)
         if best is None or best.share < NAMED or not _SPEAKING.isdisjoint(best.text.lower().split()[1:]):
             return ""
@@ -114,7 +116,7 @@ class SubjectVeto:
 
 
 def _is_of(read: ReadResult, passages: Sequence[InputPassage], asker: str) -> bool:
-    """Return True if a passage is certainly about the asker, whom an assistant calls "you"."""
+    """Return True if a passage is certainly about the asker, whom an assistant addresses as "you"."""
     best = read.spans[0]
     you = best.of_text and best.text.lower() in SECOND_PERSON
     return best.share >= SURE and (you or name_key(_subject(best, passages[best.passage])[0]) == name_key(asker))
@@ -125,7 +127,7 @@ def _is_speaker(span: ReadSpan) -> bool:
 
 
 def _subject(span: ReadSpan, passage: InputPassage) -> tuple[str, str]:
-    """Return the name of a span's subject, and the noun its passage uses for the person: "Tom", "brother"."""
+    """Return the name of a span's subject, and the noun that the passage uses for that person: "Tom", "brother"."""
     if _is_speaker(span):
         return passage.speaker, ""
     named = name_of(span.text, passage.speaker, "")

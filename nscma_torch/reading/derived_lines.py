@@ -27,5 +27,5 @@ _RULES: Mapping[str, Callable[[_Groups, int], _Lines]] = MappingProxyType(
 def lines(kind: str, groups: _Groups, words: int | None) -> _Lines:
     """Return the lines of a given kind for each group. Raises `ConfigError` for a kind that needs a language model."""
     if kind not in _RULES:
-        raise ConfigError(f"no rule writes texts of kind {kind!r}: set llm.engine to a language model")
+        raise ConfigError(f"texts of kind {kind!r} need a language model: set llm.engine")
     return _RULES[kind](groups, words or 0)

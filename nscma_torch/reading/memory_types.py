@@ -52,8 +52,8 @@ class MemoryTypes(nn.Module):
         """
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
             raise VectorError(
-                f"memory types are classified from vectors [n, {self.dimension}] of {self.embedder}, got "
-                f"{[*vectors.shape]}: pass these"
+                f"memory types need vectors of shape [n, {self.dimension}] from {self.embedder}, got shape "
+                f"{[*vectors.shape]}"
             )
         found = [find_cues(text) for text in texts]
         counts = [[_SCALE * math.log1p(own.get(cue, 0)) for cue in CUES] for own in found]
@@ -87,7 +87,7 @@ class MemoryTypes(nn.Module):
         with open_tensors(path, "weights for the types of memories of this version", missing=missing) as file:
             described = json.loads(file.metadata()["memory_types"])
             if (tuple(described["classes"]), tuple(described["cues"])) != (CLASSES, CUES):
-                raise ValueError("its classes or cues differ; train it again")
+                raise ValueError("its classes or cues differ from this version's; train it again")
             types = cls(described["dimension"], described["embedder"])
             types.load_state_dict(all_tensors(file))
         return types.eval().requires_grad_(False)

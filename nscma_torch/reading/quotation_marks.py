@@ -38,7 +38,8 @@ def quotations(text: str) -> list[Span]:
 
 
 def without_speech(text: str) -> str:
-    """Blank speech, but keep the punctuation mark that ends its sentence; add one if it is missing.
+    """Blank speech, keeping the punctuation mark that ends its sentence. Speech broken off by a dash is ended with a
+    full stop.
 
     Quoted names don't count as speech.
     """

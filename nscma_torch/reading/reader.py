@@ -119,7 +119,9 @@ class Reader:
         A question without passages has no spans.
         """
         if len(questions) != len(passages):
-            raise InvalidInputError(f"{len(questions)} questions need as many lists of passages, got {len(passages)}")
+            raise InvalidInputError(
+                f"pass one list of passages per question: got {len(passages)} for {len(questions)} questions"
+            )
         packed = [self._packer.rows(question, own) for question, own in zip(questions, passages, strict=True)]
         outputs = iter(self._outputs([row for rows in packed for row in rows]))
         first = [[(row, next(outputs)) for row in rows] for rows in packed]
@@ -154,7 +156,7 @@ class Reader:
         piece.
         """
         if len(texts) != len(passages):
-            raise InvalidInputError(f"{len(texts)} texts need as many lists of passages, got {len(passages)}")
+            raise InvalidInputError(f"pass one list of passages per text: got {len(passages)} for {len(texts)} texts")
         return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
 
     def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:

@@ -111,8 +111,8 @@ class ReaderModel(nn.Module):
         for name, parameter in own.items():
             if parameter.shape != weights[name].shape:
                 raise ModelError(
-                    f"{source} was trained on another encoder: {name} is {[*weights[name].shape]}, and "
-                    f"{[*parameter.shape]} in this one; train it again"
+                    f"{source} was trained on another encoder: {name} has shape {[*weights[name].shape]}, not "
+                    f"{[*parameter.shape]}; train it again"
                 )
         for name, parameter in own.items():
             parameter.copy_(weights[name])

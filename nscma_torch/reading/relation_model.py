@@ -91,7 +91,7 @@ class RelationModel(nn.Module):
         own = self.trained()
         if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
             raise ModelError(
-                f"{source} is not a {type(self).__name__} of this version; train it again by a program of train/reader"
+                f"{source} is not a {type(self).__name__} of this version; train it again with train/reader"
             )
         for name, parameter in own.items():
             parameter.copy_(weights[name])

@@ -36,8 +36,10 @@ class Wordings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    asks: tuple[str, ...] = Field((), description="Plain questions about its object: 'Where does Ana live?'.")
-    template: str = Field("{subject} {relation} {object}", description="Plain sentence that states a fact.")
+    asks: tuple[str, ...] = Field((), description="Plain questions about the object: 'Where does Ana live?'.")
+    template: str = Field(
+        "{subject} {relation} {object}", description="Plain sentence that states a fact in this relation."
+    )
 
 
 class ChineseWordings(Wordings):
@@ -47,9 +49,9 @@ class ChineseWordings(Wordings):
     """
 
     asks: tuple[str, ...] = Field((), description="Questions about the object, or about the subject if O is given.")
-    states: tuple[str, ...] = Field((), description="Statements that it holds.")
-    begins: tuple[str, ...] = Field((), description="Statements that it began: events.")
-    ends: tuple[str, ...] = Field((), description="Statements that it no longer holds.")
+    states: tuple[str, ...] = Field((), description="Statements that the relation holds.")
+    begins: tuple[str, ...] = Field((), description="Statements that the relation began (events).")
+    ends: tuple[str, ...] = Field((), description="Statements that the relation no longer holds.")
 
 
 class Relation(BaseModel):
@@ -63,25 +65,25 @@ class Relation(BaseModel):
     subject: str = Field("person", description="Kind of the subject.")
     object: str = Field("any", description="Kind of the object.")
     symmetric: bool = Field(False, description="The object has the same relation to the subject.")
-    inverse: str = Field("", description="Relation of the object to the subject.")
+    inverse: str = Field("", description="Relation from the object to the subject.")
     shared_home: str = Field(
-        "", description="Relation that two subjects have if they share a home, the object of this one."
+        "", description="Relation between two subjects who share a home, the object of this relation."
     )
     opposite: str = Field("", description="Relation that ends when this one begins, for the same object.")
     locates: bool = Field(False, description="The subject is at its object's location.")
     open: bool = Field(
-        False, description="For statements that fit no other relation: its topic is a predicate in the message's words."
+        False, description="For statements in no other relation; the topic is a predicate in the message's words."
     )
-    lasting: bool = Field(False, description="Facts of it never end: 'was born in'.")
+    lasting: bool = Field(False, description="The relation's facts never end: 'was born in'.")
     particular: bool = Field(
-        False, description="Its objects are individual things: 'I sold the Fiat' ends the only known Fiat."
+        False, description="The objects are individual things: 'I sold the Fiat' ends the only known Fiat."
     )
     named: bool = Field(
-        False, description="An object that is no name doesn't replace one: somebody in Ghent may live in a flat."
+        False, description="An object that isn't a name doesn't replace a name: somebody in Ghent may live in a flat."
     )
     nouns: tuple[str, ...] = Field((), description="Nouns for the object: 'my NOUN is O', 'S is O's NOUN'.")
     exclusive_roles: tuple[tuple[str, ...], ...] = Field(
-        (), description="Nouns that distinguish objects, synonyms together: a mother is not a father."
+        (), description="Nouns that distinguish objects, with synonyms grouped: a mother is not a father."
     )
     en: Wordings = Wordings()
     zh: ChineseWordings = ChineseWordings()

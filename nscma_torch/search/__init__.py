@@ -1,1 +1,1 @@
-"""The read path: lanes that score units, their fusion, and the retrieval strategies built on them."""
+"""The read path: lanes that score units, the fusion of their scores, and the retrieval strategies built on them."""

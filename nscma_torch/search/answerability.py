@@ -1,12 +1,12 @@
-"""Estimate whether the memory holds an answer: how much of a question one message covers, and how similar it is.
+"""Estimate whether the memory contains an answer, from a message's coverage of the question and its similarity.
 
     answerability = C_in / 2 + min(1, I_in / 16) / 2 + cos_in - max(0, C_out - C_in)
 
-C is the largest share of the question's IDF mass in one unit's own text, I the same in nats: a chatty question has much
-mass that no answer repeats. `in` are the units of the speakers named in the question, `out` all others; if it names
-nobody, all are `in`. A topic that only another speaker mentioned counts against an answer. On LoCoMo, odd
-conversations, the AUC is .93 for answerable questions against those of other conversations, .75 against adversarial
-ones.
+C is the largest share of the question's IDF mass in a single unit's own text; I is the same mass in nats, because a
+chatty question has much mass that no answer repeats. `in` marks units by the speakers named in the question, and `out`
+marks all other units; if the question names nobody, all units are `in`. A topic that only another speaker mentioned
+counts against an answer. On the odd LoCoMo conversations, the AUC is .93 for answerable questions against questions
+about other conversations, and .75 against adversarial ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def answerability(
     mask: Tensor,  # [n] bool
     author: Tensor,  # [n] bool, units of the speakers named in the question
 ) -> float:
-    """Return the support in [-1, 2] for an answer among the units under `mask`; `view` has the candidate vectors."""
+    """Return the support for an answer, in [-1, 2], among the units under `mask`. `view` contains the candidate
+    vectors.
+    """
     inside = mask & author if query.speakers else mask
     covered = torch.zeros(len(index), device=index.device)
     mass = 0.0

@@ -10,7 +10,7 @@ from nscma_torch.text.sentences import split_sentences
 
 
 def within(hits: Sequence[Hit], budget: int, count_tokens: Callable[[Sequence[str]], list[int]]) -> list[Hit]:
-    """Return the best hits with at most `budget` tokens together; the last may lose its last sentences."""
+    """Return the best hits with at most `budget` tokens in total; the last hit may be cut after a sentence."""
     kept: list[Hit] = []
     left = budget
     for hit, size in zip(hits, count_tokens([hit.text for hit in hits]) if hits else [], strict=True):
@@ -28,7 +28,7 @@ def within(hits: Sequence[Hit], budget: int, count_tokens: Callable[[Sequence[st
 
 
 def _beginning(text: str, tokens: int, count_tokens: Callable[[Sequence[str]], list[int]]) -> str:
-    """Return the first sentences of a text that fit into this many tokens."""
+    """Return the first sentences of a text, with at most `tokens` tokens in total."""
     beginnings = [text[: span.end] for span in split_sentences(text)]
     sizes = count_tokens(beginnings) if beginnings else []
     fitting = [beginning for beginning, size in zip(beginnings, sizes, strict=True) if size <= tokens]

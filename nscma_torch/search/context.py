@@ -1,4 +1,4 @@
-"""The view of a memory given to retrieval strategies, within the bounds of one question."""
+"""The view of a memory that retrieval strategies use, within the bounds of one question."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each h
 
 
 class RetrievalContext:
-    """The operations available to strategies. Each reads the store in a transaction of its own."""
+    """The operations available to strategies. Each operation reads the store in its own transaction."""
 
     def __init__(
         self,
@@ -59,18 +59,19 @@ class RetrievalContext:
         return tasks
 
     def rank(self, text: str, top_k: int, kinds: Sequence[UnitKind] | None = None) -> Ranking:
-        """Return the best units by hybrid search, of the bounds' kinds or of these."""
+        """Return the best units by hybrid search, limited to `kinds` or else to the bounds' kinds."""
         bounds = self.bounds if kinds is None else replace(self.bounds, kinds=tuple(kinds))
         return self._searcher.rank(text, bounds, top_k, explain=self._explain)
 
     def nearest(self, text: str) -> Ranking:
-        """Return every unit's cosine with a text, comparing meaning only."""
+        """Return the cosine of every unit's vector with a text's vector."""
         return self._searcher.nearest(text, self.bounds)
 
     def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
-        """Return the best nodes of the hierarchy, scored by `retrieval.nodes`; all if `top_k` is None.
+        """Return the best nodes in the hierarchy, scored as configured by `retrieval.nodes`; all nodes if `top_k` is
+        None.
 
-        Nodes are the units of the bounds' kinds and the summaries of every level.
+        Nodes are the units of the bounds' kinds, and the summaries on every level.
         """
         kinds = tuple(dict.fromkeys((*self.bounds.kinds, "summary")))
         if self.settings.nodes == "hybrid":
@@ -78,15 +79,15 @@ class RetrievalContext:
         return self._searcher.nearest(question, replace(self.bounds, kinds=kinds), top_k)
 
     def linked(self, texts: Sequence[str]) -> list[dict[int, float]]:
-        """Return for each text the units under the headings that it mentions, with a link weight in (0, 1]."""
+        """Return for each text the units under the headings it mentions, with link weights in (0, 1]."""
         return self._searcher.linked(texts, self.bounds)
 
     def cosines(self, seqs: Sequence[int]) -> Tensor:
-        """Return the pairwise cosines of units, [m] to [m, m]; 0 for units without a vector."""
+        """Return the pairwise cosines of m units, [m, m]; 0 for units without a vector."""
         return self._searcher.cosines(seqs, self.bounds)
 
     def units(self, seqs: Iterable[int]) -> dict[int, Unit]:
-        """Return the units with these row numbers, in this order, skipping any erased since they were ranked."""
+        """Return the units with these row numbers, in this order, skipping units erased since the ranking."""
         seqs = list(seqs)
         new = [seq for seq in seqs if seq not in self._units]
         if new:
@@ -94,7 +95,7 @@ class RetrievalContext:
         return {seq: self._units[seq] for seq in seqs if seq in self._units}
 
     def hits(self, scores: Mapping[int, float]) -> dict[int, Hit]:
-        """Return these units as hits, by row number."""
+        """Return the scored units as hits, by row number."""
         return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
@@ -106,22 +107,22 @@ class RetrievalContext:
         return fitting("rerank", self.tasks.rerank(question, hits), hits)
 
     def roots(self) -> list[int]:
-        """Return units of the hierarchy that no summary covers."""
+        """Return the units in the hierarchy that no summary covers."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.roots(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id)
 
     def children(self, seqs: Sequence[int]) -> dict[int, list[int]]:
-        """Return the units directly below each summary among these."""
+        """Return the units directly below each summary in `seqs`."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.children(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def peers(self, seqs: Sequence[int]) -> dict[int, list[int]]:
-        """Return the units linked to each of these on the same level of the hierarchy."""
+        """Return the units linked to each of these units on the same level of the hierarchy."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
 
     def facts(self) -> FactGraph:
-        """Return the scope's facts as of the bounds' time."""
+        """Return the scope's facts as known at the bounds' time."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return self._graphs().of(connection, self.bounds.scope).at(self.bounds.now)
 
@@ -132,5 +133,5 @@ Strategy = Callable[[RetrievalContext, str, int], Ranking]  # a question, and ho
 def fitting(task: str, found: list[_Judged], hits: Sized) -> list[_Judged]:
     """Check that the language tasks returned one result per hit. Raises `EngineError` if not."""
     if len(found) != len(hits):
-        raise EngineError(f"{task} was given {len(hits)} hits and returned {len(found)} results; correct it")
+        raise EngineError(f"{task} must return one result per hit, but returned {len(found)} for {len(hits)} hits")
     return found

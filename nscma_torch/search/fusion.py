@@ -1,5 +1,6 @@
-"""Fusion of lanes into one score. Each function takes lane scores [lanes, n], 0 for units a lane did not find, and one
-weight per lane.
+"""Fuse lanes into one score.
+
+Each function takes lane scores [lanes, n], which are 0 for units that a lane didn't find, and one weight per lane.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ RRF_CONSTANT = 60.0
 
 
 def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Weighted mean of the lanes, each divided by its best score, which preserves score gaps. [n] in [0, 1]."""
+    """Return the weighted mean of the lanes, each divided by its best score, which preserves score gaps; [n], in [0,
+    1].
+    """
     best = lanes.amax(dim=1, keepdim=True)
     shares = lanes.new_tensor(weights) / sum(weights)
     return shares @ (lanes / torch.where(best > 0, best, torch.ones_like(best)))
 
 
 def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum of weight / (60 + rank), mean weight 1. [n]."""
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): return the sum of weight / (60 + rank), [n]. The mean
+    weight is scaled to 1.
+    """
     order = lanes.sort(dim=1, descending=True, stable=True).indices
     ranks = torch.empty_like(order)
     ranks.scatter_(1, order, torch.arange(1, lanes.shape[1] + 1, device=lanes.device).expand_as(order).contiguous())
@@ -29,7 +34,9 @@ def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def total(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Weighted sum of the raw lane scores, mean weight 1; a single lane keeps its scores. [n]."""
+    """Return the weighted sum of the raw lane scores, [n]. The mean weight is scaled to 1, so a single lane keeps its
+    scores.
+    """
     return lanes.new_tensor(weights) * len(weights) / sum(weights) @ lanes
 
 

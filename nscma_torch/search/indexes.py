@@ -1,7 +1,7 @@
-"""A cache of recently used users' indexes, updated on each read.
+"""A cache for the indexes of recently active users; an index is updated when it is read.
 
-A search reads a snapshot of its user's index. Searches of an up-to-date index never wait for each other. If the store
-has changed, one thread at a time updates that user's index; other users never wait. A write takes no lock of this
+A search reads a snapshot of its user's index. Searches in an up-to-date index never wait for each other. If the store
+has changed, one thread at a time updates that user's index; other users never wait. Writes never take a lock from this
 module.
 """
 
@@ -30,8 +30,8 @@ class _User:
 
     Attributes:
         lock: held while `index` is updated; it guards only `index`.
-        latest: the last snapshot; None while the index is updated.
-        nbytes: measured when the last search ended.
+        latest: the last snapshot; None while the index is being updated.
+        nbytes: size of the index, measured when the last search ended.
     """
 
     index: UserIndex
@@ -41,7 +41,7 @@ class _User:
     nbytes: int = 0
 
     def at_once(self, connection: Connection) -> UserIndex | None:
-        """Return a snapshot of the state that `connection` sees, if available without waiting."""
+        """Return a snapshot of the state visible to `connection`, or None if that requires waiting."""
         generation, _ = version(connection, self.index.user_id)
         latest = self.latest
         if latest is not None and latest.generation == generation:
@@ -54,7 +54,7 @@ class _User:
             self.lock.release()
 
     def caught_up(self, connection: Connection) -> UserIndex:
-        """Return a snapshot at least as new as the state `connection` sees. Hold the lock."""
+        """Return a snapshot at least as new as the state visible to `connection`. The caller must hold the lock."""
         self.latest = None  # else it would be copied for what changes in place
         self.index.catch_up(connection)
         self.latest = self.index.snapshot()
@@ -63,7 +63,7 @@ class _User:
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
-    """A user's index in the state that `connection` sees, and its vector search."""
+    """A user's index in the state visible to `connection`, and its vector search."""
 
     connection: Connection
     index: UserIndex
@@ -71,16 +71,17 @@ class IndexSnapshot:
 
 
 class Indexes:
-    """A cache of indexes.
+    """The cache.
 
     Args:
-        embedder: the embedder of the store's vectors.
+        embedder: the embedder for the store's vectors.
         new_index: creates an empty index for a user.
-        new_search: creates the vector search of a user.
-        max_bytes: of all indexes together; the least recently used are dropped, if necessary all but the last.
+        new_search: creates the vector search for a user.
+        max_bytes: maximum total size of all indexes; the least recently used ones are dropped, if necessary all but
+            one.
 
     Attributes:
-        nbytes: of all indexes together, each measured when its last search ended.
+        nbytes: total size of all indexes, each measured when its last search ended.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Indexes:
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[IndexSnapshot]:
-        """Yield a user's index in the store's current state. Its snapshot may outlive the transaction."""
+        """Yield a user's index in the store's current state. The snapshot may outlive the transaction."""
         own = self._of(user_id)
         with ExitStack() as transaction:
             snapshot = None
@@ -119,13 +120,13 @@ class Indexes:
 
     @contextmanager
     def _begun(self, user_id: str) -> Iterator[Connection]:
-        """Open a transaction, checking that the store's vectors are the embedder's."""
+        """Open a transaction, and check that the store's vectors are from the embedder."""
         with self._database.read(user_id) as connection:
             fingerprint.check(connection, self._embedder.fingerprint)
             yield connection
 
     def forget(self, user_id: str) -> None:
-        """Drop a user's index, which holds names and words of their messages."""
+        """Drop a user's index, as it contains names and words from their messages."""
         with self._lock:
             self._drop(user_id)
 
@@ -141,7 +142,9 @@ class Indexes:
             return own
 
     def _weigh(self, user_id: str, own: _User) -> None:
-        """Measure a user's index, unless dropped meanwhile, and drop the oldest while the total is too large."""
+        """Measure a user's index, unless it was dropped in the meantime; then drop the oldest indexes while the total
+        is too large.
+        """
         nbytes = _EMPTY + own.index.nbytes + own.vectors.nbytes
         with self._lock:
             if self._users.get(user_id) is not own:
@@ -152,7 +155,7 @@ class Indexes:
                 self._drop(next(iter(self._users)))
 
     def _drop(self, user_id: str) -> None:
-        """Remove a user from the dictionary and the total. Hold the lock."""
+        """Remove a user's index from the cache and from the total. The caller must hold the lock."""
         own = self._users.pop(user_id, None)
         if own is not None:
             self.nbytes -= own.nbytes

@@ -1,10 +1,10 @@
-"""Detect later messages that may have changed a known fact although no statement was read from them.
+"""Detect later messages that may have changed a known fact, although no statement was read from them.
 
-A message without a statement leaves the old value standing: "I have a flight on the 3rd of May", then "The flight got
-moved to the 5th of May". So before a single-valued fact answers, its speaker's later messages on the same matter are
-checked, and the one that comes next. A message may renew the fact if it asserts something, holds another value of the
-same shape (a date for a date, a number for a number, a name for a place or a person) and no statement of this relation
-was read from it. Its meaning is not understood: it is only a reason to be unsure.
+If no statement is read from a message, the old value stays: "I have a flight on the 3rd of May", then "The flight got
+moved to the 5th of May". So before a question is answered with a single-valued fact, the speaker's next message and
+their later messages on the same topic are checked. A message may renew the fact if it asserts something, contains
+another value of the same shape (a date for a date, a number for a number, a name for a place or a person), and no
+statement in this relation was read from it. Its meaning isn't analysed, so it is only a reason to be unsure.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ _SHORT = 8  # words of a message that refers to the previous one without naming 
 
 
 def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
-    """Return lexical terms; a message about the same matter contains at least one.
+    """Return the fact's topic terms; a message on the same topic contains at least one of them.
 
-    They are those of the fact's topic, or of the thing it is about ("flight" of "user's flight"); for facts about a
-    person, those of the question without the person's names, of which `asked_of` is the one in the question.
+    The terms come from the fact's topic, or from the thing that the fact is about ("flight" in "user's flight"). If the
+    fact is about a person, they come from the question, without the person's names; `asked_of` is the name used in the
+    question.
     """
     if known.topic:
         return frozenset(terms(known.topic))
@@ -53,10 +54,10 @@ def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozen
 def may_renew(
     known: Fact | Statement, text: str, said: datetime, about: Collection[str], schema: Schema, *, follows: bool
 ) -> bool:
-    """Return True if a message without such a statement could still contain something newer than what is known.
+    """Return True if a message from which no such statement was read may contain a newer value than the known one.
 
     Args:
-        about: the terms of `matter`.
+        about: the terms from `matter`.
         follows: True for the same speaker's next message in the same conversation.
     """
     told = statements(text)
@@ -69,18 +70,21 @@ def may_renew(
 
 
 def naming(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
-    """Return lexical terms, of the matter or the subject; a message that may change a fact contains at least one."""
+    """Return the terms for a fact's topic and subject; a message that may change the fact contains at least one of
+    them.
+    """
     return matter(known, question, asked_of) | (frozenset(terms(f"{known.subject} {asked_of}")) - _USER)
 
 
 def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
-    """Return lexical terms by which a message names a fact's value: "Lidl", "my employer", "my job"."""
+    """Return the terms with which a message may refer to a fact's value: "Lidl", "my employer", "my job"."""
     nouns = (*schema[known.relation].nouns, *_ALSO_CALLED.get(known.relation, ()))
     return frozenset(terms(" ".join((known.object, *nouns))))
 
 
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
-    """Return True if a message names a matter, or could refer to it without naming it because it follows (`follows`).
+    """Return True if a message mentions a topic, or is the next message (`follows`) and may refer to the topic
+    indirectly.
 
     A message that only asks a question doesn't count.
     """

@@ -1,13 +1,13 @@
-"""BM25 over one user's units, in which a turn shares its words with its neighbours.
+"""BM25 over one user's units, where each turn shares its words with neighbouring turns.
 
 A short turn is often answered or explained by the next one ("When?" "Last Friday."), so a unit's term frequency and
 length are
 
     tf'_i = tf_i + c_i * sum_h w_h * (c_{i-h} * tf_{i-h} + c_{i+h} * tf_{i+h}),   c = min(1, reach / length)
 
-within a session: long units lend and borrow less. IDF counts the units that themselves contain the term. All statistics
-are per user, so one user's writes don't affect another's scores. BM25 as in Robertson and Zaragoza 2009, eq. 3.15, idf
-with + 1.
+within a session, so that long units lend and borrow less. IDF only counts units that contain the term themselves. All
+statistics are per user, so one user's writes don't affect another user's scores. BM25 follows Robertson and Zaragoza
+2009, eq. 3.15, with + 1 in the IDF.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bm25(
     settings: RetrievalConfig,
     mask: Tensor,
 ) -> Tensor:
-    """Return the BM25 score [n] of each unit under `mask` [n]; 0 elsewhere and without a matching term."""
+    """Return BM25 scores [n]; units outside `mask` [n] or without a matching term have 0."""
     scores = torch.zeros(len(index), device=index.device)
     units = int(mask.sum())
     if not units:
@@ -60,12 +60,12 @@ def bm25(
 
 
 def idf(units: int, holders: int) -> float:
-    """Inverse document frequency, never negative: ln(1 + (N - df + 0.5) / (df + 0.5))."""
+    """Return the inverse document frequency, which is never negative: ln(1 + (N - df + 0.5) / (df + 0.5))."""
     return math.log(1 + (units - holders + 0.5) / (holders + 0.5))
 
 
 class _Neighbours:
-    """x_i + c_i * sum_h w_h * (c_{i-h} x_{i-h} + c_{i+h} x_{i+h}), following the links of the index.
+    """Computes x_i + c_i * sum_h w_h * (c_{i-h} x_{i-h} + c_{i+h} x_{i+h}), following the links in the index.
 
     Tensors are [n + 1]: the last row is zero and represents every missing neighbour.
     """
@@ -76,7 +76,7 @@ class _Neighbours:
         self._weights = 2 * settings.hops
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return the sum above for every row, [n + 1], of x [n]."""
+        """Return the sum above for every row, shape [n + 1], given x of shape [n]."""
         x = torch.cat([x, x.new_zeros(1)])
         lent, total = x * self._share, torch.zeros_like(x)
         for weight, turn in zip(self._weights, self._turns, strict=True):
@@ -84,9 +84,9 @@ class _Neighbours:
         return x.addcmul_(self._share, total)
 
     def add(self, into: Tensor, rows: Tensor, values: Tensor) -> Tensor:
-        """Add to `into` [n + 1] the sum above for an x that is `values` [m] at `rows` [m] and 0 elsewhere.
+        """Add the sum above to `into` [n + 1], for an x with `values` [m] at `rows` [m] and 0 elsewhere.
 
-        Returns the affected rows, possibly with repetitions.
+        Returns the changed rows, possibly with repetitions.
         """
         into.index_add_(0, rows, values)
         reached, lent = [rows], values * self._share.index_select(0, rows)

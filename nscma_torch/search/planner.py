@@ -1,8 +1,8 @@
-"""Choose a question's strategy if `strategy = "auto"`.
+"""Choose the strategy for a question if `strategy = "auto"`.
 
-Following links to chunks was best or near the best on every set of `eval.experiments.retrieval.retrieval_table`, so
-that is the strategy, except for summaries and skills, which have no titles to follow. For a question about the present,
-the newest statement of a matter is also ranked before those it renews.
+On every dataset in `eval.experiments.retrieval.retrieval_table`, following links was best or nearly best for chunks, so
+chunks are searched with links; summaries and skills have no titles to follow. If the question is about the present, the
+newest statement on a topic is also ranked before the ones it renews.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nscma_torch.reading.question_intent import intent
 
 
 class RetrievalPlan(NamedTuple):
-    """A strategy's name, whether to promote the newest statement of a matter, and why."""
+    """A strategy's name, whether to promote the newest statement on a topic, and the reason."""
 
     strategy: str
     newest_first: bool
@@ -23,7 +23,7 @@ class RetrievalPlan(NamedTuple):
 
 
 def plan(question: str, kinds: Collection[UnitKind]) -> RetrievalPlan:
-    """Plan the retrieval for a question about units of these kinds."""
+    """Plan the retrieval of units of these kinds for a question."""
     if OF_ONE_MESSAGE.isdisjoint(kinds):
         return RetrievalPlan(
             "single-step", False, ("strategy single-step: an overview of many messages has no titles to follow",)

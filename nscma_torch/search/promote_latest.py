@@ -1,11 +1,12 @@
-"""Rank the newest statement of a matter before the older ones that it replaces.
+"""Rank the newest statement on a topic before the older ones that it replaces.
 
-For a question about the present ("What is my budget?"), if in two of the best hits one person speaks of the same
-matter, the newer is moved directly before the older. Nothing is dropped: an older hit that is in fact about something
-else is one place further down. It is marked as renewed; readers of the hits decide how to use that.
+For a question about the present ("What is my budget?"), if two of the best hits are by the same person and on the same
+topic, the newer hit is moved directly before the older one. Nothing is dropped: if the older hit is in fact about
+something else, it is only one place further down. The older hit is marked as renewed; the code that reads the hits
+decides what to do with the mark.
 
-Two messages are on one matter if their vectors are similar, and the newer contains most of the question's words that
-the older contains: "My cat is called Tom" doesn't renew "My dog is called Rex" for a question about the dog.
+Two messages are on the same topic if their vectors are similar, and the newer one contains most of the question's words
+that the older one contains: "My cat is called Tom" doesn't renew "My dog is called Rex" for a question about the dog.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def promote_latest(
     cosines: Callable[[Sequence[int]], Tensor],
     question: str,
 ) -> tuple[dict[int, float], frozenset[int]]:
-    """Reorder scores (by row number, best first), and return them with the units that a newer one renews.
+    """Reorder scores (by row number, best first); return them and the units that a newer unit renews.
 
-    A promoted unit takes the score of the one that it now precedes.
+    A promoted unit gets the score of the unit that it now precedes.
 
     Args:
-        units: at least the first `HEAD`.
-        cosines: of units by row number, [m] to [m, m].
+        units: the ranked units, at least the first `HEAD`.
+        cosines: returns the pairwise cosines of units by row number, [m] to [m, m].
     """
     order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
     if len(order) < 2:
@@ -47,7 +48,7 @@ def promote_latest(
     asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
-        """Return True if `newer` is later than `older` and on the same matter."""
+        """Return True if `newer` is later than `older` and on the same topic."""
         return (
             (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
             and units[older].name == units[newer].name

@@ -1,4 +1,4 @@
-"""Parse a question: lexical terms, people and days named, and the text to embed."""
+"""Parse a question into lexical terms, names, dates, and the text to embed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself|we|us
 class Query:
     """A parsed question.
 
-    `terms` exclude the names of `speakers` and the `periods`, which are matched against who spoke and when; `roles` is
-    ("user",) for a question in the first person, unless it asks for an overview of all speakers. `meaning` is the text
-    to embed, without the speakers' names, which their own messages seldom contain.
+    `terms` exclude the names of `speakers` and the words of `periods`, which are matched against the speakers and times
+    of messages. `roles` is ("user",) for a question in the first person, unless it asks for an overview of all
+    speakers. `meaning` is the text to embed, without the speakers' names, as people's own messages seldom contain their
+    names.
     """
 
     text: str
@@ -34,16 +35,16 @@ class Query:
 
 
 def parse(text: str, *, names: Sequence[str], now: datetime, user: str = "") -> Query:
-    """Parse a question, given the speakers' names and the time it is asked.
+    """Parse a question, given the speakers' names and the time at which it is asked.
 
-    `user` is the user's name; a question with it also asks about the user's messages without a name.
+    `user` is the user's name; a question that contains it also covers the user's messages without a name.
 
     Raises `EmptyTextError` for a blank text, `InvalidInputError` for anything but a string.
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"the question must be a string, got {type(text).__name__}")
     if not text.strip():
-        raise EmptyTextError("the question is empty; ask something")
+        raise EmptyTextError("the question is empty")
     asked = set(query_terms(text))
     tokens = {token: set(terms(token)) & asked for name in names for token in name.split()}
     speakers = tuple(name for name in names if any(tokens[token] for token in name.split()))
@@ -72,7 +73,9 @@ def _without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _without_words(text: str, words: Sequence[str]) -> str:
-    """Remove these words and their possessives from a text, in any case; keep the text if nothing would be left."""
+    """Remove words and their possessives from a text, ignoring case; if nothing would be left, return the text
+    unchanged.
+    """
     if not words:
         return text
     longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

@@ -1,4 +1,4 @@
-"""The result of a search or a strategy: scored units, and a trace of the steps."""
+"""The result of a search or strategy: scored units, and a trace of the steps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nscma_torch.search.answerability import Answerability
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores by the units' row numbers, best first, and the steps taken.
+    """Scores by the units' row numbers, best first, with a trace.
 
     Attributes:
-        answerability: estimates, when called, whether the memory holds an answer.
+        answerability: when called, estimates whether the memory contains an answer.
         parts: the components of each unit's score, if requested.
-        trace: short lines for people.
-        renewed: units for which a newer one on the same matter was found; see `promote_latest`.
+        trace: short human-readable lines.
+        renewed: units for which a newer one on the same topic was found; see `promote_latest`.
     """
 
     scores: dict[int, float]
@@ -27,5 +27,5 @@ class Ranking:
 
 
 def best_first(scores: Mapping[int, float], top_k: int) -> dict[int, float]:
-    """Return the `top_k` largest scores, best first, ties in storage order."""
+    """Return the `top_k` largest scores, best first; ties are in storage order."""
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top_k])

@@ -1,4 +1,4 @@
-"""The configured reranker: the trained reader, or a cross-encoder."""
+"""Create the configured reranker: the trained reader or a cross-encoder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def configured_reranker(
     name: str, relevance: Callable[[], Reranker | None], device: Callable[[], torch.device]
 ) -> Reranker:
-    """Return the reranker that `retrieval.reranker` names.
+    """Return the reranker configured as `retrieval.reranker`.
 
     Args:
-        relevance: returns the trained reader's; None if no reader is configured.
+        relevance: returns the trained reader's relevance function; None if no reader is configured.
     """
     if name == "reader":
         found = relevance()

@@ -1,4 +1,4 @@
-"""Run a retrieval strategy, by name or as chosen by the planner."""
+"""Run a retrieval strategy, given by name or chosen by the planner."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from nscma_torch.semantic.graph.fact_graphs import FactGraphs
 
 
 class Retriever:
-    """Retrieval with every strategy.
+    """Retrieves units with any strategy.
 
     Args:
-        graphs, tasks: return the fact graphs and the configured language tasks; called when a strategy needs them.
-        settings: settings of the strategies, and the default strategy.
-        reranker: returns the reranker; called on first use; None for the language tasks.
+        graphs, tasks: return the fact graphs and the configured language tasks; called only if a strategy needs them.
+        settings: settings for the strategies, and the default strategy.
+        reranker: returns the reranker, and is called on first use; None to use the language tasks.
     """
 
     def __init__(
@@ -61,16 +61,17 @@ class Retriever:
         explain: bool = False,
         tasks: LanguageTasks | None = None,
     ) -> Retrieved:
-        """Return the best units within bounds, best first.
+        """Return the best units within the bounds, best first.
 
         Args:
-            top_k: None for `retrieval.top_k`.
-            tasks: the language tasks a strategy uses; None for the configured ones.
-            budget: maximum tokens (the embedder's) of all texts; texts are dropped whole or cut between sentences.
+            top_k: number of units; None for `retrieval.top_k`.
+            tasks: the language tasks for the strategy; None for the configured ones.
+            budget: maximum total tokens, counted by the embedder's tokenizer; texts are dropped or cut between
+                sentences.
 
         Raises:
-            InvalidInputError: an unknown strategy.
-            ConfigError: language tasks that lack what the strategy needs.
+            InvalidInputError: the strategy is unknown.
+            ConfigError: the language tasks lack an operation that the strategy needs.
         """
         top_k = self._settings.top_k if top_k is None else top_k
         name, newest_first, trace = self.chosen(question, strategy, bounds.kinds)
@@ -96,10 +97,10 @@ class Retriever:
         return Retrieved(hits, found.answerability, trace + found.trace)
 
     def behind(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[Hit]:
-        """Return source chunks of facts and summaries, as many as there are hits.
+        """Return the source chunks of facts and summaries, at most as many chunks as there are hits.
 
-        Memory-doc answering (Structural Memory section 3.3). A chunk has the score of the first hit that leads to it;
-        among chunks of one hit, those most similar to the question come first.
+        This is memory-doc answering (Structural Memory section 3.3). A chunk gets the score of the first hit that it is
+        a source of; the chunks behind one hit are ordered by similarity to the question.
         """
         ranked = self._searcher.rank(question, replace(bounds, kinds=("chunk",)), sys.maxsize).scores
         user_id = bounds.scope.user_id
@@ -118,12 +119,12 @@ class Retriever:
         return behind[: len(hits)]
 
     def ids(self, question: str, scope: Scope, now: datetime, kinds: tuple[UnitKind, ...], top_k: int) -> list[str]:
-        """Return the ids of the best units of some kinds that a scope had at a time."""
+        """Return the ids of a scope's best units of the given kinds at a given time."""
         found = self.retrieve(question, Bounds(scope, now, kinds=kinds), top_k=top_k)
         return [hit.unit.id for hit in found.hits]
 
     def chosen(self, question: str, strategy: str | None, kinds: Collection[UnitKind]) -> RetrievalPlan:
-        """Choose the strategy for this question about these kinds, and say why."""
+        """Choose the strategy for a question and kinds of unit, and give the reason."""
         name = self._settings.strategy if strategy is None else strategy
         if name == "auto":
             return plan(question, kinds)

@@ -1,4 +1,4 @@
-"""Single-step hybrid search: a lexical and a vector lane over one user's units, fused into one score.
+"""Single-step hybrid search: a lexical lane and a vector lane over one user's units, fused into one score.
 
 Legend: n units of the user.
 """
@@ -53,19 +53,21 @@ _SPEAKERS = 16  # units of the speakers named in a question, read to measure the
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The result of a search. `answerability()` estimates, when called, whether the memory holds an answer."""
+    """The result of a search. Calling `answerability()` estimates whether the memory contains an answer."""
 
     hits: list[Hit]
     answerability: Answerability
     trace: tuple[str, ...] = ()
 
     def bears(self, floor: float) -> bool:
-        """Return True if the memory's contents are relevant to the query; floor -1 skips the check."""
+        """Return True if the memory is relevant to the query: answerability is at least `floor`. A floor of -1 skips
+        the check.
+        """
         return floor <= -1 or self.answerability() >= floor
 
 
 class _People(NamedTuple):
-    """Speakers' names: the user's own name or "", and other names used in the user role."""
+    """Speakers' names: all names, the user's own name ("" if unknown), and other names used in the user role."""
 
     names: tuple[str, ...]
     user: str
@@ -73,7 +75,7 @@ class _People(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The k nearest units of each of q vectors; unfilled places have number -1 and zeros."""
+    """The k nearest units for each of q vectors; empty places have row number -1 and zeros."""
 
     seqs: Tensor  # [q, k] int64
     scores: Tensor  # [q, k]
@@ -82,7 +84,7 @@ class Nearest(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question parsed for one memory's search."""
+    """A question parsed for a search in one memory."""
 
     query: Query
     meaning: Tensor  # [d]
@@ -101,7 +103,7 @@ class _Scored(NamedTuple):
 
 
 class Searcher:
-    """Searches users' memories. Several threads may search at once; questions are embedded outside any lock."""
+    """Searches users' memories. It is thread-safe; questions are embedded without holding a lock."""
 
     def __init__(self, database: Database, embedder: Embedder, config: Config, device: torch.device) -> None:
         self._database = database
@@ -113,10 +115,10 @@ class Searcher:
         self.indexes = Indexes(database, embedder, self._new_index, self._new_search, limit)
 
     def rank(self, text: str, bounds: Bounds, top_k: int, *, explain: bool = False) -> Ranking:
-        """Return row numbers of the `top_k` best units within bounds, without reading the units.
+        """Return the row numbers of the `top_k` best units within the bounds, without reading the units.
 
-        With relative fusion, scores are relative to each lane's best unit, at most 1 + `speaker_boost`, and not
-        comparable between questions. Ties are in storage order.
+        With relative fusion, scores are relative to each lane's best unit, are at most 1 + `speaker_boost`, and can't
+        be compared between questions. Ties are in storage order.
         """
         user_id = bounds.scope.user_id
         with self.indexes.reading(user_id) as reading:
@@ -148,7 +150,8 @@ class Searcher:
         return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
-        """Return the units with the largest cosine to the whole text, including negative ones; None: all.
+        """Return the `top_k` units with the largest cosine to the whole text, including negative cosines; all units if
+        `top_k` is None.
 
         f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a
         vector are skipped.
@@ -170,10 +173,10 @@ class Searcher:
         return Ranking(dict(zip(seqs, values, strict=True)), known, parts)
 
     def linked(self, texts: Sequence[str], bounds: Bounds) -> list[dict[int, float]]:
-        """Return for each text the units under headings that it mentions, by row number, with link weights.
+        """Return for each text the units under the headings it mentions, by row number, with link weights.
 
-        A heading's weight is that of a rare name, ln(1 + N/(1 + m)) relative to one that m = 1 of N units mentions,
-        divided by the root of the number of units under it.
+        A heading mentioned by m of N units has the weight ln(1 + N/(1 + m)), relative to the weight for m = 1, divided
+        by the square root of the number of units under it.
         """
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
@@ -194,7 +197,7 @@ class Searcher:
         return found
 
     def cosines(self, seqs: Sequence[int], bounds: Bounds) -> Tensor:
-        """Return the pairwise cosines of units, [m] to [m, m]; 0 for units erased or without a vector."""
+        """Return the pairwise cosines of m units, [m, m]; 0 for units that are erased or have no vector."""
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
             found = index.rows_of(seqs)
@@ -210,8 +213,8 @@ class Searcher:
         return self._embedder.dimension
 
     def recall(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
-        """Return the k units within bounds with the largest episodic score for each vector, by the
-        vector lane alone.
+        """Return for each vector the k units within the bounds with the largest episodic score, using only the vector
+        lane.
         """
         at, q = to_micros(bounds.now), len(queries)
         with self.indexes.reading(bounds.scope.user_id) as reading:
@@ -229,14 +232,14 @@ class Searcher:
         return Nearest(numbers, scores, keys, values)
 
     def visible(self, seqs: Sequence[int], bounds: Bounds) -> set[int]:
-        """Return the units that are visible within bounds."""
+        """Return the units that are visible within the bounds."""
         with self.indexes.reading(bounds.scope.user_id) as reading:
             mask = self._mask(reading.connection, reading.index, bounds)
             rows = reading.index.rows_of(sorted(set(seqs)))
             return set(reading.index.seqs[rows[mask[rows]]].tolist())
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text with the embedder's tokenizer."""
+        """Count the tokens in each text with the embedder's tokenizer."""
         return self._embedder.count_tokens(texts)
 
     def load(self, seqs: Sequence[int], user_id: str) -> dict[int, Unit]:
@@ -245,7 +248,7 @@ class Searcher:
             return units.load(connection, user_id, seqs)
 
     def forget(self, user_id: str) -> None:
-        """Drop the cached data of a user."""
+        """Drop the cached data for a user."""
         self.indexes.forget(user_id)
 
     def _mask(self, connection: Connection, index: UserIndex, bounds: Bounds) -> Tensor:
@@ -272,7 +275,7 @@ class Searcher:
         return mask
 
     def _near(self, reading: IndexSnapshot, asked: _Asked) -> IndexView:
-        """Return a view with the vectors needed by the vector lane, and by the support of a question that names
+        """Return a view with the vectors needed by the vector lane, and by the answerability of questions that name
         speakers.
         """
         k = self._settings.candidates
@@ -293,9 +296,10 @@ class Searcher:
         at: int,
         more: Sequence[Tensor] = (),
     ) -> IndexView:
-        """Return the index, or for vectors in the database the candidates for the k best under each mask.
+        """Return the index or, if vectors are in the database, a view of the candidates for the k best units under each
+        mask.
 
-        Adds `more` rows: the best lexical matches, whose vectors count too if similar enough.
+        The rows in `more` are added: the best lexical matches, whose vectors also count if they are similar enough.
         """
         index, weights = reading.index, self._config.score
         if not index.apart:
@@ -310,7 +314,9 @@ class Searcher:
     def _nearest_stored(
         self, reading: IndexSnapshot, query: Tensor, passing: Tensor, k: int | None
     ) -> tuple[Tensor, Tensor]:
-        """Return the k rows under `passing` with the largest cosine in the database, and the cosines; None: all."""
+        """Return the k rows under `passing` with the largest cosines in the database, and the cosines; all rows if `k`
+        is None.
+        """
         if k is None:
             return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)
         rows = stored_vectors.nearest(reading.connection, reading.index, query, passing, k)
@@ -320,13 +326,15 @@ class Searcher:
     def _compared(
         self, reading: IndexSnapshot, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
     ) -> tuple[Tensor, Tensor]:
-        """Return scores [m] and rows [m] of a view from `_candidates`, best first, m <= k, under a mask [n]."""
+        """Return the best scores and their rows, [m] each with m <= k, in a view from `_candidates` under a mask
+        [n].
+        """
         if isinstance(view, UserIndex):
             return reading.vectors.search(view, query, now=at, mask=mask, k=k)
         return TensorSearch(self._config.score).search(view, query, now=at, mask=view.under(mask), k=k)
 
     def _own(self, index: UserIndex, people: _People) -> Tensor:
-        """Return a mask of the user's own messages. [n]"""
+        """Return a mask [n] for the user's own messages."""
         return index.said_by((), ("user",)) & ~index.said_by(people.others)
 
     def _scored(self, reading: IndexSnapshot, view: IndexView, asked: _Asked, own: Tensor) -> _Scored:
@@ -358,7 +366,9 @@ class Searcher:
     def _rarity(
         self, connection: Connection, index: UserIndex, mask: Tensor, names: Set[tuple[str, ...]]
     ) -> dict[tuple[str, ...], float]:
-        """Weight each name by the number of units with all its words, relative to a name in a single unit."""
+        """Weight each name by the rarity of units that contain all its words, relative to a name found in a single
+        unit.
+        """
         words = {name: set(terms(" ".join(name))) for name in names}
         postings = index.postings(connection, sorted({term for own in words.values() for term in own}))
         total = max(2, int(mask.sum()))
@@ -388,8 +398,8 @@ class Searcher:
         return FaissSearch(self._embedder.dimension, self._device, weights, index.faiss_factory, **limits)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
-        """Return BM25 of the words, plus the inverse document frequency of each named period for units
-        said in it. [n]
+        """Return scores [n]: BM25 for the words, plus the inverse document frequency of each named period for units
+        from that period.
         """
         scores = bm25(index, postings, query.terms, self._settings, mask)
         for first, after in query.periods:
@@ -398,8 +408,8 @@ class Searcher:
         return scores
 
     def _vector(self, reading: IndexSnapshot, view: IndexView, asked: _Asked) -> tuple[Tensor, Tensor]:
-        """Return the episodic score of the nearest units, 0 for others [n], and their rows; with relative or rank
-        fusion, units with negative scores count as not found.
+        """Return the episodic scores of the nearest units (0 for all others), [n], and their rows. With relative or
+        rank fusion, units with negative scores count as not found.
         """
         scores = torch.zeros(len(asked.mask), device=self._device)
         k = self._settings.candidates
@@ -422,10 +432,10 @@ class Searcher:
 
 
 def _people(reading: IndexSnapshot) -> _People:
-    """Collect the speakers' names. The user's id counts as their name if it is a word, their messages have no other
+    """Collect the speakers' names. The user's id counts as their name if it is a word, their messages give no other
     name, and no message contains it.
 
-    If no message is known to be the user's own, there are no others.
+    If no message is known to be the user's own, `others` is empty.
     """
     index = reading.index
     spoken = index.names_in("user")
@@ -437,7 +447,7 @@ def _people(reading: IndexSnapshot) -> _People:
 
 
 def best(scores: Tensor, k: int) -> Tensor:
-    """Return the rows of the k largest scores [n] above -inf; ties by the smaller row."""
+    """Return the rows of the k largest scores [n] above -inf; ties go to the smaller row."""
     k = min(k, len(scores))
     if not k:
         return torch.empty(0, dtype=torch.int64, device=scores.device)

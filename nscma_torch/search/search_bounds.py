@@ -1,4 +1,4 @@
-"""The searchable part of a store for one question."""
+"""Bounds on the part of a store that is searched for one question."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nscma_torch.core.records import RecordFilter, Scope, UnitKind
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Scope, time and unit filters of a question.
+    """Scope, time and unit filters for a question.
 
     Attributes:
-        now: later messages are not found; message times may be `skew` ahead of it.
-        metadata: required keys and values of a unit's message.
-        record: filter on the structured record of a unit's message; None for no filter.
-        without: keys and values; units whose message has them all are excluded.
-        among: row numbers of the searchable units; None for all.
-        expired: include expired messages.
+        now: messages later than this are not found; message times may be ahead of it by up to `skew`.
+        metadata: keys and values that a unit's message must have.
+        record: filter on the structured record for a unit's message; None for no filter.
+        without: units are excluded if their message has all these keys and values.
+        among: row numbers of the units to search; None for all.
+        expired: True to include expired messages.
     """
 
     scope: Scope

@@ -1,4 +1,4 @@
-"""A live view of a store as a module: attention over the units of the vector lane.
+"""A live view of a store as a PyTorch module: attention over the vector lane's units.
 
 Shape legend: d embedding dimension, k units recalled.
 """
@@ -18,18 +18,18 @@ from nscma_torch.search.search_bounds import Bounds
 
 
 class StoreModule(nn.Module):
-    """A user's memory as a module for a network to read; created by `Memory.as_module`.
+    """A user's memory as a module that a network can read; created by `Memory.as_module`.
 
-    Keys are the vectors that a search compares (each blended with its neighbours in the conversation), scores those of
-    the vector lane, alpha cos + beta recency + gamma importance. Every call reads the current store, bounded like a
-    search: new messages are found, and deleted, archived, expired or erased ones are not. It has no parameters and no
-    buffers, so there is nothing to save or train; gradients flow to the queries. It runs outside `torch.compile`
-    graphs.
+    Keys are the vectors used in searches (each blended with its neighbours in the conversation), and scores are
+    computed as in the vector lane: alpha cos + beta recency + gamma importance. Every call reads the current store
+    within the same bounds as a search: new messages are found, and deleted, archived, expired or erased ones aren't.
+    The module has no parameters or buffers, so there is nothing to save or train; gradients flow to the queries. It
+    runs outside `torch.compile` graphs.
 
     Args:
-        searcher, bounds: return the searcher and the bounds, at each call.
+        searcher, bounds: return the searcher and the bounds; called at each forward pass.
         alpha: the weight of the similarity in the score.
-        scale: factor of the scores before the softmax.
+        scale: factor applied to the scores before the softmax.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class StoreModule(nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, queries: Tensor, k: int = 8) -> Recalled:  # queries: [..., d]
-        """Return the k best units for each query: their own vectors [..., k, d], weights [..., k] and ids [..., k].
+        """Return the k best units for each query: vectors [..., k, d], weights [..., k] and ids [..., k].
 
-        Queries are vectors of the store's embedder, of unit length if scores are to be cosines. An id is a unit's
-        number, readable by `units`.
+        Queries are vectors in the embedding space of the store's embedder; they must have unit length if scores are to
+        be cosines. An id is a unit's row number; pass it to `units` to read the unit.
 
-        Raises InvalidInputError for unsuitable queries or k.
+        Raises `InvalidInputError` if the queries or `k` are invalid.
         """
         searcher = self._searcher()
         width = searcher.dimension
@@ -62,7 +62,7 @@ class StoreModule(nn.Module):
         return Recalled(values.view(*shape, width), weights.view(shape), ids.view(shape))
 
     def units(self, ids: Tensor | Sequence[int]) -> list[Unit | None]:
-        """Return the unit of each id, in order; None for one that is gone or hidden."""
+        """Return the unit for each id, in order, or None if it is erased or hidden."""
         wanted = [int(own) for own in (ids.flatten().tolist() if isinstance(ids, Tensor) else ids)]
         searcher, bounds = self._searcher(), self._bounds()
         seen = searcher.visible(wanted, bounds)

@@ -62,5 +62,5 @@ def test_every_kind_has_a_file_and_a_key_and_a_search_may_name_it(memory: Memory
 
 
 def test_a_line_task_without_a_rule_needs_a_language_model() -> None:
-    with pytest.raises(ConfigError, match=r"no rule writes texts of kind 'haiku': set llm\.engine"):
+    with pytest.raises(ConfigError, match=r"texts of kind 'haiku' need a language model: set llm\.engine"):
         EmbeddedTasks().lines("haiku", [])

@@ -261,7 +261,7 @@ def test_judgements_that_do_not_fit_are_one_clear_error(
 ) -> None:
     memory = open_memory("store.db", surprise_model=light_surprise, tasks=Silent())
     memory.add("I live in Rome.", user_id="ada", now=NOW)
-    with pytest.raises(EngineError, match=rf"{task} was given 1 hits and returned 0 results; correct it"):
+    with pytest.raises(EngineError, match=rf"{task} must return one result per hit, but returned 0 for 1 hits"):
         memory.search("Rome", user_id="ada", strategy=strategy, now=NOW)
 
 

@@ -1,8 +1,9 @@
-"""Entities, facts and episodes as one graph: personalised PageRank from the question (HippoRAG, Gutiérrez et al. 2024).
+"""Run personalised PageRank from a question on a graph of entities, facts and messages (HippoRAG, Gutiérrez et al.
+2024).
 
-Nodes are the entities of facts and their source messages; each fact links its subject and its object to its messages.
-The walk starts at the entities named in the question and at the best hits of a search, and returns there with
-probability 1 - damping. Nodes it visits often are added to the search results.
+The nodes are the facts' entities and source messages; each fact links its subject and object to its messages. The walk
+starts at the entities named in the question and at the best hits of a search, and returns there with probability 1 -
+damping. A search result's score grows with the share of visits to its message.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _words = erasable_cache(1 << 16)(words_of)
 
 
 def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best units by search score and by PageRank over facts and messages."""
+    """Return the best units, ranked by search score and by PageRank over facts and messages."""
     ranked = context.rank(question, max(top_k, _POOL))
     facts = context.facts()
     units = context.units(ranked.scores)
@@ -48,7 +49,7 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _visits(facts: FactGraph, asked: list[str], units: dict[int, Unit], scores: dict[int, float]) -> dict[str, float]:
-    """Return the share of the walk's visits at each message, by id."""
+    """Return each message's share of the walk's visits, by id."""
     entities, messages = facts.places, facts.network.messages
     walked = facts.network.told(None, facts.now)
     start = torch.zeros(walked.num_nodes, dtype=torch.float64)

@@ -1,8 +1,9 @@
 """Search again with the question refined from the hits (Structural Memory section 3.2, iterative retrieval).
 
 The paper: q_0 = q; q_j = LLM(M_j, P_refine) with M_j = Retriever(q_{j-1}, T); after N rounds M_r = Retriever(q_N, K),
-so only the last question ranks (`ranked_by = "last-question"`). That loses units found only by the first one, so by
-default every round counts, with scores relative to its best: score = sum over rounds j of w^j s_j / max s_j.
+so only the last question determines the ranking (`ranked_by = "last-question"`). That loses units found only by the
+first question, so by default every round counts, with scores relative to the round's best: score = sum over rounds j of
+w^j s_j / max s_j.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi
 
 
 def iterative(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best units after at most N = `retrieval.iterative.refinements`; an unchanged question ends it.
+    """Return the best units after at most N = `retrieval.iterative.refinements` refinements, or once the question no
+    longer changes.
 
-    Each refined question is made from the T = `retrieval.iterative.refined_from` best hits of the last round.
+    Each refined question is built from the T = `retrieval.iterative.refined_from` best hits of the last round.
     """
     if context.settings.iterative.ranked_by == "last-question":
         return _by_last_question(context, question, top_k)

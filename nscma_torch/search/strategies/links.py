@@ -1,14 +1,14 @@
-"""Search along titles: a question about two things often needs a page named only in a hit for the first.
+"""Follow titles: a question about two things often needs a page that is only named in a hit about the first thing.
 
-A pass is one search, and one step along the titles that the question and the best hits mention. With b(d) the score of
-a unit relative to the best, and w(d) the weight of a link to it,
+A pass is one search, followed by one step along the titles mentioned by the question and the best hits. If b(d) is a
+unit's score relative to the best score, and w(d) is the weight of a link to it, then
 
     b'(d) = b(d) + q w(d) where the question mentions a title of d,
     score(d) = b'(d) + g max over the best hits h that mention a title of d of b'(h) w(d).
 
-If that found anything, a second pass adds names from the best hits that the question lacks, and the score is the mean
-of both, each relative to its best; names are recognised by capitals, so Chinese has one pass. Without titles, as in a
-conversation, it is single-step search.
+If links led to any unit, a second pass adds names to the question that it lacks but the best hits mention. The final
+score is the mean of both passes' scores, each relative to the pass's best. Names are recognised by capitals, so Chinese
+questions get one pass. Without titles, as in a conversation, this is single-step search.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
-    """Take one step along titles from the first `_POOL` of a search; return the score parts of every unit."""
+    """Take one step along titles from the first `_POOL` units of a search, and return the score components for every
+    unit.
+    """
     if not ranked.scores:
         return Ranking({}, ranked.answerability)
     best = max(ranked.scores.values())
@@ -76,7 +78,7 @@ def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
 
 
 def _cut(found: Ranking, ranked: Ranking, top_k: int) -> Ranking:
-    """Return the `top_k` best; if more are wanted than were examined, the rest of the search follows."""
+    """Return the `top_k` best units; if that is more than were examined, the remaining search results follow."""
     kept = best_first(found.scores, top_k)
     last = min(kept.values(), default=0.0)
     rest = {seq: min(score, last) for seq, score in ranked.scores.items() if seq not in found.scores}

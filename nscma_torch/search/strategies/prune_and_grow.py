@@ -1,10 +1,11 @@
-"""Prune-and-Grow (CAM section 4.2): take the best nodes of all levels, then those beside and below the helpful ones.
+"""Prune-and-Grow (CAM section 4.2): take the best nodes from all levels, then the nodes beside and below the helpful
+ones.
 
 With CAM's values of `retrieval.prune_and_grow` and `retrieval.nodes`: D_0 are the s nodes with the largest cosine to
 the question; P_j = P_{j-1} plus the nodes of D_j that the language tasks select; D_{j+1} are the nodes beside and below
-P_j not yet judged. It ends when P stops growing, or after `rounds`; all of P is returned, chunks and summaries if both
-are requested. By default the active nodes are ranked: by their own score, plus a share of that of the best active node
-beside or above them.
+P_j that haven't been judged yet. The loop ends when P stops growing, or after `rounds` rounds. All of P is returned,
+limited to the requested kinds (chunks, summaries or both). By default, the active nodes are ranked by their own score,
+plus a share of the score of the best active node beside or above them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the active set: candidates pruned by the language tasks, grown by peers and children until nothing new
+    """Return the active set: candidates are pruned by the language tasks, then peers and children are added until none
     helps.
 
-    The best node of all is judged in every round, as a fixed reference for the others.
+    The overall best node is judged in every round, as a fixed reference for the others.
     """
     settings = context.settings.prune_and_grow
     ranked = context.rank_nodes(question)

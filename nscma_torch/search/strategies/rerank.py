@@ -7,10 +7,10 @@ from nscma_torch.search.ranking import Ranking
 
 
 def rerank(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return a search's best units in the order given by the language tasks or the configured model.
+    """Return the best units from a search, reordered by the language tasks or by the configured reranker.
 
-    The first K = `retrieval.rerank.looked_at` are examined. R = `retrieval.rerank.kept` of them are returned; with 0,
-    as many as are wanted, and beyond K the search order follows.
+    The first K = `retrieval.rerank.looked_at` units are examined, and R = `retrieval.rerank.kept` of them are returned.
+    If R is 0, `top_k` units are returned, in search order after the first K.
     """
     settings = context.settings.rerank
     ranked = context.rank(question, settings.looked_at if settings.kept else max(top_k, settings.looked_at))

@@ -1,7 +1,7 @@
-"""Split a question into its subquestions, search each, and merge the results.
+"""Split a question into subquestions, search with each of them, and merge the results.
 
-A unit's score is the mean, over the subquestions and the whole question, of its score relative to the best unit of
-each, so a unit found by several ranks first.
+A unit's score is its mean score over the subquestions and the whole question, each relative to that search's best unit,
+so a unit found by several of them ranks first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _POOL = 100  # units of each question, at least
 
 
 def self_questioning(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best units of the question and its subquestions."""
+    """Return the best units for the question and its subquestions."""
     tasks = context.tasks
     if not isinstance(tasks, QueryTasks):
         raise ConfigError("self-questioning needs language tasks with imagine and divide; use single-step")

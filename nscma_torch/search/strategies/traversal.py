@@ -1,6 +1,6 @@
 """Descend the hierarchy level by level (CAM section 4.2, hierarchical traversal; RAPTOR).
 
-The question is compared with the nodes of one level at a time, then with those below the best of them. Results are
+The question is compared with the nodes on one level, then with the nodes below the best of them, and so on. Results are
 chunks, and the opened summaries if summaries are requested.
 """
 
@@ -12,10 +12,10 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def traversal(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best nodes found on the way down; none without a hierarchy.
+    """Return the best nodes found on the way down, or none if there is no hierarchy.
 
-    `retrieval.traversal.width` summaries are opened on each level, `retrieval.nodes` sets how nodes are scored. Raises
-    `InvalidInputError` if neither chunks nor summaries are requested, as a hierarchy has nothing else.
+    On each level, `retrieval.traversal.width` summaries are opened; `retrieval.nodes` configures how nodes are scored.
+    Raises `InvalidInputError` if neither chunks nor summaries are requested, as a hierarchy contains nothing else.
     """
     kinds = context.bounds.kinds
     if not {"chunk", "summary"}.intersection(kinds):

@@ -145,7 +145,7 @@ def test_metadata_that_could_not_be_read_back(inner: Any, filled: Memory, untouc
 @pytest.mark.parametrize("path", [("nowhere",), ("lives_in", "nowhere"), ()])
 def test_a_question_that_follows_an_unknown_relation(path: tuple[str, ...], filled: Memory) -> None:
     before = Answer("", True, 0.0, (), query=FactQuery("object", path, "Marta"))
-    with pytest.raises(InvalidInputError, match="must be a relation of the schema"):
+    with pytest.raises(InvalidInputError, match="must be in the schema, got"):
         filled.ask("And before that?", follows=before, **ADA)
 
 
