@@ -1,6 +1,7 @@
-"""Notes: whole sentences as statements, so the curator can maintain them like other facts (mem0's memories).
+"""Notes: whole sentences stored as statements, so the curator can maintain them like other facts (mem0's memories).
 
-A note is a statement of the open relation without a predicate: its subject is the speaker, its object the sentence.
+A note is a statement that uses the open relation and has no predicate: its subject is the speaker, and its object is
+the sentence.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from nscma_torch.reading.relations import Schema, open_relation
 
 
 def note(sentence: str, unit: Unit, start: int, end: int, schema: Schema) -> Statement:
-    """Build the note of a sentence read in a unit, at this place in the episode.
+    """Build the note for a sentence read in a unit, at the given position in the episode.
 
     Raises `ConfigError` if the schema has no open relation.
     """
@@ -19,5 +20,5 @@ def note(sentence: str, unit: Unit, start: int, end: int, schema: Schema) -> Sta
 
 
 def is_note(relation: str, topic: str, schema: Schema) -> bool:
-    """Return True for the relation and topic of a note."""
+    """Return True if this relation and topic are those of a note."""
     return not topic and relation in schema and schema[relation].open

@@ -1,4 +1,4 @@
-"""Triple units: each statement as a searchable sentence."""
+"""Triple units: word each statement as a searchable sentence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nscma_torch.text.scripts import script
 
 
 def sentence(statement: Statement, schema: Schema) -> str:
-    """Return a statement as a plain sentence, in the language of its object: "Anna lives in Oslo". A note is one
-    already.
+    """Return a statement as a plain sentence in the language of its object ("Anna lives in Oslo"). A note is returned
+    as it is.
     """
     relation = schema[statement.relation]
     if relation.open and not statement.topic:

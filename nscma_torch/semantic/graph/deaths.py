@@ -1,6 +1,6 @@
-"""Find facts about the death of a pet, a spouse or anybody else whom other facts mention.
+"""Find facts about the death of a pet, a spouse or anyone else whom other facts mention.
 
-Somebody's death is one fact, and being somebody's pet another: the first doesn't end the second.
+"Rex died" and "Rex is Ben's pet" are separate facts: the first doesn't end the second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNTIL_DEATH = frozenset({
 
 
 def deaths(found: Sequence[Fact], graph: FactGraph) -> tuple[Fact, ...]:
-    """Return the facts that say of a subject or object of the facts found that they died."""
+    """Return the facts stating that a subject or object of the facts in `found` has died."""
     named = {name_key(name) for one in found if one.relation in _UNTIL_DEATH for name in (one.subject, one.object)}
     return tuple(
         one

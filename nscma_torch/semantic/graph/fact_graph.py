@@ -1,4 +1,4 @@
-"""The facts of one memory as a graph: entities are nodes, facts are edges that hold for a time.
+"""The facts of one memory as a graph: entities are nodes, and facts are edges with a validity period.
 
 Legend: n entities, E edges, q queries.
 """
@@ -43,7 +43,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity at the end of a walk: its name, and the facts on the way, in order."""
+    """An entity reached by a walk: its name, and the facts along the path, in order."""
 
     name: str
     facts: tuple[Fact, ...] = ()
@@ -62,14 +62,14 @@ class _Edge(NamedTuple):
 
 
 class FactGraph:
-    """Facts of one (user, agent), with those implied by the schema's inverse and symmetric relations.
+    """Facts of one (user, agent), including those implied by the schema's inverse and symmetric relations.
 
     Args:
-        facts: any facts, including archived ones; corrected ones never held and are skipped.
-        schema: their relations; facts of unknown relations are skipped.
-        now: the time of "now" without an `as_of`; None uses the facts' status.
-        device: returns the tensors' device; called when the first one is created: questions that walk along edges need
-            none, and no torch.
+        facts: any facts, including archived ones; corrected facts are skipped, because they never held.
+        schema: the relations; facts with an unknown relation are skipped.
+        now: the current time, used if a call has no `as_of`; if None, the facts' status decides what holds now.
+        device: returns the device for tensors; called when the first tensor is created, because questions that only
+            walk along edges need neither tensors nor torch.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class FactGraph:
         self._network = cache(self._made_network)  # views share it
 
     def _edges_of_facts(self) -> list[_Edge]:
-        """Build one edge per fact, and one back if the schema relates the object to the subject."""
+        """Build one edge per fact, and a reverse edge if the schema relates the object to the subject."""
         found = []
         for i, fact in enumerate(self.facts):
             relation = self.schema[fact.relation]
@@ -120,10 +120,11 @@ class FactGraph:
         return found
 
     def at(self, now: datetime | None, messages: Messages | None = None, asker: Asker | None = None) -> FactGraph:
-        """Return the same graph with another "now", and an `asker` whose names all mean them.
+        """Return the same graph with another current time, and with an `asker`; all names in `asker` mean the person
+        asking.
 
-        With `messages`, a noun that distinguishes objects ("brother") must occur in the messages behind a fact; without
-        them, any noun of a relation means all of its objects.
+        With `messages`, a noun that distinguishes objects ("brother") must occur in a fact's source messages; without
+        them, any noun for a relation means all of its objects.
         """
         view = copy(self)  # shares the computed data of the facts
         view.now = now
@@ -132,12 +133,16 @@ class FactGraph:
         return view
 
     def without(self, episode_ids: Collection[str]) -> FactGraph:
-        """Return the same graph without facts based on one of these messages, and without a "now"."""
+        """Return the same graph without the facts that are based on any of these messages, and without a
+        current time.
+        """
         left = [fact for fact in self.facts if not set(episode_ids).intersection(fact.episode_ids)]
         return FactGraph(left, self.schema, device=self._device)
 
     def _names_of(self, asker: Asker) -> tuple[str, ...]:
-        """Return the keys that all mean the asker; their id is one only if no name is stated and nobody else has it."""
+        """Return the keys that all mean the asker; their id is included only if no name is stated and no one else has
+        it.
+        """
         own = dict.fromkeys(map(name_key, filter(None, (asker.name, asker.named))))
         told = any(key != name_key(asker.name) for key, _ in self._aliases(name_key(asker.name), None))
         by_id = name_key(asker.by_id) if asker.by_id else ""
@@ -145,14 +150,14 @@ class FactGraph:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Return the names of the n nodes, as first written."""
+        """Return the names of the n nodes, as first spelled."""
         return tuple(self._names.values())
 
     def __contains__(self, name: str) -> bool:
         return name_key(name) in self._names
 
     def holds(self, fact: Fact, as_of: datetime | None = None) -> bool:
-        """Return True if a fact holds at a time in the world, or now.
+        """Return True if a fact holds in the world at the time `as_of`, or now if it is None.
 
         An archived fact without an end (forgotten, outweighed) doesn't hold now, though it may have held then.
         """
@@ -163,7 +168,7 @@ class FactGraph:
 
     @property
     def network(self) -> FactNetwork:
-        """Return the facts as PyG data on the device; created once for all views of this graph."""
+        """Return the facts as PyG data on the device; built once and shared by all views of this graph."""
         return self._network()
 
     def _made_network(self) -> FactNetwork:
@@ -178,18 +183,18 @@ class FactGraph:
         return FactNetwork.of(self.facts, self.places, ends, related, self._device())
 
     def data(self, as_of: datetime | None = None) -> HeteroData:
-        """Return PyG data of the n entities, the messages behind their facts, and the edges that hold at a time.
+        """Return PyG data with the n entities, the facts' source messages, and the edges that hold at a time.
 
         Its types and attributes are those of `FactNetwork`.
         """
         return self.network.at(as_of, self.now)
 
     def resolve(self, name: str, as_of: datetime | None = None) -> list[Reached]:
-        """Return the entities that a name can mean: those with the name, their aliases, and for "Ben's sister" also
+        """Return the entities that a name can mean: those with this name, their aliases, and for "Ben's sister" also
         Ben's siblings.
 
-        A thing known only by its bare name also matches its owner's ("Ben's car"), and vice versa. An unknown name
-        matches nothing.
+        A thing known only by its bare name ("the car") also matches the owner's thing ("Ben's car"), and vice versa. An
+        unknown name matches nothing.
         """
         found = [Reached(self._names[key], facts) for key, facts in self._aliases(name_key(name), as_of)]
         found += [Reached(self._names[key]) for key in self._namesakes.get(name_key(name), ())]
@@ -210,8 +215,8 @@ class FactGraph:
         return list({one.key: one for one in reversed(found)}.values())[::-1]
 
     def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
-        """Return an entity with its stated names, or the only one with this name; for the asker, those of all their
-        keys.
+        """Return an entity together with its stated names, or with the only entity of this name; for the asker, return
+        all of their keys.
         """
         if key not in self._asker:
             return self._called(key, as_of)
@@ -234,7 +239,7 @@ class FactGraph:
         return found + (list(bearers.items()) if len(bearers) == 1 else [])
 
     def _bearers_of_names(self) -> dict[tuple[str, str], list[int]]:
-        """Return positions of the naming facts, by relation and key of the name."""
+        """Return the positions of the facts that state a name, by relation and the name's key."""
         found: dict[tuple[str, str], list[int]] = defaultdict(list)
         for i, fact in enumerate(self.facts):
             if fact.relation in self._naming:
@@ -244,9 +249,9 @@ class FactGraph:
     def walk(
         self, starts: Iterable[str], path: Sequence[str], as_of: datetime | None = None, *, topic: str = ""
     ) -> list[Reached]:
-        """Follow the relations of `path` from the named entities over facts that hold; return the entities reached.
+        """Follow the relations in `path` from the named entities, over facts that hold; return the entities reached.
 
-        `topic` restricts the last step. Each entity is reached once, by the first way in the order of the facts.
+        `topic` restricts the last step. Each entity is returned once, with the first path in fact order.
         """
         reached = [one for start in starts for one in self.resolve(start, as_of)]
         for place, relation in enumerate(path):
@@ -263,7 +268,9 @@ class FactGraph:
         return reached
 
     def _sharing_home(self, name: str, relation: str, as_of: datetime | None) -> list[Reached]:
-        """Return members of an entity's home, if home implies the relation; excludes those stated directly by facts."""
+        """Return the members of an entity's home if living together implies the relation; skip those that facts state
+        directly.
+        """
         through = self.schema[relation].shared_home
         homes = self.walk([name], [through], as_of) if through else []
         known = {name_key(edge.target) for edge in self.edges_of(name, relation, as_of=as_of)}
@@ -277,17 +284,17 @@ class FactGraph:
         ]
 
     def edges_of(self, name: str, relation: str, *, topic: str = "", as_of: datetime | None = None) -> list[_Edge]:
-        """Return edges of a relation from an entity or one of its names, current or not, in fact order."""
+        """Return the edges with a relation from an entity or one of its names, current or not, in fact order."""
         keys = dict.fromkeys([name_key(name), *(key for key, _ in self._aliases(name_key(name), as_of))])
         edges = {edge for key in keys for edge in self._out.get((key, relation), ())}
         return sorted((edge for edge in edges if self._about(edge, topic)), key=lambda edge: edge.fact)
 
     def verifies(self, relation: Relation, noun: str) -> bool:
-        """Return True if a walk along the relation checks this noun against the messages behind its facts."""
+        """Return True if a walk along the relation checks this noun against the source messages of its facts."""
         return self._messages is not None and bool(relation.alike(singular(noun.casefold())))
 
     def _about(self, edge: _Edge, noun: str) -> bool:
-        """Return True if an edge leads to the entity that the noun or topic names."""
+        """Return True if an edge leads to the entity named by the noun or topic."""
         fact, relation = self.facts[edge.fact], self.schema[edge.relation]
         alike = relation.alike(singular(noun.casefold()))
         if fact.topic or not alike or self._messages is None:
@@ -298,13 +305,13 @@ class FactGraph:
         return known in alike if known else relation.cardinality == "one"
 
     def with_day(self, name: str, fact: Fact) -> str:
-        """Return a fact's value with the date it means in its message: "Tuesday [14 July 2026]"."""
+        """Return a fact's value followed by the date it refers to in its message: "Tuesday [14 July 2026]"."""
         said = next((said for said in self._messages(fact) if name in said[0]), None) if self._messages else None
         return name if said is None else with_day(name, *said)
 
     def begun(self, fact: Fact) -> tuple[date, date] | None:
-        """Return the first and last possible day of a fact's beginning, by its messages ("in 2024");
-        None if unknown.
+        """Return the earliest and latest possible day on which a fact began, as its messages state ("in 2024"); None if
+        unknown.
         """
         if fact.valid_from is None:
             return None
@@ -324,7 +331,7 @@ class FactGraph:
         return first, first
 
     def backwards(self, name: str, relation: str, as_of: datetime | None = None, *, topic: str = "") -> list[Reached]:
-        """Return subjects of a relation's facts whose object the name means."""
+        """Return the subjects of a relation's facts if the name means the object."""
         names = [name, *(one.name for one in self.resolve(name, as_of))]
         shape = self.schema.shape(relation)
         found: dict[str, Reached] = {}
@@ -339,7 +346,7 @@ class FactGraph:
 
 
 def order(fact: Fact) -> tuple[datetime, datetime, int]:
-    """Sort key of facts: by beginning, then end, then the order in which they were said."""
+    """Sort key for facts: by start, then by end, then in the order they were stated."""
     return (fact.valid_from or EARLIEST, fact.valid_to or _LAST, fact.sequence)
 
 
@@ -349,17 +356,19 @@ def corrected(fact: Fact) -> bool:
 
 
 def topic_key(topic: str) -> tuple[str, ...]:
-    """Return the key of a topic, which ignores number, inflection and British spelling."""
+    """Return a topic's key, which ignores number, inflection and British spelling."""
     return tuple(terms(american(topic)))
 
 
 def about(fact: Fact, topic: str) -> bool:
-    """Return True if a fact has this topic; a fact without a topic matches any."""
+    """Return True if a fact has this topic; a fact without a topic matches every topic."""
     return not topic or not fact.topic or topic_key(fact.topic) == topic_key(topic)
 
 
 def same(one: str, other: str, shape: Shape) -> bool:
-    """Return True if two names mean the same; a person, place or group can be written out further ("Bosch in Ulm")."""
+    """Return True if two names mean the same thing; for a person, place or group one may be a longer form ("Bosch in
+    Ulm").
+    """
     if name_key(one) == name_key(other):
         return True
     first, second = terms(one), terms(other)

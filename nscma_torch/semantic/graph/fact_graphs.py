@@ -1,4 +1,4 @@
-"""A cache of the fact graphs of recent scopes; a graph is reloaded after a write of its user."""
+"""A cache of the fact graphs for recent scopes; a user's graphs are reloaded after a write for that user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FactGraphs:
     """A cache of fact graphs.
 
     Args:
-        device: returns the device of their tensors; called when the first one is created.
+        device: returns the device for tensors; called when the first tensor is created.
     """
 
     def __init__(self, schema: Schema, device: Callable[[], torch.device]) -> None:
@@ -37,7 +37,7 @@ class FactGraphs:
             self._graphs.pop(scope, None)
 
     def of(self, connection: Connection, scope: Scope) -> FactGraph:
-        """Return all facts of a scope, without a "now": see `FactGraph.at`."""
+        """Return the graph of all facts in a scope, without a current time: see `FactGraph.at`."""
         version = user_versions.version(connection, scope.user_id)
         known = self._graphs.pop(scope, None)
         if known is None or known[0] != version:

@@ -27,7 +27,7 @@ UNKNOWN_SINCE, STILL = -(1 << 63), (1 << 63) - 1  # the ends of int64
 
 
 class Related(NamedTuple):
-    """Edges between entities: positions of the entities, the relation and the fact."""
+    """Edges between entities: the positions of both entities, of the relation and of the fact."""
 
     source: int
     relation: int
@@ -40,11 +40,11 @@ class FactNetwork:
     """All facts of one (user, agent), including past ones.
 
     Attributes:
-        data: edges `RELATED`, between the entities of each fact; and `TOLD`, from both of these to its messages. Each
-            type has `edge_index` [2, E] int64, `fact` [E] positions of the facts, `valid_from`, `valid_to` [E]
-            microseconds since the epoch (the ends of int64 where unknown or still), `archived` [E] bool; `RELATED` also
-            `relation` [E] positions in the schema.
-        messages: position of each message, by the id of its episode.
+        data: `RELATED` edges connect the two entities of each fact; `TOLD` edges lead from both entities to its
+            messages. Each type has `edge_index` [2, E] int64, `fact` [E] positions of the facts, `valid_from`,
+            `valid_to` [E] microseconds since the epoch (the limits of int64 if the start is unknown or there is no
+            end), `archived` [E] bool; `RELATED` also has `relation` [E], positions in the schema.
+        messages: the position of each message, by episode id.
     """
 
     data: HeteroData
@@ -55,7 +55,7 @@ class FactNetwork:
         cls, facts: Sequence[Fact], entities: Mapping[str, int], ends: Sequence[tuple[str, str]],
         related: Sequence[Related], device: torch.device | str,
     ) -> FactNetwork:  # fmt: skip
-        """Build the network of facts whose subjects and objects, `ends`, are keys of `entities`."""
+        """Build the network of facts; `ends` are the keys in `entities` of their subjects and objects."""
         messages: dict[str, int] = {}
         told: list[tuple[int, int, int]] = []
         for place, (one, keys) in enumerate(zip(facts, ends, strict=True)):
@@ -77,7 +77,7 @@ class FactNetwork:
         return cls(data, messages)
 
     def at(self, as_of: datetime | None, now: datetime | None) -> HeteroData:
-        """Return the same nodes, with the edges of facts that hold at a time, or now: see `FactGraph.holds`."""
+        """Return the same nodes, with the edges whose facts hold at a time, or now: see `FactGraph.holds`."""
         view = copy(self.data)
         for edges in view.edge_stores:
             held = _held(edges, as_of, now)
@@ -94,7 +94,7 @@ class FactNetwork:
 
 
 def _held(edges: Any, as_of: datetime | None, now: datetime | None) -> Tensor:
-    """Return [E] bool, the edges of facts that hold."""
+    """Return a mask [E] bool of the edges whose facts hold."""
     at = as_of or now
     held = torch.ones_like(edges.archived)
     if at is not None:

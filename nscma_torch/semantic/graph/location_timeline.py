@@ -1,10 +1,10 @@
-"""Derive present and past locations of people and things from facts of locating relations.
+"""Derive present and past locations of people and things from facts whose relation expresses location.
 
 There are three kinds of such facts, by the relation's object: a *place* ("the milk is in the kitchen"), a *person* who
 holds the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A held thing is where its
-holder is, and moves with the holder; once put down it stays there until taken or placed again. The latest statement
-wins, except that a placement at the holder's location leaves the thing in hand. A whole counts only if neither a place
-nor a holder is known.
+holder is and moves with the holder; once put down, it stays there until it is taken or placed again. The latest
+statement wins, except that a thing placed at its holder's location still counts as held. A whole is used only if
+neither a place nor a holder is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROLES: dict[Shape, _Role] = {"place": "place", "person": "holder"}
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A place where something was, `since` when (None: unknown), and the supporting facts."""
+    """A place where something was, `since` when (None if unknown), and the supporting facts."""
 
     place: str
     since: datetime | None
@@ -35,7 +35,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step outwards: the container, holder or place of something, and the supporting facts."""
+    """One step outwards: the container, holder or place of something, with the supporting facts."""
 
     name: str
     role: _Role
@@ -51,24 +51,24 @@ class _Event(NamedTuple):
 
 
 class LocationTimeline:
-    """Timelines of places, over the facts of one graph."""
+    """Location timelines over the facts of one graph."""
 
     def __init__(self, graph: FactGraph) -> None:
         self._graph = graph
         self._roles = {name: _ROLES.get(graph.schema.shape(name), "whole") for name in graph.schema.locating}
 
     def stays(self, name: str, as_of: datetime | None = None) -> list[Stay]:
-        """Return its places up to a time, oldest first, without consecutive repetitions. Times at unknown places are
-        skipped.
+        """Return the places of an entity up to a time, oldest first, without consecutive repetitions. Periods at
+        unknown places are skipped.
         """
         return self._follow(name, as_of)[0]
 
     def chain(self, name: str, as_of: datetime | None = None) -> list[Link]:
-        """Return the containers at a time, innermost first: the holder, the place, the place's parent."""
+        """Return what contains an entity at a time, innermost first: its holder, its place, the place's parent."""
         return self._follow(name, as_of)[1]
 
     def before(self, name: str, place: str, as_of: datetime | None = None) -> Stay | None:
-        """Return the last other place where it was before its latest stay at `place`."""
+        """Return the last different place where the entity was before its latest stay at `place`."""
         stays, key = self.stays(name, as_of), name_key(place)
         there = max((i for i, stay in enumerate(stays) if name_key(stay.place) == key), default=0)
         return stays[there - 1] if there else None
@@ -92,7 +92,7 @@ class LocationTimeline:
         return stays, state.chain(key)
 
     def _events(self, key: str, as_of: datetime | None) -> Iterator[_Event]:
-        """Yield the events of an entity and of everything it was ever in or with."""
+        """Yield the events of an entity, and of everything that it was ever in or with."""
         until = as_of or self._graph.now
         waiting, seen = [key], {key}
         while waiting:
@@ -118,7 +118,7 @@ class LocationTimeline:
 
 
 class _State:
-    """Locations of all entities after the events so far."""
+    """Locations of all entities after the events applied so far."""
 
     def __init__(self, roles: dict[str, _Role]) -> None:
         self._roles = roles
@@ -126,7 +126,7 @@ class _State:
         self._wholes: dict[str, Link] = {}
 
     def begin(self, key: str, fact: Fact) -> None:
-        """Apply the beginning of a fact."""
+        """Apply the start of a fact."""
         link = Link(fact.object, self._roles[fact.relation], (fact,))
         if link.role == "whole":
             self._wholes[key] = link
@@ -139,7 +139,7 @@ class _State:
         self._anchors[key] = link
 
     def end(self, key: str, fact: Fact) -> None:
-        """Apply the end of a fact; a thing put down stays where the person was."""
+        """Apply the end of a fact; a thing that is put down stays where the person was."""
         if (whole := self._wholes.get(key)) and fact in whole.facts:
             del self._wholes[key]
         held = self._anchors.get(key)
@@ -153,7 +153,7 @@ class _State:
                 self._anchors[key] = Link(place.name, "place", (fact, *since))
 
     def chain(self, key: str) -> list[Link]:
-        """Return links outwards from an entity; a cycle ends where it closes."""
+        """Return the links outwards from an entity; a cycle is cut where it closes."""
         links: list[Link] = []
         seen = {key}
         while (link := self._anchors.get(key) or self._wholes.get(key)) and name_key(link.name) not in seen:
@@ -164,7 +164,7 @@ class _State:
 
 
 def _place(links: list[Link]) -> Link | None:
-    """Return the innermost place of a chain, else the first whole."""
+    """Return the innermost place in a chain, or else the first whole."""
     return next((link for link in links if link.role == "place"), None) or next(
         (link for link in links if link.role == "whole"), None
     )

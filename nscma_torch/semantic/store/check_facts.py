@@ -1,4 +1,4 @@
-"""Check statements and facts for integrity: each has its sources, and no two contradict each other."""
+"""Check the integrity of statements and facts: each has its sources, and no two contradict each other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _F, _S, _L, _E, _D = facts.c, statements.c, fact_namespaces.c, entities.c, decis
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems in the facts, one sentence each."""
+    """Yield the problems found in the facts, one sentence each."""
     yield from _owners(rows)
     yield from _statements(rows)
     yield from _entities(rows)
@@ -115,7 +115,7 @@ def _entities(rows: RowQueries) -> Iterator[str]:
 
 
 def _facts(rows: RowQueries) -> Iterator[str]:
-    """Check that a believed fact has a source that counts, unless its group waits to be resolved."""
+    """Check that every believed fact has a source that counts, unless its group is waiting to be resolved."""
     counts = case((and_(~_S.withdrawn, ~_S.superseded, episodes.c.status == "active"), 1), else_=0)
     waiting = and_(
         *(unresolved.c[name] == _F[name] for name in ("namespace", "subject", "relation", "topic")),
@@ -141,7 +141,9 @@ def _facts(rows: RowQueries) -> Iterator[str]:
 
 
 def _overlaps(rows: RowQueries) -> Iterator[str]:
-    """Check that active facts of one group and object, or of a single-object relation, don't overlap in time."""
+    """Check that active facts don't overlap in time if they have the same group and object, or a single-object
+    relation.
+    """
     held: dict[tuple[str, ...], tuple[float, str]] = {}
     order = (
         _F.namespace,
@@ -178,7 +180,7 @@ def _waiting(rows: RowQueries) -> Iterator[str]:
 
 
 def _columns(rows: RowQueries) -> Iterator[str]:
-    """Check that columns hold declared values."""
+    """Check that columns contain only declared values."""
     yield from strange_values(rows, facts, "status", get_args(FactStatus))
     yield from strange_values(rows, decisions, "action", get_args(Action))
     for row in rows(select(_D.fact_ids, _D.before), _D.user_id):
@@ -196,7 +198,7 @@ def _json(text: str) -> Any:
 
 
 def _verdicts(rows: RowQueries) -> Iterator[str]:
-    """Check that every statement named by a decision on a dispute, or by a model, exists."""
+    """Check that every statement named in a dispute verdict, or by a model, exists."""
     kinds = (OVERRULED, LEFT_OPEN, NAMED_FACTS)
     named = [_D.before.contains(f'"{name}"', autoescape=True) for name in kinds]
     query = select(_D.id, _D.before).where(or_(*named))
@@ -212,7 +214,7 @@ def _verdicts(rows: RowQueries) -> Iterator[str]:
 
 
 def _units(rows: RowQueries) -> Iterator[str]:
-    """Check that units state their own message's statements, and that their status follows from the facts."""
+    """Check that units state statements from their own message, and that their status follows from the facts."""
     said = select(units.c.id).join(unit_statements, unit_statements.c.unit_seq == units.c.seq)
     said = said.join(statements, _S.seq == unit_statements.c.statement_seq)
     same = and_(unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == _S.episode_seq)

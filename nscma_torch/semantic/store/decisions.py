@@ -31,11 +31,11 @@ REFUSED = "REFUSED"  # an operation: the model's choice was unusable
 
 @dataclass(frozen=True, slots=True)
 class NewDecision:
-    """A decision to be logged.
+    """A decision to log.
 
-    `statement_seq` is the statement that caused it, None for one made at sleep or by hand. `before` holds the data for
-    undoing, as JSON values: ids and keys, never row numbers, which an import reassigns. Text must be erasable: a merged
-    text is deleted with any of the statements that `NAMED_FACTS` lists.
+    `statement_seq` is the statement that caused it; None if it was made during sleep or by hand. `before` contains the
+    data needed to undo it, as JSON values: ids and keys, never row numbers, because an import reassigns those. Text
+    must be erasable: a merged text is deleted when any statement listed under `NAMED_FACTS` is.
     """
 
     action: Action
@@ -51,7 +51,7 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """A logged decision, with columns that the public record omits."""
+    """A logged decision, including columns that the public record omits."""
 
     seq: int
     namespace: str
@@ -162,7 +162,7 @@ def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
 
 
 def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Return those of these statements (row numbers) with a decision, undone or not."""
+    """Return the given statements (row numbers) that have a decision, undone or not."""
     found: set[int] = set()
     for some in pages(sorted(statement_seqs)):
         query = select(_D.statement_seq).where(_D.statement_seq.in_(some)).distinct()
@@ -171,7 +171,7 @@ def decided(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 
 def operations(connection: Connection, statement_seqs: Collection[int]) -> dict[int, DecisionRow]:
-    """Return the last decision with a model's operation on each of these statements, skipping undone refusals.
+    """Return, for each of these statements, the last decision with a model's operation; undone refusals are skipped.
 
     Keys are the statements' row numbers.
     """
@@ -186,36 +186,36 @@ def operations(connection: Connection, statement_seqs: Collection[int]) -> dict[
 
 
 def naming_facts(connection: Connection, namespace: str) -> list[DecisionRow]:
-    """Return a namespace's decisions with a model's operation on facts that it named, including undone ones, oldest
-    first.
+    """Return a namespace's decisions in which a model's operation named facts, oldest first, including undone
+    decisions.
     """
     query = select(decisions).where(_D.namespace == namespace, _holds(NAMED_FACTS)).order_by(_D.seq)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def merging(connection: Connection, namespace: str) -> list[DecisionRow]:
-    """Return a namespace's decisions with an UPDATE that merged texts, except undone ones, oldest first."""
+    """Return a namespace's decisions whose UPDATE merged texts, oldest first, except undone decisions."""
     query = select(decisions).where(_D.namespace == namespace, _D.undone.is_(False), _holds(MERGED_TEXT))
     return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 
 
 def _holds(name: str) -> ColumnElement[bool]:
-    """Build the condition that a decision's `before` has this key."""
+    """Build the condition that a decision's `before` contains this key."""
     return _D.before.contains(f'"{name}"', autoescape=True)
 
 
 def overrulings(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
-    """Return decisions on these groups that overruled statements, including undone ones, oldest first."""
+    """Return the decisions on these groups that overruled statements, oldest first, including undone ones."""
     return _naming(connection, namespace, keys, OVERRULED)
 
 
 def left_open(connection: Connection, namespace: str, keys: Collection[Key]) -> list[DecisionRow]:
-    """Return decisions on these groups that left a dispute open, except undone ones, oldest first."""
+    """Return the decisions on these groups that left a dispute open, oldest first, except undone ones."""
     return [one for one in _naming(connection, namespace, keys, LEFT_OPEN) if not one.record.undone]
 
 
 def _naming(connection: Connection, namespace: str, keys: Collection[Key], name: str) -> list[DecisionRow]:
-    """Return decisions on these groups whose `before` has this key."""
+    """Return the decisions on these groups with this key in `before`."""
     found: list[DecisionRow] = []
     for some in pages(sorted(set(keys))):
         query = select(decisions).where(_D.namespace == namespace, tuple_(_D.subject, _D.relation, _D.topic).in_(some))
@@ -225,7 +225,7 @@ def _naming(connection: Connection, namespace: str, keys: Collection[Key], name:
 
 
 def citing(connection: Connection, namespace: str, statement_ids: Iterable[str]) -> list[DecisionRow]:
-    """Return decisions on disputes or by a model, including undone ones, that name one of these statements."""
+    """Return the dispute decisions and model decisions that name one of these statements, including undone ones."""
     wanted = set(statement_ids)
     naming = or_(_D.statement_seq.is_(None), _holds(NAMED_FACTS))
     query = select(decisions).where(_D.namespace == namespace, naming).order_by(_D.seq)
@@ -234,7 +234,7 @@ def citing(connection: Connection, namespace: str, statement_ids: Iterable[str])
 
 
 def cited(before: Mapping[str, Any]) -> set[str]:
-    """Return ids of the statements that a decision's `before` names."""
+    """Return the ids of the statements named in a decision's `before`."""
     sides = (
         before.get(OVERRULED, ()),
         before.get(UPHELD, ()),
@@ -245,7 +245,7 @@ def cited(before: Mapping[str, Any]) -> set[str]:
 
 
 def mark_early(connection: Connection, decision: DecisionRow) -> None:
-    """Mark a decision as reverted because its clock was fast; it is ignored from then on."""
+    """Mark a decision as reverted because it was made by a fast clock; it is ignored from then on."""
     before = json.dumps({**decision.before, EARLY: True}, sort_keys=True, ensure_ascii=False)
     connection.execute(decisions.update().where(_D.seq == decision.seq).values(undone=True, before=before))
 

@@ -1,7 +1,7 @@
-"""The facts' part of the digest: entities, statements and believed facts.
+"""The digest lines for facts: entities, statements and believed facts.
 
-It excludes past beliefs and decisions: undoing a decision restores the earlier digest. A message without a time of its
-own was said when it was stored: times derived from it appear as "said".
+Past beliefs and decisions are excluded, so undoing a decision restores the earlier digest. A message without its own
+timestamp counts as said when it was stored; times derived from it appear as "said".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def lines(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
 
 
 def _undated(rows: RowQueries) -> set[tuple[str, int | None]]:
-    """Return (user, time) pairs that come from the store's clock, by messages without a time."""
+    """Return the (user, time) pairs that come from the store's clock, because the message had no timestamp."""
     query = select(_S.user_id, _S.said_at, _S.valid_from, _S.valid_to)
     query = query.join(episodes, episodes.c.seq == _S.episode_seq).where(episodes.c.occurred_at.is_(None))
     found = {(owner, micros) for owner, *times in rows(query, _S.user_id) for micros in times}
@@ -44,7 +44,7 @@ def _undated(rows: RowQueries) -> set[tuple[str, int | None]]:
 
 
 def _entities(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
-    """Yield the entities that a statement mentions, and merged ones."""
+    """Yield the entities that a statement mentions, and the merged entities."""
     mentioned = {
         (namespace, key)
         for column in (_S.subject, _S.object_key)

@@ -1,7 +1,7 @@
-"""Entities: the names of the subjects and objects of statements, and which of them were merged.
+"""Entities: the names of statements' subjects and objects, and the merges between them.
 
 An entity's name is the spelling of the earliest statement that mentions it; valid statements take precedence over
-withdrawn ones. A merge is a reference from one key to another: undoing it restores the earlier state.
+withdrawn ones. A merge is a reference from one key to another, so undoing it restores the earlier state.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parents(connection: Connection, namespace: str) -> dict[str, str]:
 
 
 def canonical(connection: Connection, namespace: str) -> dict[str, str]:
-    """Map each merged entity to the one it finally stands for."""
+    """Map each merged entity to the last entity in its chain of merges."""
     into = parents(connection, namespace)
     return {key: _end(key, into) for key in into}
 
@@ -61,11 +61,11 @@ def _end(key: str, into: Mapping[str, str]) -> str:
 
 
 def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, str | None]) -> None:
-    """Merge entities into others, by key, or (None) undo their merges; mark the groups of all.
+    """Merge entities into others, by key, or undo their merges (None); mark the groups of every entity involved.
 
     Raises:
-        NotFoundError: one of them is unknown in this namespace.
-        InvalidInputError: two of them are merged already, or would be merged into each other.
+        NotFoundError: an entity is unknown in this namespace.
+        InvalidInputError: two entities are already merged, or would be merged into each other.
     """
     known = names(connection, namespace)
     for one in {*changes, *changes.values()} - {None}:
@@ -93,7 +93,8 @@ def set_canonical(connection: Connection, namespace: str, changes: Mapping[str, 
 
 
 def forget(connection: Connection, namespace: str, keys: Collection[str]) -> set[Key]:
-    """Delete entities that no statement mentions any more; entities merged into them become independent again.
+    """Delete entities that no statement mentions any more; entities that were merged into them become independent
+    again.
 
     Returns the affected groups, for the caller to mark.
     """
@@ -111,7 +112,7 @@ def forget(connection: Connection, namespace: str, keys: Collection[str]) -> set
 def _groups(
     connection: Connection, namespace: str, members: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> set[Key]:
-    """Return the old and new groups of the statements that mention these entities."""
+    """Return the old and new groups of all statements that mention these entities."""
     found: set[Key] = set()
     for some in pages(sorted(members)):
         mentions = or_(*(column.in_(some) for column in (_S.subject, _S.object_key, _S.replaces_key)))
@@ -122,7 +123,7 @@ def _groups(
 
 
 def _first(*clauses: ColumnElement[bool]) -> ScalarSelect[str]:
-    """Return the spelling in the earliest statement that mentions the entity `b_key` of the namespace `b_namespace`."""
+    """Return the spelling in the earliest statement that mentions entity `b_key` in namespace `b_namespace`."""
     in_order = (_S.said_at, _S.episode_seq, _S.start, _S.seq)
     firsts = []
     for key, written in ((_S.subject, _S.subject_name), (_S.object_key, _S.object)):
@@ -145,7 +146,7 @@ _INSERT = entities.insert().from_select(
 
 
 def refresh(connection: Connection, namespace: str, keys: Iterable[str]) -> None:
-    """Update entities' names after statements that mention them were added, removed or changed.
+    """Update entity names after statements that mention them were added, removed or changed.
 
     An entity that is no longer mentioned keeps its name.
     """

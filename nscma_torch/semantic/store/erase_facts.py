@@ -1,4 +1,4 @@
-"""Permanently delete a message's statements, and all conclusions from them."""
+"""Permanently delete a message's statements, and everything concluded from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEXTS: dict[Table, tuple[str, ...]] = {
 
 
 def delete_namespace(connection: Connection, namespace: str) -> bool:
-    """Delete a namespace unless something in it must be kept; return True if deleted."""
+    """Delete a namespace unless it contains something that must be kept; return True if deleted."""
     for table in (root for capability in capabilities() for root in capability.roots):
         if connection.execute(select(table.c.seq).where(table.c.namespace == namespace).limit(1)).first():
             return False
@@ -53,8 +53,8 @@ def delete_namespace(connection: Connection, namespace: str) -> bool:
 
 
 def delete_episode(connection: Connection, episode_seq: int) -> Erased:
-    """Delete an episode's statements, every fact and decision based on them, and each trace of names
-    that only it used.
+    """Delete an episode's statements, every fact and decision based on them, and all traces of names that only
+    it used.
     """
     erased = Erased()
     owner, episode_id = connection.execute(
@@ -105,7 +105,7 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
 
 
 def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> None:
-    """Undo the merges of these decisions; resolving the remaining statements remakes those they support."""
+    """Undo the merges made by these decisions; resolving the remaining statements redoes the merges they support."""
     stands = (_D.namespace == namespace, _D.action == "MERGE", _D.undone.is_(False))
     by_hand = set(connection.execute(select(_D.subject).where(*stands, _D.statement_seq.is_(None))).scalars())
     own = set(connection.execute(select(_D.subject).where(*stands, by_it)).scalars())
@@ -114,7 +114,9 @@ def _part(connection: Connection, namespace: str, by_it: ColumnElement[bool]) ->
 
 
 def _ended_by(connection: Connection, namespace: str, by_it: ColumnElement[bool]) -> set[Key]:
-    """Return groups of the facts that a model named in these decisions, which hold again without them."""
+    """Return the groups of the facts that a model named in these decisions; without the decisions those facts hold
+    again.
+    """
     query = select(_D.before).where(_D.namespace == namespace, by_it)
     named = {one for before in connection.execute(query).scalars() for one in decision_rows.cited(decoded(before))}
     numbers = statement_rows.seqs_of(connection, namespace, named)
@@ -122,7 +124,7 @@ def _ended_by(connection: Connection, namespace: str, by_it: ColumnElement[bool]
 
 
 def _still_written(connection: Connection, namespace: str, *names: str) -> set[str]:
-    """Return the keys in these columns of the namespace's remaining statements."""
+    """Return the keys found in these columns of the namespace's remaining statements."""
     found: set[str] = set()
     for name in names:
         query = select(_S[name]).where(_S.namespace == namespace).distinct()
@@ -135,14 +137,14 @@ def _any_in(values: Collection[str], *columns: ColumnElement[str]) -> ColumnElem
 
 
 def _delete(connection: Connection, erased: Erased, table: Table, *clauses: ColumnElement[bool]) -> None:
-    """Delete rows, and record their number and texts."""
+    """Delete rows, and record their number and texts in `erased`."""
     for row in connection.execute(select(*(table.c[name] for name in TEXTS[table])).where(*clauses)):
         erased.texts += [text for text in row if text]
     erased.rows[table.name] += connection.execute(delete(table).where(*clauses)).rowcount
 
 
 def _delete_facts(connection: Connection, erased: Erased, namespace: str, which: ColumnElement[bool]) -> set[str]:
-    """Delete rows of facts, including retired ones; return their ids."""
+    """Delete fact rows, including retired ones; return their ids."""
     rows = connection.execute(select(_F.seq, _F.id).where(_F.namespace == namespace, which)).all()
     for some in pages([row.seq for row in rows]):
         of_fact = delete(fact_sources).where(fact_sources.c.fact_seq.in_(some))
@@ -154,7 +156,7 @@ def _delete_facts(connection: Connection, erased: Erased, namespace: str, which:
 def _delete_conclusions(
     connection: Connection, erased: Erased, namespace: str, touched: set[str], names: set[str]
 ) -> None:
-    """Delete decisions and all else based on deleted facts, and reasons that mention a deleted name."""
+    """Delete decisions and everything else based on deleted facts, and clear reasons that mention a deleted name."""
     mention = re.compile("|".join(map(_whole, sorted(names))) or "(?!)", re.I)
     gone = {name_key(name) for name in names}
     remaining: set[str] = set()
@@ -176,5 +178,5 @@ def _delete_conclusions(
 
 
 def _whole(name: str) -> str:
-    """Build a pattern matching a name as whole words; scripts without spaces have no word boundaries."""
+    """Build a pattern that matches a name as whole words; scripts without spaces have no word boundaries."""
     return rf"(?<!\w){re.escape(name)}(?!\w)" if name.isascii() else re.escape(name)

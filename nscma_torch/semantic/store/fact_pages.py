@@ -1,4 +1,4 @@
-"""Facts in pages, by subject; and the facts around one entity."""
+"""Paged lists of facts by subject, and the facts around one entity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _F = facts.c
 
 
 class Entity(NamedTuple):
-    """An entity that facts are about, as subject or object, and their number."""
+    """An entity that is the subject or object of facts, and the number of those facts."""
 
     name: str
     facts: int
@@ -30,7 +30,7 @@ class Entity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The facts around an entity, and its name; of `total` facts, the most recently believed."""
+    """The facts around an entity, and its name; `facts` are the most recently believed out of `total`."""
 
     name: str
     facts: Sequence[Fact]
@@ -47,10 +47,10 @@ def subjects(
     changed: bool = False,
     known_at: int | None = None,
 ) -> tuple[list[list[Fact]], int]:
-    """Return groups of facts with a common subject, relation and topic, latest change first; and their number.
+    """Return groups of facts that share subject, relation and topic, latest change first, and the number of groups.
 
     Args:
-        text: occurs in the subject, relation, topic or an object.
+        text: only groups with this text in the subject, relation, topic or an object.
         changed: only groups with more than one fact.
         known_at: facts as believed at this time (microseconds); None for now.
     """
@@ -75,7 +75,7 @@ def subjects(
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The time range in which facts hold in the world as far as known, and since when any was believed."""
+    """The time range in which facts hold in the world, where known, and the time since which any was believed."""
 
     begin: datetime | None
     end: datetime | None
@@ -83,14 +83,14 @@ class Extent:
 
 
 def extent(connection: Connection, scope: Scope) -> Extent:
-    """Return the extent of all facts of a scope, including those no longer believed."""
+    """Return the extent of all facts in a scope, including those no longer believed."""
     times = func.min(_F.valid_from), func.max(func.coalesce(_F.valid_to, _F.valid_from)), func.min(_F.recorded_at)
     query = select(*times).where(_F.namespace.in_(namespaces.of_scope(connection, scope)))
     return Extent(*map(optional_from_micros, connection.execute(query).one()))
 
 
 def names(connection: Connection, scope: Scope, *, limit: int, offset: int, text: str = "") -> tuple[list[Entity], int]:
-    """Return the entities of current facts, those with most facts first, and their number."""
+    """Return the entities in current facts, those with the most facts first, and the number of entities."""
     counted = _mentions(connection, scope).subquery()
     query = select(counted.c.key, func.count().label("facts")).group_by(counted.c.key)
     if text.strip():
@@ -105,10 +105,11 @@ def names(connection: Connection, scope: Scope, *, limit: int, offset: int, text
 def around(
     connection: Connection, scope: Scope, name: str, *, limit: int, further: int, as_of: int | None = None
 ) -> Around:
-    """Return at most `limit` facts at an entity, and `further` facts among its neighbours and beyond.
+    """Return at most `limit` facts about an entity, and at most `further` facts among its neighbours and beyond.
 
     Args:
-        as_of: facts that held at this time (microseconds), whatever their status since; None for current ones.
+        as_of: select facts that held at this time (microseconds), regardless of their status since; None for current
+            facts.
     """
     own = [_standing(as_of), known(None)]
     found: list[Fact] = []
@@ -134,7 +135,7 @@ def around(
 def _beyond(
     connection: Connection, here: Sequence[ColumnElement[bool]], key: str, neighbours: Collection[str], most: int
 ) -> list[int]:
-    """Return row numbers of facts next to the neighbours, evenly distributed; those among neighbours first."""
+    """Return row numbers of facts about the neighbours, evenly distributed; facts between two neighbours come first."""
     if not neighbours or not most:
         return []
     some = sorted(neighbours)[:PAGE]

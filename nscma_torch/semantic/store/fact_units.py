@@ -1,14 +1,14 @@
 """The status of units that state statements (triples, atomic facts): searchable unless all their facts are archived.
 
-The status of such a unit is a function of its message and of the facts believed now: that of the message while it is
-hidden; else archived if the message has faded out of search, or if its statements support facts that are all archived
-(NSCMA: an archived fact weighs nothing at inference); else active. A unit without known statements, or whose statements
-support no fact, stays searchable with its message.
+The status of such a unit is a function of its message and of the facts believed now. While the message is hidden, the
+unit has the message's status. Otherwise it is archived if the message has faded out of search, or if its statements
+support only archived facts (NSCMA: an archived fact has no weight at inference); in all other cases it is active. A
+unit without known statements, or whose statements support no fact, stays searchable with its message.
 
-With `curator.rule = "model"` the operation on a statement decides as well (mem0). A statement is silent, as if its
-facts were archived, if it was undone, or if its operation stores nothing while a fact that it names still counts. An
-UPDATE with a merged text has a unit of its own: it is based on both messages, and replaces the new statement's other
-units.
+With `curator.rule = "model"` a statement's operation matters as well (mem0). A statement is not searchable, as if its
+facts were archived, if its operation was undone, or if the operation stores nothing while a fact that it names still
+counts. An UPDATE with a merged text has its own unit, which is based on both messages and replaces the new statement's
+other units.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MERGED = 0  # `end` of units that hold a merged text; every other one ends behi
 
 
 class Standing(NamedTuple):
-    """A unit that states statements: its current status, and the one it should have."""
+    """A unit that states statements: its current status, and the status it should have."""
 
     seq: int
     id: str
@@ -46,14 +46,14 @@ class Standing(NamedTuple):
 
 
 def link(connection: Connection, user_id: str, said: Iterable[tuple[int, int]]) -> None:
-    """Record which units state which statements: pairs of row numbers. Call `follow` in the same transaction."""
+    """Record which units state which statements, as pairs of row numbers. Call `follow` in the same transaction."""
     rows = [{"unit_seq": unit, "statement_seq": statement, "user_id": user_id} for unit, statement in sorted(set(said))]
     if rows:
         connection.execute(unit_statements.insert(), rows)
 
 
 def follow(connection: Connection, statement_seqs: Iterable[int]) -> None:
-    """Update the status of the units that state these statements, after facts or messages changed.
+    """Update the status of units that state these statements, after facts or messages have changed.
 
     Call `streams.touch_user` in the same transaction.
     """
@@ -68,7 +68,7 @@ def follow(connection: Connection, statement_seqs: Iterable[int]) -> None:
 
 
 def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Standing]:
-    """Yield the standing of each unit in rows of `STANDING`."""
+    """Yield the standing of each unit in rows selected by `STANDING`."""
     operations = _governing(connection, {row.statement_seq for row in rows})
     counting = _counting(connection, operations.values())
     spoken = _with_merged_unit(connection, {seq for seq, one in operations.items() if MERGED_TEXT in one.before})
@@ -98,7 +98,7 @@ def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Stan
 
 
 def merged_texts(connection: Connection, namespace: str, statement_seqs: Collection[int]) -> dict[int, str]:
-    """Return the merged text of each of these statements that has one, while all merged statements count."""
+    """Return the merged text of each given statement that has one, provided that all merged statements still count."""
     wanted = set(statement_seqs)
     found = [one for one in decisions.merging(connection, namespace) if one.statement_seq in wanted]
     counting = _counting(connection, found)
@@ -106,7 +106,7 @@ def merged_texts(connection: Connection, namespace: str, statement_seqs: Collect
 
 
 class Merge(NamedTuple):
-    """A merged text without a unit: the new statement, and the statements behind the facts merged with it."""
+    """A merged text that has no unit yet: the new statement, and the statements behind the facts merged with it."""
 
     text: str
     row: StatementRow
@@ -114,7 +114,7 @@ class Merge(NamedTuple):
 
 
 def unspoken_merges(connection: Connection, namespace: str) -> list[Merge]:
-    """Return a namespace's merged texts without a unit, of statements that count."""
+    """Return the merged texts in a namespace that have no unit yet, for statements that count."""
     found = {one.statement_seq or 0: one for one in decisions.merging(connection, namespace)}
     missing = found.keys() - _with_merged_unit(connection, found.keys())
     rows = {row.seq: row for row in statements.by_seqs(connection, namespace, missing)}
@@ -128,7 +128,7 @@ def unspoken_merges(connection: Connection, namespace: str) -> list[Merge]:
 
 
 def add_merged(connection: Connection, user_id: str, made: Sequence[tuple[Merge, Sequence[NewUnit]]]) -> None:
-    """Store the units of merged texts. Call `streams.touch_user` in the same transaction."""
+    """Store the units for merged texts. Call `streams.touch_user` in the same transaction."""
     said = []
     for merge, new in made:
         placed = [replace(unit, start=_MERGED, end=_MERGED) for unit in new]
@@ -142,13 +142,13 @@ def add_merged(connection: Connection, user_id: str, made: Sequence[tuple[Merge,
 
 
 def _governing(connection: Connection, statement_seqs: Collection[int]) -> dict[int, DecisionRow]:
-    """Return the operations on these statements that decide whether search finds them, by row number."""
+    """Return the operations that decide whether search finds these statements, by statement row number."""
     found = decisions.operations(connection, statement_seqs)
     return {seq: one for seq, one in found.items() if STORES in one.before}
 
 
 def _counting(connection: Connection, operations: Iterable[DecisionRow]) -> set[str]:
-    """Return ids of the counting statements named by operations."""
+    """Return the ids of the statements named by these operations that still count."""
     named: dict[str, set[str]] = {}
     for one in operations:
         named.setdefault(one.namespace, set()).update(*one.before.get(NAMED_FACTS, ()))
@@ -156,12 +156,12 @@ def _counting(connection: Connection, operations: Iterable[DecisionRow]) -> set[
 
 
 def _stands(operation: DecisionRow, counting: Collection[str]) -> bool:
-    """Return True if each merged fact still has a statement that counts."""
+    """Return True if every merged fact still has a statement that counts."""
     return all(any(one in counting for one in ids) for ids in operation.before[NAMED_FACTS])
 
 
 def _with_merged_unit(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Return the statements that have a merged text's unit."""
+    """Return the statements that have a unit for a merged text."""
     query = select(_L.statement_seq).join(units_table, _U.seq == _L.unit_seq).where(_U.end == _MERGED)
     return {
         seq

@@ -1,4 +1,4 @@
-"""Facts on both clocks: rows are added and retired, never changed, so past beliefs stay available.
+"""Facts with belief time and world time: rows are added and retired, never changed, so past beliefs stay available.
 
 A row is believed from `recorded_at` until `retired_at`; it holds in the world from `valid_from` until `valid_to`.
 """
@@ -26,7 +26,7 @@ FORGETTING = "forgetting"  # a value of `archived_by`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
-    """A fact to be stored; times in microseconds. `statement_seqs` are its supporting statements."""
+    """A fact to store, with times in microseconds. `statement_seqs` are its supporting statements."""
 
     subject: str
     relation: str
@@ -47,7 +47,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow(NewFact):
-    """A current or past belief; times in microseconds."""
+    """A current or past belief, with times in microseconds."""
 
     seq: int
     id: str
@@ -62,7 +62,7 @@ class FactRow(NewFact):
         return Key(self.subject, self.relation, self.topic)
 
     def new(self) -> NewFact:
-        """Return the fact without store-assigned values, equal to the fact inserted."""
+        """Return the fact as it was inserted, without the values assigned by the store."""
         return NewFact(**{f.name: getattr(self, f.name) for f in fields(NewFact)})
 
 
@@ -71,7 +71,7 @@ _COLUMNS = [_F[f.name] for f in fields(FactRow) if f.name != "statement_seqs"]
 
 
 def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> list[FactRow]:
-    """Return the current beliefs of these groups, including archived facts, each group ordered by valid time."""
+    """Return the current beliefs in these groups, including archived facts; each group is ordered by valid time."""
     found: list[FactRow] = []
     for some in pages(sorted(set(keys))):
         group = tuple_(_F.subject, _F.relation, _F.topic)
@@ -80,7 +80,7 @@ def believed(connection: Connection, namespace: str, keys: Collection[Key]) -> l
 
 
 def current(connection: Connection, namespace: str) -> list[FactRow]:
-    """Return a namespace's facts that are believed now and not archived."""
+    """Return the facts in a namespace that are believed now and not archived."""
     return _rows(connection, _F.namespace == namespace, _F.retired_at.is_(None), _F.status != "archived")
 
 
@@ -93,7 +93,7 @@ def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[F
 
 
 def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]:
-    """Return the statements behind a fact that is active now and has no end."""
+    """Return the statements that support a fact which is active now and has no end."""
     found: set[int] = set()
     for some in pages(sorted(set(statement_seqs))):
         query = select(fact_sources.c.statement_seq).join(facts, _F.seq == fact_sources.c.fact_seq)
@@ -110,9 +110,10 @@ def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
 
 
 def insert(connection: Connection, namespace: str, user_id: str, new: Sequence[NewFact], at: int) -> list[FactRow]:
-    """Store facts, believed from `at` on. An id derives from the group, the object and the first statement.
+    """Store facts that are believed from `at` on. A fact's id derives from its group, its object and its first
+    statement.
 
-    Raises `InvalidInputError` for a fact without statements, or that ends before it begins.
+    Raises `InvalidInputError` for a fact that has no statements or ends before it begins.
     """
     if not new:
         return []
@@ -149,24 +150,24 @@ def count(connection: Connection, user_id: str | None = None) -> dict[str, int]:
 
 
 def _first_said(connection: Connection, new: Sequence[NewFact]) -> list[str]:
-    """Return the id of the first statement behind each fact."""
+    """Return the id of the first statement supporting each fact."""
     order: dict[int, tuple[int, int, int, str]] = {}
     for some in pages(sorted({seq for fact in new for seq in fact.statement_seqs})):
         query = select(_S.seq, _S.said_at, _S.episode_seq, _S.start, _S.id).where(_S.seq.in_(some))
         order.update({row.seq: (row.said_at, row.episode_seq, row.start, row.id) for row in connection.execute(query)})
     for fact in new:
         if not fact.statement_seqs:
-            raise InvalidInputError("a fact must rest on a statement; nothing was stored")
+            raise InvalidInputError("a fact needs a supporting statement; nothing was stored")
         if fact.valid_from is not None and fact.valid_to is not None and fact.valid_from > fact.valid_to:
             raise InvalidInputError("a fact cannot end before it begins; nothing was stored")
     return [min(order[seq] for seq in fact.statement_seqs)[-1] for fact in new]
 
 
 def archive(connection: Connection, seqs: Collection[int], *, by: str, reason: str, at: int) -> list[FactRow]:
-    """Archive current facts for a reason other than statements.
+    """Archive current facts for a reason that no statement gives.
 
-    Returns their new rows, with the same ids. The curator must keep them archived when it resolves their statements
-    again. Units that state these facts are updated: call `streams.touch_user` in the same transaction.
+    Returns their new rows, which have the same ids. The curator must keep them archived when it resolves their
+    statements again. Units that state these facts are updated, so call `streams.touch_user` in the same transaction.
     """
     made: list[FactRow] = []
     for some in pages(sorted(seqs)):
@@ -204,14 +205,15 @@ def select_facts(
     known_at: int | None = None,
     statuses: Collection[str] = ("active", "disputed"),
 ) -> list[Fact]:
-    """Return facts of a scope, with names as first written, ordered by subject, relation and valid time.
+    """Return the facts in a scope, with names as first spelled, ordered by subject, relation and valid time.
 
     Args:
-        subjects: their keys, including those of merged entities; None for all.
+        subjects: the subjects' keys, including keys of merged entities; None for all.
         ids: ids of facts; None for all.
-        as_of: facts that held at this time (microseconds), whatever their status since, including archived ones.
-        known_at: facts as believed at that time (microseconds); None for now.
-        statuses: the statuses to include, if without `as_of`.
+        as_of: select facts that held at this time (microseconds), regardless of their status since; includes archived
+            facts.
+        known_at: select facts as believed at this time (microseconds); None for now.
+        statuses: the statuses to include if there is no `as_of`.
     """
     clauses: list[ColumnElement[bool]] = [known(known_at)]
     if as_of is None:
@@ -236,14 +238,14 @@ def select_facts(
 
 
 def fitting(connection: Connection, namespace: str, *clauses: ColumnElement[bool]) -> list[Fact]:
-    """Return facts of a namespace that meet conditions on the table, ordered by subject, relation and valid time."""
+    """Return a namespace's facts that meet conditions on the table, ordered by subject, relation and valid time."""
     return _records(connection, namespace, _rows(connection, _F.namespace == namespace, *clauses))
 
 
 def known(known_at: int | None) -> ColumnElement[bool]:
-    """Build the condition: believed at this time (microseconds).
+    """Build the condition that a fact is believed at this time (microseconds).
 
-    None means now: a hidden or edited message takes its facts along at once, before the curator derives them again.
+    None means now: facts from a hidden or edited message stop counting at once, before the curator derives them again.
     """
     if known_at is None:
         return and_(_F.retired_at.is_(None), _said(counting()))
@@ -251,7 +253,7 @@ def known(known_at: int | None) -> ColumnElement[bool]:
 
 
 def _said(condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Build the condition that a statement behind the fact, joined with its message, satisfies another."""
+    """Build the condition that one of the fact's statements, joined with its message, meets another condition."""
     told = select(_S.seq).join(fact_sources, fact_sources.c.statement_seq == _S.seq)
     told = told.join(episodes, episodes.c.seq == _S.episode_seq)
     return exists(told.where(fact_sources.c.fact_seq == _F.seq, condition))
@@ -272,7 +274,7 @@ def _records(connection: Connection, namespace: str, rows: Sequence[FactRow]) ->
                 zones[seq], begins[seq] = offset, (valid_from, said_at)
 
     def zone(row: FactRow) -> int | None:
-        """Return the UTC offset of the statement that begins a fact, else of its first one."""
+        """Return the UTC offset of the statement that starts a fact, or else of its first statement."""
         told = (seq for seq in row.statement_seqs if seq in begins and row.valid_from in begins[seq])
         return zones.get(next(told, min(row.statement_seqs)))
 

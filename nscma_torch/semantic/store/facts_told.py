@@ -1,4 +1,4 @@
-"""Find the fact groups that messages state something about."""
+"""Find the fact groups that messages mention in their statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _S, _E = statements.c, episodes.c
 
 
 def groups_told(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[Key, int]:
-    """Return the groups of the user's facts that these messages state, with the position of the first such message."""
+    """Return the user's fact groups for which these messages make statements, with the position of the first such
+    message.
+    """
     places = {episode_id: place for place, episode_id in reversed(list(enumerate(episode_ids)))}
     own = select(_E.seq, _E.id, _E.user_id).where(_E.id.in_(sorted(places)))  # by the ids alone: few rows, whoever's
     said = {row.seq: row.id for row in connection.execute(own) if row.user_id == user_id}

@@ -17,8 +17,8 @@ from nscma_torch.semantic.store.fact_schema import statements
 
 
 class LaterMessage(NamedTuple):
-    """A later message; whether it is its speaker's next one, and whether any statement, or one of a
-    relation, was read.
+    """A later message, with flags: whether it is its speaker's next message, and whether it contains any statement, or
+    one with a given relation.
     """
 
     episode: Episode
@@ -38,12 +38,12 @@ def said_later(
     now: int,
     limit: int,
 ) -> Iterator[LaterMessage]:
-    """Yield later messages of its speaker that contain one of these lexical terms, and the next one of its
+    """Yield the speaker's later messages that contain one of these lexical terms, and the next message of its
     conversation.
 
-    They come newest first, skipping messages with a statement of the relation `without`, questions to the memory
-    (`turns.ECHO`), and messages after `now` (microseconds). Statements of `open_relations` don't count as of a
-    relation.
+    The newest message comes first. Skipped are messages with a statement that uses the relation `without`, questions to
+    the memory (`turns.ECHO`), and messages after `now` (microseconds). Statements that use one of `open_relations`
+    don't count as having a relation.
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)

@@ -16,7 +16,7 @@ _MOST = 60  # mentions that are looked at, the latest
 
 
 class Mention(NamedTuple):
-    """Message number `seq`, by `speaker`, mentions an entity by name."""
+    """A mention of an entity by name, in message number `seq` by `speaker`."""
 
     seq: int
     entity: str
@@ -28,9 +28,9 @@ Mentions = Callable[[str, int], list[Mention]]  # of a name, in messages before 
 
 
 def mentions(connection: Connection, namespace: str, name: str, before: int, without: Collection[int]) -> list[Mention]:
-    """Find mentions of a name, or of a name with a role after it, in visible messages before message number `before`.
+    """Find mentions of a name, with or without a role after it, in visible messages before message number `before`.
 
-    Mentions are in message order; those of `without` are skipped.
+    Mentions are returned in message order; mentions in the message `without` are skipped.
     """
     key = name_key(name)
     found: set[Mention] = set()
@@ -50,7 +50,9 @@ def mentions(connection: Connection, namespace: str, name: str, before: int, wit
 
 
 def entities_of(connection: Connection, episode_seq: int, name: str) -> frozenset[str]:
-    """Return keys of entities in a message's statements that have a name, with a role after it or not."""
+    """Return the keys of the entities in a message's statements that have this name, with or without a role
+    after it.
+    """
     key = name_key(name)
     query = select(_S.subject, _S.object_key).where(_S.episode_seq == episode_seq, ~_S.superseded)
     found = {one for row in connection.execute(query) for one in row}

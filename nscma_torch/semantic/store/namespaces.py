@@ -1,4 +1,4 @@
-"""Namespaces of facts: one for each user and agent, kept separate."""
+"""Namespaces for facts: each user and agent have one, kept separate from the others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nscma_torch.semantic.store.fact_schema import fact_namespaces
 
 
 def namespace_id(user_id: str, agent_id: str | None) -> str:
-    """Return the id of the namespace of a user and agent, stored or not."""
+    """Return the namespace id for a user and agent, whether stored or not."""
     return derive_id("facts", user_id, agent_id)
 
 
 def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
-    """Return the namespace of a user and agent, storing it if new. The user must be stored: see
+    """Return the namespace for a user and agent, storing it if new. The user must already be stored: see
     `streams.touch_user`.
     """
     namespace = namespace_id(user_id, agent_id)
@@ -26,7 +26,9 @@ def ensure(connection: Connection, user_id: str, agent_id: str | None) -> str:
 
 
 def of_scope(connection: Connection, scope: Scope) -> list[str]:
-    """Return the stored namespaces of a scope: the agent's, or all of the user's if it names none."""
+    """Return the stored namespaces in a scope: the agent's namespace, or all of the user's if the scope names
+    no agent.
+    """
     query = (
         select(fact_namespaces.c.id).where(fact_namespaces.c.user_id == scope.user_id).order_by(fact_namespaces.c.id)
     )
@@ -36,12 +38,12 @@ def of_scope(connection: Connection, scope: Scope) -> list[str]:
 
 
 def owner(connection: Connection, namespace: str) -> Scope:
-    """Return user and agent of a stored namespace."""
+    """Return the user and agent that a stored namespace belongs to."""
     row = connection.execute(select(fact_namespaces).where(fact_namespaces.c.id == namespace)).one()
     return Scope(row.user_id, row.agent_id)
 
 
 def of_user(connection: Connection, user_id: str) -> list[str]:
-    """Return the namespaces of all agents a user has talked to, storing new ones."""
+    """Return the namespaces for all agents that a user has talked to, storing new ones."""
     query = select(episodes.c.agent_id).where(episodes.c.user_id == user_id).distinct()
     return sorted(ensure(connection, user_id, agent_id) for agent_id in connection.execute(query).scalars().all())

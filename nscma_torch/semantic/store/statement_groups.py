@@ -1,4 +1,4 @@
-"""Groups of statements that are resolved together, and marks for those to be resolved again."""
+"""Groups of statements that are resolved together, and marks for groups to resolve again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CURATE = "curate"  # the job that marked groups wait for; its namespace is their
 
 
 class Key(NamedTuple):
-    """A group: the subject's key, after merges, the relation and the topic."""
+    """A group's key: the subject's key after merges, the relation and the topic."""
 
     subject: str
     relation: str
@@ -44,11 +44,11 @@ def mark(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
 
 
 def unresolved(connection: Connection, namespace: str) -> list[Key]:
-    """Return the marked groups of a namespace, in order."""
+    """Return the marked groups in a namespace, in order."""
     return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.namespace == namespace)))
 
 
 def clear(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
-    """Remove marks, in the transaction that has written the groups' facts."""
+    """Remove the marks, in the transaction that wrote the groups' facts."""
     for some in pages(sorted(set(keys))):
         connection.execute(table.delete().where(table.c.namespace == namespace, tuple_(*_COLUMNS).in_(some)))

@@ -1,8 +1,8 @@
 """Statements made in messages, from which facts are derived. They are withdrawn or superseded; only erasing deletes
 them.
 
-A statement counts while its message is active and still states it (else it is superseded), and the decision that added
-it isn't undone (else it is withdrawn).
+A statement counts while its message is active and still states it (otherwise it is superseded), and while the decision
+that added it isn't undone (otherwise it is withdrawn).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StatementRow:
-    """A counting statement: its keys are those after merges. Times in microseconds.
+    """A statement that counts, with its keys after merges and times in microseconds.
 
-    `role` and `position` (in its stream) are its message's, which was stored at `stored_at`.
+    `role` and `position` (in the stream) come from its message, which was stored at `stored_at`.
     """
 
     seq: int
@@ -85,15 +85,16 @@ class StatementRow:
 
 
 def replace(connection: Connection, episode_row: Mapping[Any, Any], new: Sequence[Statement]) -> list[int]:
-    """Replace an episode's statements, mark the groups of new and dropped ones, and queue the job that resolves them.
+    """Replace an episode's statements, mark the groups of new and dropped statements, and queue the job that resolves
+    them.
 
-    Dropped statements are kept as superseded. A repeated one with other dates, spelling or confidence keeps its row,
-    which is updated. An episode with an expiration date gets no statements: facts would outlive it.
+    Dropped statements are kept as superseded. If a repeated statement has other dates, spelling or confidence, its row
+    is updated. An episode with an expiration date gets no statements, because facts would outlive it.
 
     Returns the row number of each statement, in order; empty for an episode with an expiration date.
 
     Raises:
-        InvalidInputError: a statement without subject or relation, or whose span or confidence is out of range.
+        InvalidInputError: a statement has no subject or relation, or its span or confidence is out of range.
     """
     episode_seq = episode_row["seq"]
     wanted: dict[str, dict[str, Any]] = {}
@@ -129,12 +130,12 @@ _DECIDED = frozenset({"withdrawn", "superseded"})  # columns with a statement's 
 
 
 def mark(connection: Connection, episode_seqs: Iterable[int]) -> None:
-    """Mark the groups of these episodes' statements after the episodes were hidden or restored."""
+    """Mark the groups of these episodes' statements, after the episodes were hidden or restored."""
     _touch(connection, [seq for seqs in of_episodes(connection, episode_seqs).values() for seq in seqs])
 
 
 def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int, list[int]]:
-    """Return row numbers of each episode's statements, including superseded and withdrawn ones."""
+    """Return the row numbers of each episode's statements, including superseded and withdrawn ones."""
     found: dict[int, list[int]] = {}
     for some in pages(sorted(set(episode_seqs))):
         query = select(_S.episode_seq, _S.seq).where(_S.episode_seq.in_(some)).order_by(_S.episode_seq, _S.seq)
@@ -144,19 +145,19 @@ def of_episodes(connection: Connection, episode_seqs: Iterable[int]) -> dict[int
 
 
 def any_superseded(connection: Connection, episode_seq: int) -> bool:
-    """Return True if a message once stated something that it no longer does, after an edit or rereading."""
+    """Return True if a message once made a statement that it no longer makes after an edit or rereading."""
     query = select(_S.seq).where(_S.episode_seq == episode_seq, _S.superseded).limit(1)
     return connection.execute(query).first() is not None
 
 
 def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> None:
-    """Withdraw statements, or restore them; mark their groups and queue the job."""
+    """Withdraw or restore statements; mark their groups and queue the job that resolves them."""
     _set(connection, seqs, withdrawn=withdrawn)
     _touch(connection, seqs)
 
 
 def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> list[StatementRow]:
-    """Return the counting statements of these groups, in the order of (said_at, episode, place in its text)."""
+    """Return the counting statements in these groups, ordered by (said_at, episode, position in its text)."""
     if not keys:
         return []
     into = entities.canonical(connection, namespace)
@@ -177,12 +178,12 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
 
 
 def by_ids(connection: Connection, namespace: str, ids: Collection[str]) -> list[StatementRow]:
-    """Return the counting statements with these ids, in that order."""
+    """Return the counting statements with these ids, in the order of `of_keys`."""
     return _chosen(connection, namespace, _S.id, ids)
 
 
 def by_seqs(connection: Connection, namespace: str, seqs: Collection[int]) -> list[StatementRow]:
-    """Return the counting statements with these row numbers, in that order."""
+    """Return the counting statements with these row numbers, in the order of `of_keys`."""
     return _chosen(connection, namespace, _S.seq, seqs)
 
 
@@ -207,7 +208,7 @@ def groups_of(connection: Connection, namespace: str, seqs: Collection[int]) -> 
 
 
 def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, int]:
-    """Return row numbers of these statements by id, including superseded and withdrawn ones."""
+    """Return the row numbers of these statements by id, including superseded and withdrawn ones."""
     found: dict[str, int] = {}
     for some in pages(sorted(set(ids))):
         query = select(_S.id, _S.seq).where(_S.namespace == namespace, _S.id.in_(some))
@@ -216,13 +217,13 @@ def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dic
 
 
 def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
-    """Return the counting statements of a relation, in that order, with the keys before merges."""
+    """Return the counting statements with a relation, in the order of `of_keys`, with the keys before merges."""
     rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
 
 
 def _merged(row: Mapping[Any, Any], into: Mapping[str, str]) -> StatementRow:
-    """Return a row with the keys of the merged entities."""
+    """Return a row with its keys replaced by those of the merged entities."""
     own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
     return StatementRow(**{**row, **own})
 
@@ -251,12 +252,12 @@ _COLUMNS = [*(_S[field.name] for field in fields(StatementRow) if field.name in 
 
 
 def id_of_columns(episode_id: str, row: Mapping[Any, Any]) -> str:
-    """Return a statement's id, derived from its message, its place there and its content."""
+    """Return a statement's id, derived from its message, its position in the message and its content."""
     return derive_id("statement", episode_id, *(row[name] for name in _OF_ID))
 
 
 def _row(statement: Statement, episode: Mapping[Any, Any], namespace: str) -> dict[str, Any]:
-    """Build the columns of a new statement, except its number."""
+    """Build the columns for a new statement, except its number."""
     subject, value, replaced = (name_key(text) for text in (statement.subject, statement.object, statement.replaces))
     text = episode["text"]
     if not (subject and statement.relation):
@@ -301,14 +302,14 @@ def _set(connection: Connection, seqs: Collection[int], **values: bool) -> None:
 
 
 def _touch(connection: Connection, seqs: Iterable[int]) -> None:
-    """Update the names of these statements' entities, and mark their groups."""
+    """Update the names of the entities in these statements, and mark their groups."""
     for namespace, (keys, mentioned) in concerned(connection, seqs).items():
         entities.refresh(connection, namespace, mentioned)
         statement_groups.mark(connection, namespace, keys)
 
 
 def concerned(connection: Connection, seqs: Iterable[int]) -> dict[str, tuple[set[Key], set[str]]]:
-    """Return for each namespace the groups of these statements and the entities that they mention."""
+    """Return, for each namespace, the groups of these statements and the entities that they mention."""
     found: dict[str, tuple[set[Key], set[str]]] = {}
     into: dict[str, dict[str, str]] = {}
     for some in pages(sorted(set(seqs))):

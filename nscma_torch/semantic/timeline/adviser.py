@@ -1,9 +1,10 @@
-"""Ask a model what a new statement does to the most similar facts (mem0, update phase), and validate its reply.
+"""Ask a model how a new statement changes the most similar facts (mem0, update phase), and validate its reply.
 
-With `curator.compared = "graph"` these are edges of the fact graph: a new edge can only conflict with those at its two
-nodes (mem0^g, conflict detection), and the model resolves the conflicts found (conflict resolution).
+With `curator.compared = "graph"` the facts are edges of the fact graph: a new edge can only conflict with edges at its
+two nodes (mem0^g, conflict detection), and the model resolves the conflicts found (conflict resolution).
 
-Notes (mem0's memories) are compared only with notes, whatever `curator.compared` says, and other facts with facts.
+Notes (mem0's memories) are compared only with notes, and other facts only with facts, whatever the value of
+`curator.compared`.
 
 An unusable reply is refused: the refusal is logged as a decision, no fact changes, and undoing it asks again.
 """
@@ -63,8 +64,8 @@ class Adviser:
 
     Args:
         tasks: returns the language tasks; called on the first question.
-        judge: their name, for the log.
-        embedder: finds the most similar facts, `curator.similar` of them.
+        judge: the name of the language tasks, for the log.
+        embedder: finds the most similar facts; their number is `curator.similar`.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Adviser:
         self._similar = SimilarFacts(embedder, settings.similar)
 
     def next_question(self, connection: Connection, namespace: str) -> Question | None:
-        """Return the first statement, in reading order, without a chosen operation; None if there is none."""
+        """Return a question for the first statement, in reading order, that has no chosen operation; None if there is
+        none.
+        """
         keys = closed(statement_groups.unresolved(connection, namespace), self._schema)
         rows = statements.of_keys(connection, namespace, keys)
         known = decisions.operations(connection, [row.seq for row in rows])
@@ -125,9 +128,9 @@ class Adviser:
         )
 
     def ask(self, question: Question) -> Chosen:
-        """Ask the language tasks for an operation; ADD without asking if there are no known facts.
+        """Ask the language tasks for an operation; if there are no known facts, return ADD without asking.
 
-        Raises `EngineUnavailableError` if they are unreachable: the statement waits.
+        Raises `EngineUnavailableError` if they are unreachable; the statement then waits.
         """
         judge = self._judge()
         governs = self._rules.by_model
@@ -154,7 +157,8 @@ class Adviser:
         return Chosen(operation.action, behind, judge, reason, not drops if governs else None, operation.text)
 
     def _merging(self, operation: FactOperation, question: Question) -> FactOperation:
-        """Return the operation with the merged text that UPDATE gives a note, "" if it is the new note's own.
+        """Return the operation with the merged text that UPDATE gives a note; the text is "" if it equals the new
+        note's.
 
         An UPDATE that leaves its named note unchanged becomes NOOP. Raises `JobError` if the merged text is too long
         for the embedder.
@@ -174,11 +178,11 @@ class Adviser:
         return is_note(told.relation, told.topic, self._schema)
 
     def _is_compared(self, fact: FactRow, row: StatementRow) -> bool:
-        """Return True if the model may decide on a fact: any fact if it rules alone, else those of the subject's other
-        groups.
+        """Return True if the model may decide on a fact: on any fact if the model alone rules, otherwise on facts in
+        the subject's other groups.
 
-        The rule of groups decides between facts of one group that exclude each other. A statement is asked about again
-        if a fact that it named is erased: its own fact is not compared with it.
+        Mutually exclusive facts of one group are decided by the rules for groups. If a fact that a statement named is
+        erased, the model is asked about that statement again; the statement is not compared with its own fact.
         """
         if fact.relation not in self._schema or set(fact.statement_seqs) == {row.seq}:
             return False
@@ -200,14 +204,14 @@ class Adviser:
         return not one and fact.object_key != object_of(row)
 
     def _known(self, fact: FactRow, names: Mapping[str, str], merged: Mapping[int, str]) -> str:
-        """Return a fact's sentence; for a note its merged text, if any."""
+        """Return the sentence for a fact; for a note its merged text, if any."""
         if self._is_note(fact):
             return next((merged[seq] for seq in fact.statement_seqs if seq in merged), fact.object)
         subject, value = names.get(fact.subject, fact.subject), names.get(fact.object_key, fact.object)
         return sentence(Statement(subject, fact.relation, value, fact.topic), self._schema)
 
     def _said(self, row: StatementRow, names: Mapping[str, str]) -> str:
-        """Return a statement's sentence."""
+        """Return the sentence for a statement."""
         if self._is_note(row):
             return row.object
         subject, over = names.get(row.subject, row.subject), row.negated or not row.object
@@ -216,7 +220,7 @@ class Adviser:
 
 
 def _checked(found: object, question: Question) -> FactOperation:
-    """Return the single requested operation; `JobError` if it can't be applied."""
+    """Return the single requested operation. Raises `JobError` if it can't be applied."""
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], FactOperation):
         raise JobError("operate was given one statement and must return a list of one FactOperation")
     operation: FactOperation = found[0]
@@ -240,9 +244,9 @@ def configured_adviser(
     embedder: Callable[[], Embedder],
     schema: Schema,
 ) -> Adviser | None:
-    """Return what asks the language tasks about new statements; None if no rule needs it.
+    """Return the adviser that asks the language tasks about new statements; None if no rule needs one.
 
-    Raises `ConfigError` for language tasks that decide no operations.
+    Raises `ConfigError` if the language tasks can't decide operations.
     """
     if not settings.asks_model:
         return None

@@ -1,4 +1,4 @@
-"""Claims: the statements about one group, without corrected ones, in the order of world time."""
+"""Claims: the statements about one group in the order of world time, without corrected ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ Place = tuple[int, int, int, int]  # in the order of world time: the time, then 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement about a group that holds one value at a time. Times are microseconds.
+    """One statement about a group in which one value holds at a time. Times are in microseconds.
 
-    `begins` and `ends` are the times that it names itself; it began by `begun_by` (None: it holds when said). `order`
-    sorts claims of one time by when they were said. An empty `value` denies all (with `negated`), or only says that
-    `replaces` has ended. `correction`: its speaker's earlier claim was never true; `past`: it held once. A `decisive`
-    claim is not weighed against others. `vague`: its value is a description, which doesn't replace a name. `repeats`:
-    it supports a current value, and opens nothing. `confidence` and `trust` are in (0, 1]. `moved_to`: its place in the
-    order of world time, if `prepare` found another than its own.
+    `begins` and `ends` are the times that the statement names; the value began by `begun_by` at the latest (None: it
+    holds when said). `order` sorts claims with the same time by when they were said. An empty `value` with `negated`
+    denies all values; without it, the claim only states that `replaces` has ended. `correction`: the speaker's earlier
+    claim was never true; `past`: the value held once. A `decisive` claim is not weighed against others. `vague`: the
+    value is a description, which doesn't replace a name. `repeats`: the claim supports a current value and starts no
+    new span. `confidence` and `trust` are in (0, 1]. `moved_to` is its position in the order of world time if `prepare`
+    moved it.
     """
 
     seq: int
@@ -57,17 +58,17 @@ class Claim:
 
     @property
     def time(self) -> int:
-        """Return the world time from which it applies."""
+        """Return the world time from which the claim applies."""
         return self.place[0]
 
     @property
     def over(self) -> bool:
-        """Return True if the statement was already over when it was said."""
+        """Return True if the claimed value no longer held when the statement was made."""
         return not self.negated and (self.past or (self.ends is not None and self.ends <= self.said_at))
 
     @property
     def asserts(self) -> bool:
-        """Return True if the statement says that its value holds, when said or from then on."""
+        """Return True if the statement asserts that its value holds, at the time it was said or from then on."""
         return bool(self.value) and not self.negated and not self.over
 
 
@@ -76,13 +77,14 @@ class Rules:
     """Parameters for weighing claims.
 
     Attributes:
-        half_life: microseconds after which a claim weighs half.
+        half_life: microseconds after which a claim's weight is halved.
         decision_ratio: ratio of scores, at least 1, below which neither side wins.
-        correction_window: microseconds within which a correction that names nothing refers to the previous statement.
-        by_score: scores decide every conflict, whoever the speakers and whatever they say about it (NSCMA section 3.5).
+        correction_window: microseconds within which a correction that names no value refers to the previous statement.
+        by_score: scores decide every conflict, regardless of the speakers and of what they say about it (NSCMA section
+            3.5).
         one_object: every relation holds one object at a time (the conflict set of NSCMA section 3.5).
         by_model: a model's choice for each statement decides every conflict (mem0).
-        asks_model: a model's choices count, at least for conflicts between relations.
+        asks_model: a model's choices decide, at least for conflicts between relations.
     """
 
     half_life: int
@@ -95,7 +97,7 @@ class Rules:
 
     @classmethod
     def of(cls, section: CuratorConfig) -> Rules:
-        """Build rules from a configuration's [curator] section, whose times are days."""
+        """Build rules from the [curator] section of a configuration, which gives times in days."""
         return cls(
             int(section.half_life * _DAY),
             section.decision_ratio,
@@ -108,7 +110,7 @@ class Rules:
 
 
 def scored(claim: Claim) -> Claim:
-    """Return the claim as scores weigh it: its mention of another value is dropped, or denies that value if it says
+    """Return the claim as scores weigh it: it no longer mentions another value, or denies that value if it states
     nothing else.
     """
     if claim.value or not claim.replaces:
@@ -119,7 +121,7 @@ def scored(claim: Claim) -> Claim:
 def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:
     """Return the counting claims in the order of world time, and those that were never true, each with its correction.
 
-    A correction takes the place of the first claim that it corrects, and inherits what that one replaces.
+    A correction takes the position of the first claim that it corrects, and replaces whatever that claim replaced.
     """
     counting: list[Claim] = []
     corrected: list[tuple[Claim, Claim]] = []
@@ -139,9 +141,10 @@ def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tu
 
 
 def _targets(correction: Claim, before: Sequence[Claim], rules: Rules) -> list[Claim]:
-    """Return the earlier claims that a correction withdraws: consecutive claims of one speaker for one value.
+    """Return the earlier claims that a correction withdraws: consecutive claims for one value by one speaker.
 
-    Without a named value, it is its speaker's last claim, if recent and for another value.
+    If the correction names no value, it withdraws its speaker's last claim, provided that claim is recent and has
+    another value.
     """
     if correction.replaces:
         fitting = [
@@ -173,17 +176,17 @@ def _last_run(found: Sequence[Claim], before: Sequence[Claim]) -> list[Claim]:
 
 
 def _after_refutation(claim: Claim, claims: Sequence[Claim]) -> Claim:
-    """Move a claim to after its speaker's contrary statement, if its time is earlier."""
+    """Move a claim after its speaker's contrary statement, if the claim's time is earlier."""
     seen = _refuted(claim, claims)
     return claim if seen is None or claim.time > seen else replace(claim, moved_to=(seen + 1, *claim.said))
 
 
 def _refuted(claim: Claim, claims: Sequence[Claim]) -> int | None:
-    """Return when a speaker last said otherwise, between the earliest and latest beginning of their claim.
+    """Return when a speaker last stated the contrary, between the earliest and latest start of their claim.
 
     "I live in Rome", then "I moved to Oslo this year": the move came after the first statement, not on New Year's Day.
-    "I moved to Oslo in 2015" names a time that was over at the first statement, which still holds. None for a claim
-    that repeats what its speaker had said before saying otherwise.
+    "I moved to Oslo in 2015" names a time before the first statement, which therefore still holds. Returns None for a
+    claim that repeats what its speaker said before stating the contrary.
     """
     if not claim.asserts or claim.begins is None or claim.begins > claim.said_at:
         return None

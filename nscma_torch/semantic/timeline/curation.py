@@ -1,7 +1,7 @@
-"""The curate job: derive a user and agent's facts from their statements, log decisions, and undo them.
+"""The curate job: derive the facts for a user and agent from their statements, log decisions, and undo them.
 
-Facts are a function of statements, so undoing a decision withdraws its statement. A decision can be undone while no
-later one depends on it.
+Facts are a function of statements, so undoing a decision withdraws its statement. A decision can be undone if no later
+decision depends on it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Curator:
     Args:
         clock: returns the system time at which facts are retired.
         adviser: asks a model about each new statement, if `curator.rule` or `curator.opposites` is "model".
-        units: builds the units of texts that a model merged.
+        units: builds the units for texts that a model merged.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Curator:
             raise ConfigError('curator.rule and curator.opposites = "model" need language tasks; give an adviser')
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Resolve the waiting groups of the jobs' namespace, in one transaction.
+        """Resolve the waiting groups in the jobs' namespace, in one transaction.
 
-        If a model decides, it is first asked, outside transactions, about one statement after another in reading order:
-        each is compared with the facts that the earlier ones have left.
+        If a model decides, it is first asked about each statement in reading order, outside transactions: each
+        statement is compared with the facts that result from the earlier ones.
         """
         user_id, namespace = batch[0].user_id, batch[0].lane
         while self._adviser is not None and self._advise(self._adviser, user_id, namespace):
@@ -86,7 +86,7 @@ class Curator:
             self._index_merges(self._units(), user_id, namespace)
 
     def _index_merges(self, maker: UnitMaker, user_id: str, namespace: str) -> None:
-        """Build the missing units of merged texts; those changed meanwhile wait for the next job."""
+        """Build the missing units for merged texts; texts that change meanwhile wait for the next job."""
         with self._database.read(user_id) as connection:
             merges = fact_units.unspoken_merges(connection, namespace)
             origins = [episodes.row_of(connection, one.row.episode_seq) for one in merges]
@@ -101,7 +101,7 @@ class Curator:
             streams.touch_user(connection, user_id)
 
     def _advise(self, adviser: Adviser, user_id: str, namespace: str) -> bool:
-        """Ask about the next statement, and commit the result; return False if none waits."""
+        """Ask about the next statement, and commit the result; return False if no statement waits."""
         with self._database.read(user_id) as connection:
             question = adviser.next_question(connection, namespace)
         if question is None:
@@ -121,13 +121,13 @@ class Curator:
         recalled: Collection[str] = (),
         chosen: Mapping[int, Chosen] | None = None,
     ) -> list[Resolved]:
-        """Resolve the marked groups of a namespace and merge stated names, inside the caller's transaction.
+        """Resolve the marked groups in a namespace and merge stated names, inside the caller's transaction.
 
-        Groups with statements still to be put to a model stay marked.
+        Groups stay marked if a model still has to be asked about any of their statements.
 
         Args:
             recalled: ids of forgotten facts that become active again.
-            chosen: operations a model has just chosen, by the statement's row number.
+            chosen: operations that a model has just chosen, by statement row number.
         """
         done: list[Resolved] = []
         waiting: set[Key] = set()
@@ -152,10 +152,10 @@ class Curator:
         return done
 
     def rule(self, connection: Connection, dispute: Dispute, right: int | None, judge: str, now: int) -> None:
-        """Decide a dispute for side `right`, inside the caller's transaction; None leaves it open, which is also
-        logged.
+        """Decide a dispute in favour of side `right`, inside the caller's transaction; None leaves it open, which is
+        also logged.
 
-        Each decision against another side can be undone.
+        The decision against each other side can be undone.
         """
         made = [undecided(dispute, judge)] if right is None else verdict(dispute, right, judge)
         decisions.insert(
@@ -169,11 +169,12 @@ class Curator:
         self.settle(connection, dispute.namespace, now)
 
     def undo(self, user_id: str, decision_id: str, *, at: datetime) -> CuratorDecision:
-        """Undo a decision, in one transaction, and return it; undoing all in reverse order restores the first state.
+        """Undo a decision in one transaction, and return it; undoing all decisions in reverse order restores the
+        initial state.
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: already undone, or a later decision depends on it.
+            InvalidInputError: the decision is already undone, or a later decision depends on it.
         """
         with self._database.write(user_id) as connection:
             decision = decisions.find(connection, user_id, decision_id)
@@ -198,15 +199,17 @@ class Curator:
         return undone.record
 
     def _is_refusal(self, decision: DecisionRow) -> bool:
-        """Return True if a statement is ignored because the model's choice was refused; undoing it asks again."""
+        """Return True if the statement is ignored because the model's choice was refused; undoing such a decision asks
+        again.
+        """
         return self._rules.by_model and decision.before.get(OPERATION) == REFUSED
 
     def merge(self, user_id: str, proposal_id: str, *, at: datetime) -> CuratorDecision:
-        """Merge the two entities of a proposal, in one transaction. Returns the MERGE decision, which can be undone.
+        """Merge the two entities in a proposal, in one transaction. Returns the MERGE decision, which can be undone.
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: not a proposal, or already dismissed or accepted.
+            InvalidInputError: the decision is not a proposal, or was already dismissed or accepted.
         """
         with self._database.write(user_id) as connection:
             proposal = decisions.find(connection, user_id, proposal_id)
@@ -233,7 +236,7 @@ def _changed(done: Sequence[Resolved]) -> tuple[str, ...]:
 
 
 def _check_free(connection: Connection, decision: DecisionRow) -> None:
-    """Raise `InvalidInputError` if a decision is undone, or a later one is about one of its facts."""
+    """Raise `InvalidInputError` if a decision is already undone, or if a later decision is about one of its facts."""
     if decision.record.undone:
         raise InvalidInputError(f"decision {decision.record.id!r} is undone already")
     own = set(decision.record.fact_ids)

@@ -1,4 +1,4 @@
-"""Derive the facts of groups from all their statements, and the decision on each new statement."""
+"""Derive the facts in groups from all of their statements, and the decision on each new statement."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from nscma_torch.semantic.timeline.timeline_records import Outcome, Timeline, Va
 
 
 class Resolved(NamedTuple):
-    """The facts believed now, and the decisions on statements that had none yet.
+    """The facts believed now, and the decisions on statements that had no decision yet.
 
-    `waiting` groups have statements that don't count until a model is asked about them. `said` are the statements (row
-    numbers) to `fact_units.follow` once the decisions are logged.
+    `waiting` are the groups with statements that don't count until a model is asked about them. `said` are the
+    statements (row numbers) to pass to `fact_units.follow` once the decisions are logged.
     """
 
     facts: list[FactRow]
@@ -58,13 +58,13 @@ def resolve_groups(
     recalled: Collection[str],
     chosen: Mapping[int, Chosen],
 ) -> Resolved:
-    """Write the facts of `marked` groups, and of those resolved with them, inside the caller's transaction.
+    """Write the facts for `marked` groups, and for groups that are resolved with them, inside the caller's transaction.
 
-    If statements were only added, facts are recorded at the time that the newest message was stored, whenever the job
-    runs; if some were removed, at `now` (microseconds). Forgotten facts stay archived until mentioned again, except
-    those with an id in `recalled`.
+    If statements were only added, facts are recorded as of the time the newest message was stored, no matter when the
+    job runs; if any were removed, as of `now` (microseconds). Forgotten facts stay archived until mentioned again,
+    unless their id is in `recalled`.
 
-    `chosen` are operations a model has just chosen, by the statement's row number; they are logged.
+    `chosen` contains the operations that a model has just chosen, by statement row number; they are logged.
     """
     judging = judging_of(connection, namespace, schema, rules, chosen)
     keys = judging.tied(marked)
@@ -105,7 +105,7 @@ def resolve_groups(
 
 
 def _kept(fact: NewFact, forgotten: Collection[FactRow]) -> NewFact:
-    """Return the fact, archived again if it was forgotten and not mentioned since."""
+    """Return the fact, archived again if it was forgotten and has not been mentioned since."""
     for row in forgotten:
         same = (row.key, row.object_key) == (Key(fact.subject, fact.relation, fact.topic), fact.object_key)
         if same and fact.status != "archived" and set(fact.statement_seqs) <= set(row.statement_seqs):
@@ -118,7 +118,9 @@ def _did(
     believed: Sequence[Sequence[FactRow]],
     by_seq: Mapping[int, StatementRow],
 ) -> dict[int, list[_Did]]:
-    """Return the effects of each statement, by its number; the one in its own subject and object's group first."""
+    """Return each statement's effects by its number; the effect in the group of its own subject and object
+    comes first.
+    """
     found: dict[int, list[_Did]] = {}
     for (group, timeline), own in zip(timelines, believed, strict=True):
         named = {claim.seq for claim in group.claims if claim.value and not (claim.correction and claim.replaces)}
@@ -145,7 +147,7 @@ def _decision(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) ->
 
 
 def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> tuple[Action, str]:
-    """Return the action and reason of a statement; among several groups, its own object's decides."""
+    """Return the action and reason for a statement; if there are several groups, the one for its own object decides."""
     outcome, own = did[0].outcome, did[0].facts
     ended = [fact for one in did for fact in one.facts if fact not in own[:1]]
     match outcome.effect:

@@ -1,8 +1,8 @@
-"""Disputes between sides of similar weight: their presentation to a judge, and the decisions of a verdict.
+"""Disputes between sides with similar weight: how a judge sees them, and the decisions that carry out a verdict.
 
-A verdict is a decision that overrules the statements of the other sides: their weight becomes nearly zero, so facts
-stay a function of statements and decisions. It applies while a statement that it upheld counts. Later statements have
-full weight, and may reopen the dispute.
+A verdict is a decision that overrules the other sides' statements by reducing their weight to nearly zero; facts thus
+remain a function of statements and decisions. It applies as long as a statement that it upheld counts. Later statements
+have full weight, so they can reopen the dispute.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST = 600  # characters of one of them
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a dispute: ids of its statements, and their sentences. `fact` is None for a denial."""
+    """One side of a dispute: the ids of its statements, and their sentences. `fact` is None for a denial."""
 
     ids: tuple[str, ...]
     said: tuple[Unit, ...]
@@ -52,10 +52,10 @@ class Dispute:
 def open_disputes(
     connection: Connection, namespace: str, schema: Schema, judge: str, *, one_object: bool = False
 ) -> list[Dispute]:
-    """Return a namespace's disputes in which each side has statements of its own.
+    """Return the disputes in a namespace in which each side has statements of its own.
 
-    Skips those whose verdict was undone, and those that `judge` left open on the same statements. `one_object`: every
-    relation holds one object at a time.
+    Skips a dispute if its verdict was undone, or if `judge` left it open for the same statements. With `one_object`,
+    every relation has one object at a time.
     """
     owner = namespaces.owner(connection, namespace)
     disputed = facts.select_facts(connection, owner, statuses=("disputed",))
@@ -86,7 +86,7 @@ def open_disputes(
 
 
 def checked_verdicts(found: Sequence[int | None], disputes: Sequence[Dispute]) -> Sequence[int | None]:
-    """Return the language tasks' verdicts, one per dispute. Raises `JobError` for invalid verdicts."""
+    """Return the verdicts from the language tasks, one per dispute. Raises `JobError` for invalid verdicts."""
     if len(found) != len(disputes):
         raise JobError(f"adjudicate was given {len(disputes)} disputes and returned {len(found)} verdicts; correct it")
     for right, dispute in zip(found, disputes, strict=True):
@@ -96,7 +96,7 @@ def checked_verdicts(found: Sequence[int | None], disputes: Sequence[Dispute]) -
 
 
 def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
-    """Return the decisions that settle a dispute for side `right`: one against each other side."""
+    """Return the decisions that settle a dispute in favour of side `right`: one against each other side."""
     upheld = dispute.sides[right]
     made = []
     for side in dispute.sides:
@@ -131,8 +131,8 @@ def undecided(dispute: Dispute, judge: str) -> NewDecision:
 
 
 def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -> set[int]:
-    """Return row numbers of statements overruled by verdicts in force: not undone, and with an upheld statement in
-    `rows`.
+    """Return the row numbers of statements overruled by verdicts in force: those not undone, with an upheld statement
+    in `rows`.
     """
     seqs = {row.id: row.seq for row in rows}
     standing = [one.before for one in verdicts if not one.record.undone]
@@ -146,12 +146,12 @@ def overruled(verdicts: Iterable[DecisionRow], rows: Collection[StatementRow]) -
 
 
 def weighed(claims: Sequence[Claim], light: Collection[int]) -> list[Claim]:
-    """Return the claims, with nearly zero confidence for those in `light`."""
+    """Return the claims; those in `light` get nearly zero confidence."""
     return [replace(claim, confidence=_LEAST) if claim.seq in light else claim for claim in claims]
 
 
 def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
-    """Return the statements that a fact doesn't hold, or no longer."""
+    """Return the statements that a fact doesn't hold, or no longer holds."""
     others = [row for row in rows if row.key == fact.key and row.seq not in fact.statement_seqs]
     denying = [row for row in others if row.negated or row.past]
     return [row for row in denying if object_of(row) in ("", fact.object_key)]
@@ -165,7 +165,7 @@ def _side(connection: Connection, owner: Scope, fact: FactRow | None, rows: Sequ
 
 
 def sentence_unit(episode: Episode, row: StatementRow) -> Unit:
-    """Return the sentence that states it, with speaker and time."""
+    """Return the sentence that makes the statement, with speaker and time."""
     around = (span for span in split_sentences(episode.text) if span.start <= row.start < span.end)
     span = next(around, Span(row.start, len(episode.text)))
     start, end = span.start, min(span.end, span.start + _LONGEST)

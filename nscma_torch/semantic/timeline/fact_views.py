@@ -1,4 +1,4 @@
-"""Facts as requested by callers: a selection, a relation's timeline, open contradictions."""
+"""Facts as callers request them: a selection, a relation's timeline, unresolved contradictions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def selected(
     statuses: Sequence[FactStatus] = BELIEVED,
     ids: Collection[str] | None = None,
 ) -> list[Fact]:
-    """Return facts ordered by subject, relation and start time; arguments as in `Memory.facts`.
+    """Return facts ordered by subject, relation and start time; the arguments are those of `Memory.facts`.
 
-    Raises InvalidInputError for an empty subject, or a relation not in the schema.
+    Raises `InvalidInputError` for an empty subject or a relation that is not in the schema.
     """
     refuse_surrogates((subject, topic), "a subject or topic")
     if relation is not None and relation not in schema:
@@ -57,7 +57,7 @@ def selected(
 
 
 def holding(found: Iterable[Fact], at: datetime) -> list[Fact]:
-    """Return the facts that hold in the world at this time."""
+    """Return the facts that hold in the world at a time."""
     return [
         fact
         for fact in found
@@ -68,7 +68,7 @@ def holding(found: Iterable[Fact], at: datetime) -> list[Fact]:
 def timeline(
     connection: Connection, scope: Scope, schema: Schema, subject: str, relation: str, topic: str | None
 ) -> list[Fact]:
-    """Return all facts of a subject and relation, past ones too, oldest first. Raises like `selected`."""
+    """Return all facts with a subject and relation, including past ones, oldest first. Raises like `selected`."""
     found = selected(connection, scope, schema, subject=subject, relation=relation, topic=topic, statuses=EVERY)
     return sorted(
         found, key=lambda fact: (fact.valid_from is not None, fact.valid_from or fact.recorded_at, fact.sequence)
@@ -76,7 +76,7 @@ def timeline(
 
 
 def contradictions(connection: Connection, scope: Scope, schema: Schema) -> list[tuple[Fact, ...]]:
-    """Return the unresolved contradictions, each as its sides."""
+    """Return the unresolved contradictions, each as a tuple of the conflicting facts."""
     sides: dict[tuple[object, ...], list[Fact]] = {}
     for fact in selected(connection, scope, schema, statuses=("disputed",)):
         relation = schema[fact.relation]

@@ -1,4 +1,4 @@
-"""Restore forgotten memories: a message or a fact that had left search."""
+"""Restore a forgotten message or fact to search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FACT = "fact"
 
 
 def bring_back(connection: Connection, decision: DecisionRow) -> Collection[str]:
-    """Undo a decision to forget: restore a message, or mark a fact's group and return the fact's id for `settle`."""
+    """Undo a decision to forget: restore the message, or mark the fact's group and return the fact's id for
+    `settle`.
+    """
     what = decision.before[FORGOTTEN]
     if what == FACT:
         statement_groups.mark(connection, decision.namespace, [decision.key])

@@ -1,7 +1,7 @@
-"""Group statements into claims of which one value holds at a time, and turn spans into facts.
+"""Group statements into claims so that one value holds at a time in each group, and turn spans into facts.
 
-For a relation with one object at a time, a subject and topic form a group, whose values are objects. For the others,
-each object forms a group of its own, whose values are relations: one, or one and its opposite.
+If a relation has one object at a time, a subject and topic form a group with objects as its values. Otherwise each
+object forms its own group with relations as its values: a relation alone, or a relation and its opposite.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACES = 1 << 20  # positions in a message that `order` tells apart
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Claims of which one holds at a time. `object_key` is empty if objects are the values."""
+    """Claims of which one holds at a time. `object_key` is empty if the values are objects."""
 
     subject: str
     relations: tuple[str, ...]
@@ -36,18 +36,19 @@ class Group:
 
 
 def closed(keys: Iterable[Key], schema: Schema) -> set[Key]:
-    """Return these keys with those of opposite relations, which are resolved together."""
+    """Return these keys, and the keys for opposite relations, which are resolved together with them."""
     return {Key(key.subject, relation, key.topic) for key in keys for relation in family(key.relation, schema)}
 
 
 def groups_of(
     rows: Sequence[StatementRow], schema: Schema, correction_window: int, *, one_object: bool = False
 ) -> list[Group]:
-    """Return the groups of statements, which are complete for their keys and in the order of saying.
+    """Return the groups that these statements form; the statements must be complete for their keys and in the order
+    said.
 
     Args:
-        correction_window: microseconds within which a correction that names nothing refers to the previous statement.
-        one_object: every relation holds one object at a time, and has no opposite.
+        correction_window: microseconds within which a correction that names no value refers to the previous statement.
+        one_object: every relation has one object at a time and no opposite.
     """
     found: dict[tuple[str, tuple[str, ...], str, str], Group] = {}
     relations = {row.relation for row in rows}
@@ -88,17 +89,17 @@ def groups_of(
 
 
 def single(relation: str, schema: Schema) -> bool:
-    """Return True if a relation holds one object at a time."""
+    """Return True if a relation has one object at a time."""
     return relation in schema and schema[relation].cardinality == "one"
 
 
 def object_of(row: StatementRow) -> str:
-    """Return the key of a statement's object: of the merged entity, except if the object is a name."""
+    """Return the key of a statement's object: that of the merged entity, unless the object is a name."""
     return name_key(row.object) if row.relation == NAMED else row.object_key
 
 
 def _is_description(name: str) -> bool:
-    """Return True if an object is not a proper name: "small flat"."""
+    """Return True if an object is not a proper name ("small flat")."""
     return name != "" and name.isascii() and not any(letter.isupper() for letter in name)
 
 
@@ -107,7 +108,8 @@ def _replaced(row: StatementRow) -> str:
 
 
 def _meant(row: StatementRow, before: Sequence[StatementRow]) -> str:
-    """Return the object key of a denial: of the only undenied thing whose name it abbreviates, else of its own object.
+    """Return the object key that a denial means: the only undenied thing whose name it abbreviates, or else its own
+    object.
 
     "The Fiat" and "the Panda" abbreviate "red Fiat Panda", "the bike" abbreviates "racing bike" but not "bike shed".
     """
@@ -134,7 +136,7 @@ def _short_for(name: str, longer: str) -> bool:
 
 
 def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_window: int) -> str:
-    """Return the object key that a correction refers to: of its speaker's last statement, if recent; else ""."""
+    """Return the object key that a correction refers to: that of its speaker's last statement if recent, else ""."""
     own = [other for other in before if other.speaker == row.speaker]
     if (
         not own
@@ -147,7 +149,7 @@ def _corrected(row: StatementRow, before: Sequence[StatementRow], correction_win
 
 
 def begin_of(row: StatementRow) -> int | None:
-    """Return the time from which a statement says it applies; None if it names none."""
+    """Return the start time that a statement names; None if it names none."""
     ended = row.valid_to if row.valid_from in (None, UNKNOWN) else row.valid_from
     return ended if row.negated else row.valid_from
 
@@ -185,7 +187,7 @@ def claim_of(
 
 
 def fact_of(group: Group, span: ValidSpan, rows: Mapping[int, StatementRow]) -> NewFact:
-    """Return the fact that a span of a group represents."""
+    """Return the fact represented by a span in a group."""
     relation = group.relations[0] if not group.object_key else span.value
     object_key = group.object_key or span.value
     claims = span.claims
@@ -208,6 +210,6 @@ def fact_of(group: Group, span: ValidSpan, rows: Mapping[int, StatementRow]) -> 
 
 
 def _written(object_key: str, rows: Collection[StatementRow]) -> str:
-    """Return an object as the first of these statements wrote it."""
+    """Return an object as spelled in the first of these statements."""
     first = min(rows, key=lambda row: (row.said_at, row.episode_seq, row.start, row.seq))
     return first.object if object_of(first) == object_key else first.replaces

@@ -1,4 +1,4 @@
-"""Denials implied by exclusive symmetric relations: marrying somebody ends any other marriage."""
+"""Denials implied by exclusive symmetric relations: marrying someone ends any other marriage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nscma_torch.semantic.store.statements import StatementRow
 
 
 def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
-    """Return the groups in which these statements imply denials: those of their objects, in the same exclusive
+    """Return the groups in which these statements imply denials: those of their objects, with the same exclusive
     relation.
     """
     return {
@@ -24,10 +24,10 @@ def implied_denials(rows: Iterable[StatementRow], schema: Schema) -> set[Key]:
 
 
 def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Schema) -> list[StatementRow]:
-    """Return the denials in the groups `keys` implied by statements about the other side of the relation.
+    """Return the denials in the groups `keys` that are implied by statements about the other side of the relation.
 
-    "I am married to Ben" denies that Ana, to whom I was married before, is married to me; "I am divorced" denies it of
-    any spouse. A denial has the number, time, speaker and weight of the statement that implies it.
+    "I am married to Ben" denies that I am still married to Ana, my former spouse; "I am divorced" denies it for any
+    spouse. A denial takes its number, time, speaker and weight from the statement that implies it.
     """
     sides: dict[Key, set[str]] = {}
     for row in rows:
@@ -42,6 +42,6 @@ def partings(rows: Collection[StatementRow], keys: Collection[Key], schema: Sche
 
 
 def _is_said_of_all(row: StatementRow) -> bool:
-    """Return True if a statement names the one object that its subject now has, or says that it has none."""
+    """Return True if a statement names the only object that its subject now has, or states that there is none."""
     ended = row.past or row.valid_to is not None
     return not row.object_key if row.negated else bool(row.object_key) and not ended

@@ -1,6 +1,6 @@
-"""Decide the facts of a set of groups: by the rules of claims, a model's operations, or both.
+"""Decide the facts for a set of groups: by the rules for claims, by a model's operations, or by both.
 
-A `Case` holds the groups' statements and turns them into claims; `judging_of` chooses the kind of case, once.
+A `Case` contains the groups' statements and turns them into claims; `judging_of` chooses the kind of case once.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from nscma_torch.semantic.timeline.operations import Chosen, Operations, end, li
 
 @dataclass(frozen=True)
 class Case:
-    """The statements of some groups (`rows`), those of `beyond` that imply denials in them, and the rules.
+    """The statements in some groups (`rows`), the statements in `beyond` that imply denials there, and the rules.
 
-    `decided` are the numbers of the statements that already have a decision.
+    `decided` contains the numbers of the statements that already have a decision.
     """
 
     rows: Sequence[StatementRow]
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def waiting(self) -> frozenset[Key]:
-        """Return groups with statements that don't count until a model is asked about them."""
+        """Return the groups with statements that don't count until a model is asked about them."""
         return frozenset()
 
     @property
@@ -52,11 +52,11 @@ class Case:
         return {row.seq: row for row in (*self.rows, *self.beyond)}
 
     def groups(self, keys: Collection[Key]) -> list[Group]:
-        """Return the claims of these groups."""
+        """Return these groups with their claims."""
         return self._ruled(self.counting, self.beyond, keys)
 
     def logged(self, decision: NewDecision) -> NewDecision:
-        """Return the decision on a statement in its logged form."""
+        """Return the decision on a statement in the form in which it is logged."""
         return decision
 
     def _ruled(
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class AdvisedCase(Case):
-    """Rules decide in each group, and a model's operations end facts of other groups (`curator.opposites`)."""
+    """Rules decide within each group, and a model's operations end facts in other groups (`curator.opposites`)."""
 
     operations: Operations
     chosen: Mapping[int, Chosen]
@@ -105,7 +105,7 @@ class AdvisedCase(Case):
         return self._ruled(self.counting, self._counting(self.beyond), keys)
 
     def _own(self, decision: NewDecision) -> Chosen:
-        """Return the operation chosen for the statement of a decision."""
+        """Return the operation chosen for the statement that a decision is about."""
         assert decision.statement_seq is not None
         return self.chosen[decision.statement_seq]
 
@@ -128,10 +128,10 @@ class Judging(Protocol):
     """Builds cases for the groups of one namespace."""
 
     def tied(self, keys: Collection[Key]) -> set[Key]:
-        """Return these groups, and those resolved with them."""
+        """Return these groups, and the groups that are resolved with them."""
 
     def case(self, rows: Sequence[StatementRow], beyond: Sequence[StatementRow]) -> Case:
-        """Build the case of the statements of some groups."""
+        """Build the case for the statements in some groups."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _ByOperations:
 def judging_of(
     connection: Connection, namespace: str, schema: Schema, rules: Rules, chosen: Mapping[int, Chosen]
 ) -> Judging:
-    """Return the judging procedure of a namespace's groups under these rules; `chosen`: operations a model has just
+    """Return the judging procedure for a namespace under these rules; `chosen` are operations that a model has just
     chosen.
     """
     if rules.asks_model:

@@ -1,4 +1,6 @@
-"""Merges of entities: stated names merge them, similar names only propose it. Each is logged and can be undone."""
+"""Entity merges: stated names merge entities, while similar names only lead to a proposal. Each is logged and can be
+undone.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _KINDS = frozenset({"person", "place", "group"})
 
 
 class Alike(NamedTuple):
-    """The keys of two entities that may be the same, and why."""
+    """The keys of two entities that may be the same, and the reason."""
 
     key: str
     into: str
@@ -31,17 +33,19 @@ class Alike(NamedTuple):
 
 
 def merged(key: str, before: Mapping[str, str]) -> dict[str, Any]:
-    """Return the `before` of a MERGE decision, for undoing it; `before` maps keys to the entities they stood for."""
+    """Return the `before` for a MERGE decision, used to undo it; the argument `before` maps keys to the entities they
+    stood for.
+    """
     return {MERGED: key, _WAS: before.get(key)}
 
 
 def unmerge(connection: Connection, decision: DecisionRow) -> None:
-    """Undo a merge; the groups of both entities are marked."""
+    """Undo a merge, and mark the groups of both entities."""
     entities.set_canonical(connection, decision.namespace, {decision.before[MERGED]: decision.before[_WAS]})
 
 
 def propose(connection: Connection, namespace: str, schema: Schema, now: int) -> list[Alike]:
-    """Log and return a proposal for each pair of entities with similar names not proposed before."""
+    """Log and return a merge proposal for each pair of entities with similar names that was not proposed before."""
     scope = namespaces.owner(connection, namespace)
     known = {
         (decision.record.subject, decision.record.object)
@@ -59,7 +63,7 @@ def propose(connection: Connection, namespace: str, schema: Schema, now: int) ->
 
 
 def alike(believed: Collection[Fact], schema: Schema) -> list[Alike]:
-    """Return pairs of similar names of one kind: one contains the other, or they differ in one letter."""
+    """Return pairs of similar names of the same kind: one contains the other, or they differ in one letter."""
     of_kind: dict[str, set[str]] = defaultdict(set)
     written: dict[str, str] = {}
     for fact in believed:
@@ -110,7 +114,7 @@ def _reason(one: str, other: str) -> str:
 def standing(
     connection: Connection, namespace: str, action: Action, *, undone: bool | None = False
 ) -> list[DecisionRow]:
-    """Return the namespace's decisions of this kind, oldest first, without undone ones; with `undone` None all."""
+    """Return a namespace's decisions with this action, oldest first; `undone` selects undone ones or, if None, all."""
     scope = namespaces.owner(connection, namespace)
     records = decisions.select_decisions(connection, scope, actions=[action], undone=undone)
     rows = (decisions.find(connection, scope.user_id, record.id) for record in records)

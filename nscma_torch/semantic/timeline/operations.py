@@ -1,14 +1,16 @@
 """Apply a model's operations on statements (mem0: ADD, UPDATE, DELETE, NOOP) to facts, from logged decisions.
 
-UPDATE and DELETE end the facts they name when the statement applies: UPDATE because the new fact replaces them, DELETE
-because they are contradicted. Nothing is deleted: ended facts are archived, and undoing the decision restores them. A
-fact is named by the statements behind it, whose ids are the same in every store with the same input. If the named fact
-is newer, though it was read first, the new statement ends instead.
+UPDATE and DELETE end the facts that they name, as of the time the statement applies: UPDATE because the new fact
+replaces them, DELETE because the statement contradicts them. Nothing is deleted: ended facts are archived, and undoing
+the decision restores them. A fact is identified by its supporting statements, because their ids are the same in every
+store with the same input. If the named fact is newer, although it was read first, the new statement's fact ends
+instead.
 
-For a note (a whole sentence, mem0's memory) UPDATE may supply a merged text, and DELETE stores nothing new; see
-`semantic.store.fact_units` for what search then finds.
+For a note (a whole sentence, mem0's memory) UPDATE can supply a merged text, and DELETE stores nothing new;
+`semantic.store.fact_units` describes what search then finds.
 
-With `rule = "model"` each object of each relation is a separate group (`operated_groups`): only an operation ends it.
+With `rule = "model"` each pair of relation and object is a separate group (`operated_groups`), which only an operation
+can end.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ _LOGGED: Mapping[str, Action] = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "AR
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An operation on a statement; `named` has, for each fact that it names, the ids of the statements behind it.
+    """An operation on a statement; `named` contains the ids of the supporting statements for each fact that it names.
 
-    `name` is an `Operation`, or `REFUSED` with the reason. `stores` tells whether the statement itself is kept; None if
-    the operation doesn't decide that. `text` is the merged text of an UPDATE.
+    `name` is an `Operation`, or `REFUSED` with the reason. `stores` is True if the statement itself is kept, and None
+    if the operation doesn't decide that. `text` is the merged text of an UPDATE.
     """
 
     name: str
@@ -48,7 +50,7 @@ class Chosen:
 
     @classmethod
     def of(cls, decision: DecisionRow) -> Chosen:
-        """Return the operation that a decision logs."""
+        """Return the operation that a decision records."""
         before = decision.before
         named = tuple(tuple(ids) for ids in before.get(NAMED_FACTS, ()))
         stores, text = before.get(STORES), before.get(MERGED_TEXT, "")
@@ -56,7 +58,7 @@ class Chosen:
 
     @property
     def before(self) -> dict[str, object]:
-        """Return the operation's stored form in its decision."""
+        """Return the operation in the form stored in its decision."""
         named = {NAMED_FACTS: [list(ids) for ids in self.named]} if self.named else {}
         stores = {} if self.stores is None else {STORES: self.stores}
         text = {MERGED_TEXT: self.text} if self.text else {}
@@ -64,23 +66,23 @@ class Chosen:
 
     @property
     def action(self) -> Action:
-        """Return the action logged for it."""
+        """Return the action logged for this operation."""
         return _LOGGED[self.name]
 
     @property
     def refused(self) -> bool:
-        """Return True if the choice was unusable."""
+        """Return True if the model's choice was unusable."""
         return self.name == REFUSED
 
     @property
     def ends(self) -> bool:
-        """Return True if it ends the facts that it names."""
+        """Return True if the operation ends the facts that it names."""
         return self.name in _ENDING
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a statement from `time` (microseconds) on, caused by another one."""
+    """The end of a statement's validity from `time` (microseconds) on, caused by another statement."""
 
     ended: StatementRow
     by: StatementRow
@@ -88,7 +90,7 @@ class Ending:
 
 
 class Operations:
-    """The operations on some groups: those stored, and those just chosen (`new`, by statement)."""
+    """The operations on some groups: stored ones, and those just chosen (`new`, by statement)."""
 
     def __init__(
         self, connection: Connection, namespace: str, rows: Sequence[StatementRow], new: Mapping[int, Chosen]
@@ -111,29 +113,31 @@ class Operations:
 
     @property
     def rows(self) -> dict[int, StatementRow]:
-        """Return the statements that these operations were chosen for or name, by row number."""
+        """Return, by row number, the statements that these operations were chosen for or that they name."""
         return {row.seq: row for row in (*self.by_id.values(), *self.by_seq.values())}
 
     def waits(self, row: StatementRow) -> bool:
-        """Return True if a statement has no chosen operation yet."""
+        """Return True if no operation has been chosen for a statement yet."""
         return row.seq not in self.of
 
     def is_repeated(self, row: StatementRow) -> bool:
-        """Return True if a statement was found to add nothing, and the fact that it repeats still counts."""
+        """Return True if a statement was found to add nothing and the fact that it repeats still counts."""
         chosen = self.of.get(row.seq)
         if chosen is None or chosen.name != "NOOP":
             return False
         return not chosen.named or any(one in self.by_id for ids in chosen.named for one in ids)
 
     def only_deletes(self, row: StatementRow) -> bool:
-        """Return True for a note that deletes others and is not kept itself, while one of them still counts."""
+        """Return True for a note that deletes others without being kept itself, while one of the others still
+        counts.
+        """
         chosen = self.of.get(row.seq)
         if chosen is None or chosen.name != "DELETE" or chosen.stores is not False:
             return False
         return any(one in self.by_id for ids in chosen.named for one in ids)
 
     def endings(self) -> list[Ending]:
-        """Return the endings that these operations cause, in the order they were chosen."""
+        """Return the endings that these operations cause, in the order the operations were chosen."""
         found = []
         for seq, chosen in self._near.items():
             row = self.by_seq.get(seq)
@@ -148,9 +152,9 @@ class Operations:
 
 
 def linked(connection: Connection, namespace: str, keys: Collection[Key], new: Mapping[int, Chosen]) -> set[Key]:
-    """Return the groups that operations link to these: those of their statements, and of the facts they named.
+    """Return the groups that operations link to these: the groups of their statements and of the facts they named.
 
-    Undone ones count too: the facts they ended hold again.
+    Undone operations are included, because the facts they ended hold again.
     """
     found: set[Key] = set()
     naming = _naming(connection, namespace, new, undone=True)
@@ -169,7 +173,7 @@ def linked(connection: Connection, namespace: str, keys: Collection[Key], new: M
 def _naming(
     connection: Connection, namespace: str, new: Mapping[int, Chosen], *, undone: bool = False
 ) -> dict[int, Chosen]:
-    """Return a namespace's operations that name facts, by statement, in the order they were chosen."""
+    """Return the operations in a namespace that name facts, by statement, in the order they were chosen."""
     rows = decisions.naming_facts(connection, namespace)
     stored = {row.statement_seq: Chosen.of(row) for row in rows if undone or not row.record.undone}
     found = {seq: chosen for seq, chosen in stored.items() if seq is not None}
@@ -183,9 +187,9 @@ def _applies(row: StatementRow) -> int:
 
 
 def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema: Schema) -> list[Group]:
-    """Return the groups of statements in the order of saying: one for each object of each relation.
+    """Return the groups for statements in the order said: one for each pair of relation and object.
 
-    A denial claims nothing by itself: its operation ends the denied fact. The same holds for a note that only deletes.
+    A denial makes no claim itself: its operation ends the denied fact. A note that only deletes makes none either.
     """
     found: dict[tuple[str, str, str, str], Group] = {}
     for row in rows:
@@ -200,7 +204,7 @@ def operated_groups(rows: Iterable[StatementRow], operations: Operations, schema
 
 
 def end(groups: Iterable[Group], endings: Sequence[Ending], schema: Schema) -> None:
-    """Add claims to the groups that end their values."""
+    """Add claims to the groups that end their values, as given by `endings`."""
     for group in groups:
         for claim in list(group.claims):
             for one in endings:

@@ -1,4 +1,4 @@
-"""Find the facts related to a text and to messages, such as a question and the passages found for it."""
+"""Find facts related to a text and to messages, for example to a question and the passages found for it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _LONGEST_NAME = 3  # words
 def related(
     connection: Connection, scope: Scope, named_in: str, told_in: Sequence[str], known_at: int | None
 ) -> list[Fact]:
-    """Return facts about what a text names, and current facts on what messages state, those of the first message first.
+    """Return facts about the names in a text, and current facts about what messages state, starting with the first
+    message.
 
-    A message may state what is out of date; the fact of the same subject, relation and topic is returned.
+    If a message states something outdated, the current fact with the same subject, relation and topic is returned.
     """
     told = facts_told.groups_told(connection, scope.user_id, told_in)
     named = _names(named_in)

@@ -1,7 +1,7 @@
-"""Derive the timeline of a group from its claims: a pure function of them, whatever the order of arrival.
+"""Derive a group's timeline from its claims: a pure function of the claims, independent of their order of arrival.
 
-A group holds one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
-the order of arrival). A claim of another value ends the current one if the same speaker makes it or if it says so
+A group has one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
+the order of arrival). A claim for another value ends the current value if the same speaker makes it or if it states so
 itself; otherwise, and always with `Rules.by_score`, the two are weighed against each other.
 """
 
@@ -36,12 +36,12 @@ def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
 
 
 def _is_named(span: ValidSpan) -> bool:
-    """Return True if its value is a name rather than a description."""
+    """Return True if the span's value is a name rather than a description."""
     return any(not claim.vague for claim in span.supporters)
 
 
 def _events(claim: Claim) -> list[tuple[Place, bool, Claim]]:
-    """Return the place at which a claim is applied, and the one (with True) at which its value ends."""
+    """Return the position at which a claim is applied, and the position (with True) at which its value ends."""
     undated = claim.over and claim.begins is None  # its end is all that is known
     found = [] if undated else [(claim.place, False, claim)]
     end = claim.said_at if claim.over and claim.ends is None else claim.ends
@@ -73,7 +73,7 @@ class _Fold:
         self._did[wrong.seq] = ("corrected", [*struck], struck[0].reason)
 
     def say(self, claim: Claim) -> None:
-        """Apply a claim that a value holds, or held, from its time on."""
+        """Apply a claim that a value holds, or held, from a given time on."""
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.vague and span is None and any(_is_named(side) for side in self._open):
             self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
@@ -103,7 +103,7 @@ class _Fold:
             self._did[claim.seq] = (effect, [span, *ended, *self._struck.get(claim.seq, ())], "")
 
     def deny(self, claim: Claim) -> None:
-        """Apply a denial at its time; it has no effect if the value isn't held."""
+        """Apply a denial at its time; it has no effect if the value doesn't hold then."""
         if claim.seq in self._struck:
             self._did[claim.seq] = ("corrects", self._struck[claim.seq], "it takes back what its speaker said")
             return
@@ -147,7 +147,9 @@ class _Fold:
         self._did[claim.seq] = ("ends" if ended else "loses", ended or list(denied), reason)
 
     def _leave(self, claim: Claim, span: ValidSpan | None) -> list[ValidSpan]:
-        """End what a claim replaces (`span` is that of its own value); return a span for it if it was never stated."""
+        """End the spans that a claim replaces, other than its own `span`; return a new span for a replaced value that
+        was never stated.
+        """
         left = next((side for side in self._open if side.value == claim.replaces), None)
         if left is not None:
             self._close([left] if span else self._open, claim.time, claim, _ELSE, best=left)
@@ -160,13 +162,15 @@ class _Fold:
         return [self._begin(ValidSpan(claim.replaces, start, end, [claim], named=True, reason=_ELSE))]
 
     def _gap(self, until: int, beside: ValidSpan | None = None) -> tuple[int | None, int]:
-        """Return the time before `until` in which nothing is known to have held; of zero length if something did."""
+        """Return the period before `until` in which nothing is known to have held; it has zero length if
+        something did.
+        """
         if any(side is not beside for side in self._open):
             return until, until
         return max((_ends(span) for span in self._closed() if _ends(span) <= until), default=None), until
 
     def _front(self, until: int) -> tuple[int | None, int]:
-        """Return the time before all known spans; of zero length if the first has no beginning."""
+        """Return the period before all known spans; it has zero length if the first span has no start."""
         known = [*self._closed(), *self._open]
         undated = [span for span in known if span.valid_from in (None, UNKNOWN)]
         if undated:
@@ -185,7 +189,7 @@ class _Fold:
     def _close(
         self, closing: Sequence[ValidSpan], time: int, claim: Claim, reason: str, best: ValidSpan | None = None
     ) -> None:
-        """End sides that a claim decides against. If all end, the best of them held until `time`."""
+        """End the sides that a claim decides against. If all of them end, the best one held until `time`."""
         closing = list(closing)
         if len(closing) < len(self._open):
             best = None
@@ -197,7 +201,7 @@ class _Fold:
             self._finish(side, end, [claim], reason, void=side is not best and end == side.valid_from)
 
     def _lost(self, value: str) -> ValidSpan | None:
-        """Reopen the span of a value that was outweighed by a side that is still open; None if there is none."""
+        """Reopen the span of a value that lost against a side which is still open; return None if there is none."""
         for span in reversed(self._of_value.get(value, ())):
             lost = span.void and span.reason == _LESS
             if lost and any(_place(side) < _place(span) for side in self._open):
@@ -206,7 +210,7 @@ class _Fold:
         return None
 
     def _undisputed(self, side: ValidSpan) -> int:
-        """Return the time until which a side of a dispute was alone: the beginning of the second, or its own."""
+        """Return the time until which a side of a dispute was alone: the start of the second side, or its own start."""
         first, second = self._open[:2]
         end = second.valid_from if side is first else side.valid_from
         assert end is not None  # open spans have a beginning
@@ -222,8 +226,8 @@ class _Fold:
     def _decides(self, claim: Claim, side: ValidSpan) -> bool:
         """Return True if a claim that contradicts a side ends it without weighing.
 
-        It does if it says so, if it names what it replaces, if one of the side's own speakers makes it, or if both give
-        a start time: then one followed the other.
+        It does if it states so, if it names what it replaces, if one of the side's own speakers makes it, or if both
+        give a start time, because one value then followed the other.
         """
         if self._rules.by_score:
             return False
@@ -233,7 +237,7 @@ class _Fold:
         return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
 
     def _weigh(self) -> None:
-        """Drop values that weigh clearly less than those contradicting them."""
+        """Drop values with clearly less weight than those contradicting them."""
         ratio = self._rules.decision_ratio
         for side in [side for side in self._open if side.deniers]:
             held, denied = self._scores([side.supporters, side.deniers])
@@ -252,10 +256,10 @@ class _Fold:
             self._finish(side, end, best.supporters, _LESS, void=end == side.valid_from)
 
     def _scores(self, sides: Sequence[Sequence[Claim]]) -> list[float]:
-        """Sum confidence, decay with age, and trust (NSCMA section 3.5) over each speaker's best claim for a side.
+        """Sum confidence, decay with age, and trust (NSCMA section 3.5) over each speaker's best claim for each side.
 
-        If scores alone decide, a side is one edge, as in the paper: its best claim counts, whoever makes it. Age counts
-        from the newest claim of all sides: only the ratio matters.
+        If scores alone decide, a side is one edge, as in the paper: its best claim counts, no matter who makes it. Age
+        is measured from the newest claim of all sides, since only the ratio matters.
         """
         newest = max((claim.said_at for claims in sides for claim in claims), default=0)
         scores = []
@@ -268,7 +272,9 @@ class _Fold:
         return scores
 
     def timeline(self, latest: int) -> Timeline:
-        """Return the timeline; `latest` is when the newest claim was said: a span that ends later is still active."""
+        """Return the timeline; `latest` is when the newest claim was said, and a span that ends later is still
+        active.
+        """
         spans = sorted(self._spans, key=_place)
         for i, span in enumerate(spans):
             span.status, span.reason = self._status(span, latest)

@@ -1,4 +1,4 @@
-"""The facts most similar to a text, by the cosine of their sentences, for comparison with a new statement (mem0)."""
+"""Find the facts whose sentences are most similar to a text by cosine, to compare them with a new statement (mem0)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SimilarFacts:
         self._vectors.clear()
 
     def nearest(self, text: str, among: Sequence[str]) -> list[int]:
-        """Return positions of the most similar sentences, best first; the first among equals."""
+        """Return the positions of the most similar sentences, best first; ties keep their order."""
         if not among:
             return []
         vectors = self._of([text, *among])

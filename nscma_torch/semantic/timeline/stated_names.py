@@ -21,7 +21,7 @@ from nscma_torch.semantic.timeline.resolve_claims import resolve
 
 
 class Name(NamedTuple):
-    """The key of a name, the key of the entity it names, and the first statement that says so."""
+    """The key of a name, the key of the entity it names, and the first statement that gives the name."""
 
     key: str
     subject: str
@@ -29,10 +29,10 @@ class Name(NamedTuple):
 
 
 def follow_names(connection: Connection, namespace: str, schema: Schema, rules: Rules, now: int) -> None:
-    """Merge entities with the names stated for them, and undo merges that no statement supports any more.
+    """Merge entities that have the same stated name, and undo merges that no statement supports any more.
 
-    Each merge is logged; an undone one isn't repeated while the statement behind it counts. A name that another entity
-    already has stays with it: merging the two is only proposed.
+    Each merge is logged; an undone merge isn't repeated while its statement counts. If another entity already has the
+    name, it keeps it, and merging the two is only proposed.
     """
     user_id = namespaces.owner(connection, namespace).user_id
     rows = statements.of_relation(connection, namespace, NAMED)
@@ -62,11 +62,11 @@ def follow_names(connection: Connection, namespace: str, schema: Schema, rules: 
 def stated_names(
     rows: Sequence[StatementRow], schema: Schema, rules: Rules, fixed: Mapping[str, str]
 ) -> tuple[list[Name], list[Name]]:
-    """Return the names that statements give, and separately those given to another entity first.
+    """Return the names that statements give, and separately the names that were given to another entity first.
 
     Args:
-        rows: all counting statements of names, with their original subjects, in the order of saying.
-        fixed: merges for other reasons, by key.
+        rows: all counting statements that give names, with their original subjects, in the order said.
+        fixed: merges made for other reasons, by key.
     """
     names: list[Name] = []
     rivals: list[Name] = []
@@ -79,7 +79,7 @@ def stated_names(
 
 
 def _held(rows: Sequence[StatementRow], schema: Schema, rules: Rules, into: Mapping[str, str]) -> list[Name]:
-    """Return current and past names, in the order first stated."""
+    """Return current and past names, in the order they were first stated."""
     own = [replace(row, subject=_end(row.subject, into)) for row in rows]
     held: dict[int, Name] = {}
     for group in groups_of(own, schema, rules.correction_window, one_object=rules.one_object):
@@ -118,7 +118,7 @@ def _end(key: str, into: Mapping[str, str]) -> str:
 
 
 def _key(decision: DecisionRow) -> str:
-    """Return the entity that a MERGE decision merged."""
+    """Return the entity that was merged by a MERGE decision."""
     return str(decision.before[MERGED])
 
 

@@ -1,4 +1,4 @@
-"""A timeline: the spans in which values hold, and the effect of each claim."""
+"""A timeline: the periods during which values hold, and the effect of each claim."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ Effect = Literal["opens", "joins", "ends", "past", "loses", "corrects", "correct
 
 @dataclass(slots=True)
 class ValidSpan:
-    """A value with the time it holds: [valid_from, valid_to), None for unknown and for still. Microseconds.
+    """A value with the period in which it holds: [valid_from, valid_to) in microseconds; None if unknown or without an
+    end.
 
     `resolve_claims.resolve` changes it while processing the claims, and sets `status` and `sequence` last.
 
     Attributes:
-        supporters: the claims for it, the one that began it first.
-        named: it began with a claim that only says another value replaced it.
-        deniers: claims that deny it and are weighed against it; the first does so at time `denied_at`.
+        supporters: the claims for the value, beginning with the one that started the span.
+        named: the span comes from a claim that only states that another value replaced this one.
+        deniers: claims that deny the value and are weighed against it; the first applies at time `denied_at`.
         enders: the claims that ended it.
-        void: it never held, being corrected or outweighed; it has zero length.
+        void: the value never held, because it was corrected or outweighed; the span has zero length.
         sequence: orders spans that begin at the same time by when they were said.
     """
 
@@ -43,22 +44,22 @@ class ValidSpan:
 
     @property
     def claims(self) -> tuple[int, ...]:
-        """Return numbers of the claims that support it, ascending."""
+        """Return the numbers of the claims that support the span, ascending."""
         return tuple(sorted({claim.seq for claim in self.supporters}))
 
     @property
     def ended_by(self) -> tuple[int, ...]:
-        """Return numbers of the claims that ended or dispute it, and don't support it, ascending."""
+        """Return the numbers of the claims that ended or dispute the span without supporting it, ascending."""
         return tuple(sorted({claim.seq for claim in (*self.enders, *self.deniers)} - set(self.claims)))
 
     @property
     def confidence(self) -> float:
-        """Return the probability that one of its claims is right, if they are independent; 0 if it never held."""
+        """Return the probability that one of its claims is right, assuming they are independent; 0 if it never held."""
         return 0.0 if self.void else 1 - math.prod(1 - claim.confidence * claim.trust for claim in self.supporters)
 
     @property
     def ended(self) -> int | None:
-        """Return the position of its end in the order of `sequence`; None while it has no end."""
+        """Return the position of its end in the order of `sequence`; None if it has no end."""
         if self.valid_to is None:
             return None
         return max(self.sequence, SEQUENCE_STEP * max((claim.order for claim in self.enders), default=0))
@@ -66,7 +67,9 @@ class ValidSpan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effect of one claim; `spans` are the indices in `Timeline.spans` of its own one and of those it ended."""
+    """The effect of one claim; `spans` are the indices in `Timeline.spans` of its own span and of the spans it
+    ended.
+    """
 
     effect: Effect
     spans: tuple[int, ...]
@@ -75,7 +78,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The spans of a group in the order of time, and the effect of each claim, by its `seq`."""
+    """The spans in a group in time order, and the effect of each claim, by its `seq`."""
 
     spans: tuple[ValidSpan, ...]
     outcomes: Mapping[int, Outcome]
