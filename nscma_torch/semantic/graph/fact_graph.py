@@ -215,9 +215,7 @@ class FactGraph:
         return list({one.key: one for one in reversed(found)}.values())[::-1]
 
     def _aliases(self, key: str, as_of: datetime | None) -> list[tuple[str, tuple[Fact, ...]]]:
-        """Return an entity together with its stated names, or with the only entity of this name; for the asker, return
-        all of their keys.
-        """
+        """Return an entity and those for which its key is a stated name; for the asker, do so for all of their keys."""
         if key not in self._asker:
             return self._called(key, as_of)
         return list(dict([own for one in (key, *self._asker) for own in self._called(one, as_of)]).items())
@@ -268,8 +266,8 @@ class FactGraph:
         return reached
 
     def _sharing_home(self, name: str, relation: str, as_of: datetime | None) -> list[Reached]:
-        """Return the members of an entity's home if living together implies the relation; skip those that facts state
-        directly.
+        """Return the members of an entity's home, if living together implies the relation; skip those related by a
+        stated fact.
         """
         through = self.schema[relation].shared_home
         homes = self.walk([name], [through], as_of) if through else []

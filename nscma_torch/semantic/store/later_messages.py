@@ -41,9 +41,9 @@ def said_later(
     """Yield the speaker's later messages that contain one of these lexical terms, and the next message of its
     conversation.
 
-    The newest message comes first. Skipped are messages with a statement that uses the relation `without`, questions to
-    the memory (`turns.ECHO`), and messages after `now` (microseconds). Statements that use one of `open_relations`
-    don't count as having a relation.
+    The newest message comes first. The search skips messages with a statement that uses the relation `without`,
+    questions to the memory (`turns.ECHO`), and messages after `now` (microseconds). Statements that use one of
+    `open_relations` don't count as having a relation.
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)

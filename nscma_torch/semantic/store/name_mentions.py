@@ -30,7 +30,7 @@ Mentions = Callable[[str, int], list[Mention]]  # of a name, in messages before 
 def mentions(connection: Connection, namespace: str, name: str, before: int, without: Collection[int]) -> list[Mention]:
     """Find mentions of a name, with or without a role after it, in visible messages before message number `before`.
 
-    Mentions are returned in message order; mentions in the message `without` are skipped.
+    Mentions are returned in message order; messages numbered in `without` are skipped.
     """
     key = name_key(name)
     found: set[Mention] = set()

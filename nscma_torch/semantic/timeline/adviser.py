@@ -171,7 +171,7 @@ class Adviser:
             return FactOperation("NOOP", operation.fact_ids)
         embedder = self._embedder()
         if (tokens := embedder.count_tokens([text])[0]) > embedder.max_tokens:
-            raise JobError(f"the merged text of UPDATE has {tokens} tokens; the embedder reads {embedder.max_tokens}")
+            raise JobError(f"the merged text in UPDATE has {tokens} tokens; the embedder accepts {embedder.max_tokens}")
         return replace(operation, text=text)
 
     def _is_note(self, told: FactRow | StatementRow) -> bool:

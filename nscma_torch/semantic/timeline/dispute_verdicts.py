@@ -151,7 +151,7 @@ def weighed(claims: Sequence[Claim], light: Collection[int]) -> list[Claim]:
 
 
 def _denials(fact: FactRow, rows: Sequence[StatementRow]) -> list[StatementRow]:
-    """Return the statements that a fact doesn't hold, or no longer holds."""
+    """Return the statements that deny a fact, or that say it no longer holds."""
     others = [row for row in rows if row.key == fact.key and row.seq not in fact.statement_seqs]
     denying = [row for row in others if row.negated or row.past]
     return [row for row in denying if object_of(row) in ("", fact.object_key)]
