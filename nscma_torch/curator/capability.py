@@ -1,4 +1,4 @@
-"""Derived texts with their sources, and the profile."""
+"""The curator capability: derived texts with their sources, and the profile."""
 
 from __future__ import annotations
 

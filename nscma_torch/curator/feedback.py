@@ -18,10 +18,11 @@ _LESS = 0.5  # factor on the importance of one that did not
 def take_feedback(
     connection: Connection, user_id: str, episode_id: str, *, helpful: bool, at: datetime, timed: bool = False
 ) -> None:
-    """Record whether a message helped, in its history too. Raises `NotFoundError` for an unknown id.
+    """Record whether a message helped, both in its importance or recalls and in its history. Raises `NotFoundError` for
+    an unknown id.
 
-    A helpful message counts as recalled several times at the next flush or sleep, and with `timed` as recalled now. An
-    unhelpful one's importance is halved.
+    At the next flush or sleep, a helpful message counts as recalled several times; with `timed`, it also counts as
+    recalled now. The importance of an unhelpful message is halved.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
     reason = history.HELPFUL if helpful else history.NOT_HELPFUL
@@ -38,8 +39,8 @@ def withdraw_feedback(
 ) -> None:
     """Withdraw earlier feedback, and record this in the message's history. Raises `NotFoundError` for an unknown id.
 
-    Its recalls are subtracted, with the importance they added (`promotion`, the share of a recall); a halved importance
-    is doubled, at most to 1. The last recall's time stays.
+    The recalls it added are subtracted, as is the importance that they added (`promotion` is the share added per
+    recall); a halved importance is doubled, up to 1. The time of the last recall is unchanged.
     """
     seq, episode = episodes.require(connection, user_id, episode_id)
     reason = history.WITHDRAWN[history.HELPFUL if helpful else history.NOT_HELPFUL]

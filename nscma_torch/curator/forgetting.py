@@ -1,10 +1,12 @@
-"""Forgetting by the Ebbinghaus curve: facts and messages that are not recalled leave search. Nothing is destroyed.
+"""Forgetting by the Ebbinghaus curve: facts and messages that are not recalled are removed from search. Nothing is
+deleted.
 
-Retention is R = exp(-Δt / S), with Δt since it was last stated and S growing with each recall (MemoryBank, section 2:
-the published code divides the other way round, so a stronger memory would fade faster). In that paper a recall also
-restarts Δt: `curator.recall = "restart"`. A memory below `curator.floor` is forgotten, or with `curator.forgetting =
-"chance"` each memory with the probability 1 - R. The published code draws again whenever it loads a memory, so one
-loaded often is forgotten sooner than the curve says; here a memory has one draw.
+Retention is R = exp(-Δt / S), where Δt is the time since the memory was last stated and S grows with each recall
+(MemoryBank, section 2: the published code inverts this fraction, so a stronger memory would fade faster). In that paper
+a recall also restarts Δt: `curator.recall = "restart"`. A memory below `curator.floor` is forgotten, or, with
+`curator.forgetting = "chance"`, each memory is forgotten with probability 1 - R. The published code draws again
+whenever it loads a memory, so a frequently loaded memory is forgotten sooner than the curve predicts; here each memory
+has a single draw.
 """
 
 from __future__ import annotations
@@ -30,17 +32,17 @@ _DAY = timedelta(days=1)
 
 
 def retention(age: float, strength: float) -> float:
-    """Return R = exp(-age / strength), both in days; in (0, 1]. A negative age counts as 0."""
+    """Return R = exp(-age / strength), in (0, 1]; both arguments are in days. A negative age counts as 0."""
     return math.exp(-max(age, 0.0) / strength)
 
 
 def strength(times: int, settings: CuratorConfig) -> float:
-    """Return S in days, after this many recalls and repetitions."""
+    """Return S in days, after a given number of recalls and repetitions."""
     return settings.initial_strength * (1.0 + settings.gain * times)
 
 
 def retained(episode: Episode, now: datetime, settings: CuratorConfig, recalled: datetime | None = None) -> float:
-    """Return a message's retention; `recalled` is its last recall if recalls restart its time."""
+    """Return a message's retention; `recalled` is the time of its last recall, if recalls restart Δt."""
     since = max(episode.occurred_at, recalled or episode.occurred_at)
     return retention((now - since) / _DAY, strength(episode.accesses, settings))
 
@@ -52,15 +54,15 @@ def retained_fact(
     settings: CuratorConfig,
     recalled: Mapping[str, datetime] | None = None,
 ) -> float:
-    """Return the retention of a fact stated by these messages; `recalled` as in `retained`, by message id."""
+    """Return the retention of a fact that these messages state; `recalled` is as in `retained`, by message id."""
     newest = max(max(episode.occurred_at, (recalled or {}).get(episode.id, episode.occurred_at)) for episode in told)
     times = fact.strength - 1 + sum(episode.accesses for episode in told)
     return retention((now - max(newest, fact.valid_from or newest)) / _DAY, strength(times, settings))
 
 
 def limit(memory_id: str, settings: CuratorConfig) -> float:
-    """Return the retention below which a fact or message is forgotten: the same for all, or drawn uniformly from [0,
-    1).
+    """Return the retention below which a fact or message is forgotten: either a fixed value, or one drawn uniformly
+    from [0, 1) per memory.
     """
     if settings.forgetting == "floor":
         return settings.floor
@@ -69,15 +71,16 @@ def limit(memory_id: str, settings: CuratorConfig) -> float:
 
 
 def restarts(connection: Connection, user_id: str, settings: CuratorConfig) -> dict[str, datetime]:
-    """Return the last recall of each message, by id, if recalls restart its time; otherwise an empty mapping."""
+    """Return the time of each message's last recall, by id, if recalls restart Δt; otherwise an empty mapping."""
     return history.last_recalls(connection, user_id) if settings.restarts else {}
 
 
 def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorConfig) -> tuple[int, int]:
-    """Archive facts and messages whose retention is below their limit, each with a decision; return their numbers.
+    """Archive the facts and messages whose retention is below their limit, each with a decision; return how many of
+    each.
 
-    A message's units leave search; the message itself and its place in the hierarchy stay. Memories restored by undoing
-    such a decision are not forgotten again.
+    A message's units are removed from search, but the message itself and its place in the hierarchy stay. Memories that
+    were restored by undoing such a decision are not forgotten again.
     """
     kept = _brought_back(connection, scope)
     log = {episode.id: episode for episode in episodes.select_all(connection, scope, episodes.live())}
@@ -133,7 +136,7 @@ def _faded_facts(
 
 
 def _brought_back(connection: Connection, scope: Scope) -> set[str]:
-    """Return ids of the facts and messages whose forgetting was undone."""
+    """Return the ids of the facts and messages that were restored after being forgotten."""
     found: set[str] = set()
     for record in decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=True):
         decision = decisions.find(connection, scope.user_id, record.id)
@@ -146,9 +149,10 @@ def _brought_back(connection: Connection, scope: Scope) -> set[str]:
 def bring_back_early(
     connection: Connection, scope: Scope, now: datetime, settle: Callable[..., object]
 ) -> Collection[str]:
-    """Restore memories forgotten at a later time than now, by a fast clock. Returns the decisions' ids.
+    """Restore memories that a fast clock caused to be forgotten at a time later than now. Returns the decisions' ids.
 
-    `settle` resolves the marked groups of facts, like `Curator.settle`. Memories weak now are left to `fade`.
+    `settle` resolves the marked groups of facts, like `Curator.settle`. Memories that are already weak now are left to
+    `fade`.
     """
     made = decisions.select_decisions(connection, scope, actions=["ARCHIVE"], undone=False)
     found = (decisions.find(connection, scope.user_id, one.id) for one in made if one.at - now > _DAY)

@@ -1,4 +1,4 @@
-"""The profile of a user: a few dated lines, each with its source facts."""
+"""The user profile: a few dated lines, each with its source facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Known(NamedTuple):
 def write_profile(
     connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorConfig
 ) -> int:
-    """Rewrite a namespace's profile; return how many lines changed."""
+    """Rewrite the profile in a namespace; return the number of changed lines."""
     scope = namespaces.owner(connection, namespace)
     of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
     log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}
@@ -51,7 +51,7 @@ def write_profile(
 def _known(
     connection: Connection, namespace: str, log: Mapping[str, Episode], now: datetime, settings: CuratorConfig
 ) -> list[_Known]:
-    """Return current facts about the speakers in the user role of this namespace."""
+    """Return the current facts about this namespace's speakers with the role "user"."""
     scope = namespaces.owner(connection, namespace)
     into = entities.canonical(connection, namespace)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
@@ -68,9 +68,10 @@ def _known(
 
 
 def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorConfig) -> list[ProfileLine]:
-    """Return the lines of the weightiest facts, weightiest first: one line per subject, relation and topic, or note.
+    """Return profile lines for the facts with the greatest weight, in descending order: one line per note, or per
+    subject, relation and topic.
 
-    Open statements, whose predicate is free text, are left to search.
+    Open statements are left to search, because their predicate is free text.
     """
     grouped: dict[tuple[str, str, str], list[_Known]] = {}
     for one in sorted(known, key=lambda one: (-one.weight, one.fact.id)):
@@ -84,7 +85,7 @@ def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorCo
 
 
 def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list[ProfileLine]:
-    """Return the profile without lines based on facts deleted, corrected or ended since it was written."""
+    """Return the profile without lines that are based on facts deleted, corrected or ended since it was written."""
     written = profiles.of_scope(connection, scope)
     ids = {fact_id for line in written for fact_id in line.fact_ids}
     held = {fact.id: fact for fact in facts.select_facts(connection, scope, ids=ids, statuses=("active",))}
@@ -98,7 +99,7 @@ def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list
 
 
 def _text(own: Sequence[Fact], schema: Schema) -> str:
-    """Write one sentence for facts of one subject, relation and topic."""
+    """Write one sentence for facts with the same subject, relation and topic."""
     first, objects = own[0], ", ".join(fact.object for fact in own)
     return sentence(Statement(first.subject, first.relation, objects, first.topic), schema)
 

@@ -1,4 +1,4 @@
-"""Promotion: recalls raise the importance of messages, so they fade later and rank higher."""
+"""Promotion: recalls raise the importance of messages, so that they fade later and rank higher."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nscma_torch.episodic.log import episodes, streams
 
 
 def importance(before: float, recalls: int, share: float) -> float:
-    """Return the importance after this many recalls, each of which closes this share of the gap to 1.
+    """Return the importance after a number of recalls, each of which closes the given share of the gap to 1.
 
-    Counting recalls at once or one by one gives the same. A negative number undoes as many; with a share of 1, where
-    the earlier value is unknown, it undoes none.
+    Counting recalls together or one by one gives the same result. A negative number undoes that number of recalls,
+    except with a share of 1, because the earlier value is then unknown.
     """
     left = 1.0 - share
     return max(0.0, 1.0 - (1.0 - before) * left**recalls) if left or recalls >= 0 else before
 
 
 def promote(connection: Connection, scope: Scope, settings: CuratorConfig) -> int:
-    """Apply the recalls counted since the last promotion; return the number of messages."""
+    """Apply the recalls counted since the last promotion; return the number of messages changed."""
     recalled = list(episodes.select_all(connection, scope, episodes.recalled(), episodes.live()))
     promoted = 0
     for episode in recalled:

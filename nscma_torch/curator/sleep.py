@@ -1,9 +1,10 @@
 """Sleep: process deferred messages, and maintain facts, importance and the profile. It is idempotent.
 
-First, deferred messages are extracted and curated and summaries renewed, as jobs under the worker's lease. If a job
-fails, sleep stops, and the job keeps its error. Then each stage is one transaction per user: disputes, duplicates,
-decay, promotion, profile. Between transactions, the language tasks judge disputes that weights don't settle, and derive
-texts (`derived`). After a kill, each stage is done or not begun; the next sleep continues from there.
+First, jobs under the worker's lease extract and curate deferred messages and renew summaries. If a job fails, sleep
+stops, and the job keeps its error. Then each stage runs in one transaction per user: disputes, duplicates, decay,
+promotion, profile. Between transactions, the language tasks judge disputes that weights don't settle, and derive texts
+(`derived`). If the process is killed, each stage is either complete or not started; the next sleep continues from
+there.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _Stage = Callable[[Connection, str, datetime], Counter[str]]
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Queue length at the start of a sleep, and how many of these users' jobs had failed before."""
+    """Queue length at the start of a sleep, and the number of these users' jobs that had already failed."""
 
     sleepers: tuple[str, ...]
     tally: Counter[str]
@@ -60,13 +61,13 @@ class _DryRun(Exception):  # noqa: N818 - ends a transaction, and is no error
 
 
 class Sleeper:
-    """Runs the stages of sleep (DESIGN: curator), for one user or all.
+    """Runs the stages of sleep for one user or all users.
 
     Args:
         work: runs the store's background jobs until none is queued.
-        derivations: derive texts from messages, as the last stage; None for none.
-        tasks: judge disputes; disputes stay open without `CuratorTasks`.
-        judge: the tasks' name, for the log and to avoid repeated questions; the same in every process.
+        derivations: derive texts from messages as the last stage; None to skip that stage.
+        tasks: judges disputes; disputes stay open if it doesn't implement `CuratorTasks`.
+        judge: the name of `tasks`, for the log and to avoid repeated questions; must be the same in every process.
     """
 
     def __init__(
@@ -101,9 +102,10 @@ class Sleeper:
     ) -> SleepReport:
         """Run all stages and report the changes; with `dry_run`, report them without making any.
 
-        A dry run doesn't process deferred messages: it counts them, plans the rest without them, and has no dispute
-        judged. `recalls` are those not yet queued, by user: their number and the last one's time, by message. Raises
-        `NotFoundError` for a user without memory, `TimestampError` like `check_clock`.
+        A dry run doesn't process deferred messages: it only counts them, plans the remaining stages without them, and
+        lets no dispute be judged. `recalls` contains the recalls not yet queued, by user: for each message their number
+        and the time of the last one. Raises `NotFoundError` for a user without memory, and `TimestampError` like
+        `check_clock`.
         """
         with self._database.read(user_or_all(user_id)) as connection:
             everyone = statistics.users_of(connection)
@@ -139,7 +141,9 @@ class Sleeper:
         return Queued(tuple(sleepers), tally, failed)
 
     def maintain(self, queued: Queued, now: datetime) -> SleepReport:
-        """Run the other stages after the jobs; none if one of these users' jobs has failed since `queue`."""
+        """Run the remaining stages once the jobs are done; skip them all if any of these users' jobs has failed since
+        `queue`.
+        """
         sleepers, tally = queued.sleepers, Counter(queued.tally)
         failed, put_off, errors = 0, False, set[str]()
         for sleeper in sleepers:
@@ -172,11 +176,11 @@ class Sleeper:
         return tally
 
     def _adjudicate(self, sleepers: Sequence[str], now: datetime) -> tuple[int, list[str]]:
-        """Have the language tasks judge open disputes, a batch per namespace; return how many groups settled, and
-        failures.
+        """Have the language tasks judge open disputes, one batch per namespace; return the number of groups settled,
+        and the failures.
 
-        A failed batch leaves its disputes unchanged, as does one that changed while it was judged. Undecided disputes
-        are judged again once a new statement on them arrives.
+        If a batch fails, or its disputes change while they are judged, they are left as they are. Undecided disputes
+        are judged again once a new statement about them arrives.
         """
         settled = 0
         failures: list[str] = []
@@ -215,7 +219,7 @@ class Sleeper:
         return Counter(replayed=recalled + deferred, refreshed=missing_summaries.queue_stale(connection, user_id))
 
     def _settle(self, connection: Connection, user_id: str, now: datetime) -> Counter[str]:
-        """Weigh the sides of each dispute again, under the current rules."""
+        """Weigh the sides of each dispute again under the current rules."""
         tally: Counter[str] = Counter()
         for namespace in namespaces.of_scope(connection, Scope(user_id)):
             before = self._disputed(connection, namespace)
@@ -259,7 +263,9 @@ class Sleeper:
 
 
 def check_clock(connection: Connection, now: datetime) -> None:
-    """Raise `TimestampError` if `now` is ten years from the last message: a wrong clock would forget everything."""
+    """Raise `TimestampError` if `now` is ten years or more from the last message, since a wrong clock would forget
+    everything.
+    """
     last = episodes.last_recorded(connection)
     if last is not None and abs(now - last) > _FAR:
         raise TimestampError(

@@ -1,4 +1,4 @@
-"""Counts for `stats()`."""
+"""Collect the counts for `stats()`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nscma_torch.semantic.store import facts
 
 
 def users_of(connection: Connection, *, limit: int | None = None) -> list[str]:
-    """Return the store's users by name, all or the first ones."""
+    """Return the store's users ordered by name: all of them, or the first `limit`."""
     return list(connection.execute(select(users.c.user_id).order_by(users.c.user_id).limit(limit)).scalars())
 
 
 class Process(NamedTuple):
-    """Counts of this process's work; see `Stats`."""
+    """Counts for this process's work; see `Stats`."""
 
     stage_seconds: Mapping[str, float]
     language: str
@@ -29,7 +29,7 @@ class Process(NamedTuple):
 
 
 def collect(connection: Connection, database: Database, user_id: str | None, process: Process) -> Stats:
-    """Collect counts of a user, or of the whole store."""
+    """Collect the counts for one user, or for the whole store."""
     query = select(episodes.c.status, episodes.c.write, func.count()).group_by(episodes.c.status, episodes.c.write)
     of_streams = select(func.count()).select_from(streams)
     of_recalls = select(func.coalesce(func.sum(recalls.c.count), 0))

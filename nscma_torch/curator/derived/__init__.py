@@ -1,1 +1,1 @@
-"""Texts that sleep derives from messages: one file per kind, named after it, with a function `deriver`."""
+"""Texts that sleep derives from messages: one file per kind, named after the kind, with a function `deriver`."""

@@ -1,4 +1,4 @@
-"""Conclusions on a person's personality and mood from each day's messages (MemoryBank, by notes)."""
+"""Conclusions about a person's personality and mood from each day's messages (MemoryBank, by notes)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from nscma_torch.curator.derived.groups import by_day
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Derive the insights of each person and day."""
+    """Derive insights for each person and day."""
     days = partial(by_day, roles=("user",), apart=True)
     return OfMessages("daily_insight", days, needs.line_task("daily_insight"))

@@ -1,7 +1,7 @@
-"""Derive lines over all days from the lines of each day: a global summary, or a portrait of each person.
+"""Derive lines that cover all days from each day's lines: a global summary, or a portrait of each person.
 
-MemoryBank (by notes): a global summary of the daily ones, and a global portrait of the user from the daily insights.
-Both are rewritten whenever the daily lines change.
+MemoryBank (by notes) derives a global summary from the daily summaries, and a global portrait of the user from the
+daily insights. Both are rewritten whenever the daily lines change.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from nscma_torch.episodic.log.streams import derive_id
 
 @dataclass(frozen=True, slots=True)
 class OverDays:
-    """Derives texts of one kind from those of all days.
+    """Derives texts of one kind from the daily texts of all days.
 
     Args:
-        of: the kind that is derived daily; if its parts are named by person, each person has a part here.
-        task: writes the lines of groups of these, oldest first.
+        of: the kind derived daily; if its parts are named after persons, each person has a part here.
+        task: writes lines for groups of daily texts, oldest first.
     """
 
     kind: DerivedKind
@@ -36,7 +36,7 @@ class OverDays:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:  # noqa: ARG002
-        """Return a part for all days, or for each person, whose daily lines changed since the last time."""
+        """Return one part for all days, or one for each person, if the daily lines changed since the last run."""
         found: dict[str, list[Source]] = {}
         for source in texts(connection, namespace, self.of):
             found.setdefault(source.part.partition(":")[2], []).append(source)
@@ -51,5 +51,5 @@ class OverDays:
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Write the lines over all days."""
+        """Write the lines that cover all days."""
         return [first_of_each_wording(own) for own in written(self.task, parts)]

@@ -1,6 +1,6 @@
 """Derive texts at sleep: read the due parts, run the language tasks, and store the texts with their sources.
 
-Sources are messages, and texts derived before. No transaction is open while the tasks run. If a message is changed,
+Sources are messages and previously derived texts. No transaction is open while the tasks run. If a message is changed,
 hidden or erased meanwhile, the results are dropped, and the next sleep derives them again.
 """
 
@@ -29,9 +29,9 @@ from nscma_torch.semantic.store import namespaces
 
 
 def derivers(needs: Needs) -> list[Deriver]:
-    """Return the derivers of the kinds that the configuration enables.
+    """Return the derivers for the kinds that the configuration enables.
 
-    Raises `ConfigError` for language tasks that lack what a kind needs.
+    Raises `ConfigError` if the language tasks lack a method that a kind needs.
     """
     return [
         import_module(f"nscma_torch.curator.derived.{kind}").deriver(needs)
@@ -41,10 +41,10 @@ def derivers(needs: Needs) -> list[Deriver]:
 
 
 class Derivations:
-    """All enabled kinds, in the given order: a kind may use those before it.
+    """Derives all enabled kinds in the given order, so that a kind can use those before it.
 
     Args:
-        units: builds the units by which texts are found.
+        units: builds the units by which search finds the texts.
     """
 
     def __init__(self, database: Database, units: Callable[[], UnitMaker], derivers: Sequence[Deriver]) -> None:
@@ -53,12 +53,14 @@ class Derivations:
         self._derivers = derivers
 
     def count_due(self, connection: Connection, user_id: str, now: datetime) -> int:
-        """Count the parts that are due, as far as known before others are derived."""
+        """Count the parts that are due, as far as can be known before other texts are derived."""
         own = namespaces.of_user(connection, user_id) if self._derivers else ()
         return sum(len(deriver.due(connection, namespace, now)) for deriver in self._derivers for namespace in own)
 
     def run(self, user_id: str, now: datetime) -> tuple[int, list[str]]:
-        """Derive a user's due texts; return how many were written, changed or dropped, and the failures."""
+        """Derive the texts that are due for a user; return how many were written, changed or dropped, and the
+        failures.
+        """
         changed = 0
         failures: list[str] = []
         if not self._derivers:
@@ -77,10 +79,11 @@ class Derivations:
         return changed, failures
 
     def _derive(self, deriver: Deriver, user_id: str, namespace: str, now: datetime) -> Iterator[int]:
-        """Derive one kind of one namespace: all due parts together, or one after another.
+        """Derive one kind in one namespace, either all due parts together or one after another.
 
-        Due parts are listed once, and again if messages changed meanwhile, or if later parts lost texts based on
-        earlier ones. Yields for each part how many of its texts changed. Raises the tasks' errors; stored texts stay.
+        Due parts are listed once, and again if messages changed meanwhile or if later parts lost texts based on earlier
+        parts. Yields, for each part, the number of texts that changed. Raises errors from the tasks; texts already
+        stored stay.
         """
         done: set[Part] = set()
         while True:
@@ -105,7 +108,7 @@ class Derivations:
                 return
 
     def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
-        """Read the sources of parts; None if messages changed since the due parts were listed."""
+        """Read the sources of the parts; return None if messages changed since the due parts were listed."""
         with self._database.read(scope.user_id) as connection:
             same = user_versions.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None

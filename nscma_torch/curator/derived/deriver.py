@@ -1,4 +1,4 @@
-"""Interface of a kind of derived text, and the inputs of its file."""
+"""Interface for a kind of derived text, and the inputs that its file gets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A part to be derived, the hash of its sources, and a function that reads them."""
+    """A part to derive, the hash of its sources, and a function that reads them."""
 
     part: Part
     basis: str
@@ -39,24 +39,26 @@ class Deriver(Protocol):
 
     @property
     def in_turn(self) -> bool:
-        """Return True if a part depends on the texts of earlier parts, so parts are derived one after another."""
+        """Return True if a part depends on texts from earlier parts, so that parts must be derived one after
+        another.
+        """
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """Return the due parts of a namespace, in order."""
+        """Return the parts due in a namespace, in order."""
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Write the texts of each part with the language tasks. No transaction is open."""
+        """Write each part's texts with the language tasks. No transaction is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Arguments of every kind's `deriver`.
+    """Arguments for every kind's `deriver`.
 
     Args:
         tasks: the language tasks.
-        rate: rates the importance of units from 1 to 10; None to use that of their sources.
-        search: finds ids of units of some kinds, in a scope and up to a time, for a question, best first, with a limit.
-        read_back: creates the function that asks the memory a question.
+        rate: rates the importance of units from 1 to 10; None to use the importance of their sources.
+        search: returns the ids of the best units for a question, best first; limited by kind, scope, time and number.
+        read_back: creates a function that asks the memory a question.
     """
 
     config: Config
@@ -69,21 +71,21 @@ class Needs:
     read_back: Callable[[], ReadBack]
 
     def tasks_with(self, protocol: type, kind: DerivedKind) -> Any:
-        """Return the language tasks. Raises `ConfigError` if they lack the protocol that a kind needs."""
+        """Return the language tasks. Raises `ConfigError` if they don't implement the protocol that a kind needs."""
         return required(self.tasks, protocol, DERIVED_KINDS[kind])
 
     def line_task(self, kind: DerivedKind, words: int | None = None) -> LineTask:
-        """Return the task that writes the lines of a kind, in about `words` words."""
+        """Return the task that writes lines for a kind, in about `words` words."""
         tasks: LineTasks = self.tasks_with(LineTasks, kind)
         return partial(tasks.lines, kind, words=words)
 
 
 @dataclass(frozen=True, slots=True)
 class OfMessages:
-    """Derives lines of each group of messages.
+    """Derives lines from each group of messages.
 
     Args:
-        groups: groups of messages by the name of their part, given a connection, a namespace and the time.
+        groups: returns groups of messages by part name, given a connection, a namespace and the time.
     """
 
     kind: DerivedKind
@@ -92,11 +94,11 @@ class OfMessages:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """Return a part for each group whose messages changed since the last time."""
+        """Return a part for each group of messages that changed since the last run."""
         return of_messages(connection, namespace, self.kind, self.groups(connection, namespace, now))
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Write the lines of each group."""
+        """Write the lines for each group."""
         return [first_of_each_wording(texts) for texts in written(self.task, parts)]
 
 

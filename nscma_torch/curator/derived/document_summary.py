@@ -1,7 +1,7 @@
 """Summaries of whole documents: S_q = LLM(D_q, P_S), Structural Memory section 3.1.
 
-A document is a session of a conversation, a day of one without sessions, or the content of a file, by session if it has
-some. It is summarized again when one of its messages changes.
+A document is a session of a conversation, a day of a conversation without sessions, or the content of a file (one
+document per session if the file has sessions). It is summarized again when one of its messages changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Summary of all days, from the summary of each (MemoryBank, by notes)."""
+"""A summary of all days, derived from each day's summary (MemoryBank, by notes)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group the messages that texts are derived from, by day, person or session. Keys hold no name."""
+"""Group the messages that texts are derived from, by day, person or session. Keys contain no names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.text.names import name_key
 def by_day(
     connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str], apart: bool = False
 ) -> dict[str, list[Heard]]:
-    """Return the messages of each completed UTC day; with `apart`, of each day and person."""
+    """Return the messages from each completed UTC day; with `apart`, separately for each person."""
     days: dict[str, list[Heard]] = {}
     for one in heard(connection, namespace, now, roles=roles):
         day = day_of(one)
@@ -27,7 +27,7 @@ def by_day(
 
 
 def by_person(said: Sequence[Heard]) -> dict[str, list[Heard]]:
-    """Return the messages of each person, by key, in order of arrival."""
+    """Return each person's messages, by key, in order of arrival."""
     found: dict[str, list[Heard]] = {}
     for one in said:
         found.setdefault(_person_key(one.name), []).append(one)
@@ -35,15 +35,15 @@ def by_person(said: Sequence[Heard]) -> dict[str, list[Heard]]:
 
 
 def sitting_key(stream_id: str, session: str | None, day: date) -> str:
-    """Return the key of a sitting: a session of a conversation, or a day of one without sessions."""
+    """Return a sitting's key; a sitting is a session, or a day of a conversation without sessions."""
     return derive_id("sitting", stream_id, session or day)
 
 
 def day_of(message: Heard) -> date:
-    """Return the UTC day of a message."""
+    """Return a message's UTC day."""
     return from_micros(message.at).date()
 
 
 def _person_key(name: str | None) -> str:
-    """Return the key of a person; one key for all messages without a name."""
+    """Return a person's key; all messages without a name share one key."""
     return derive_id("speaker", name_key(name or ""))

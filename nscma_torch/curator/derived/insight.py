@@ -1,8 +1,8 @@
 """Insights about a user: clusters of similar messages, each summarized in dated lines with confidence and sources.
 
-As ChatGPT's "user insights" are described (notes on context memory, ChatGPT, 2.3): a weekly batch clusters a user's
-messages by their embeddings (k nearest neighbours), and has the texts of each cluster summarized. Ours: the clusters
-are communities of the nearest-neighbour graph, separately for each person in the user role.
+ChatGPT's "user insights" are described as follows (notes on context memory, ChatGPT, 2.3): a weekly batch clusters a
+user's messages by their embeddings (k nearest neighbours), and each cluster's texts are summarized. Here, clusters are
+communities in the nearest-neighbour graph, built separately for each person with the role "user".
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Insights:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """Return one part for each person whose messages changed since the last time, once their days are over."""
+        """Return one part for each person whose messages changed since the last run, once the days of those messages
+        are over.
+        """
         parts = []
         runs = derived_texts.runs(connection, namespace, "insight")
         for person, said in by_person(heard(connection, namespace, now, roles=("user",))).items():
@@ -60,12 +62,12 @@ class Insights:
         return parts
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Derive insights of each cluster, one per wording, largest clusters first."""
+        """Derive insights from each cluster, largest clusters first; keep only one insight per wording."""
         most = self._settings.most
         return [first_of_each_wording(texts)[:most] for texts in written(self._task, parts)]
 
     def _clusters(self, namespace: str, said: Sequence[Heard], connection: Connection) -> list[list[Source]]:
-        """Return communities of similar messages, largest first."""
+        """Return the communities of similar messages, largest first."""
         vectors = derived_sources.vectors(connection, [one.seq for one in said])
         if len(vectors) < self._settings.min_messages:
             return []

@@ -1,7 +1,8 @@
-"""The quality filter of mined question-answer pairs: grounded, answerable from the memory, and new.
+"""Quality filter for mined question-answer pairs: they must be grounded, answerable from the memory, and new.
 
-Round-trip consistency (Alberti et al. 2019): a pair is kept if a reader asked its question finds its answer. Here the
-memory itself is asked, in its state at the sitting's last message, without the messages that ask.
+Round-trip consistency (Alberti et al. 2019): a pair is kept if a reader who is asked its question finds its answer.
+Here the memory itself is asked, in its state as of the sitting's last message and without the messages that ask the
+question.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from nscma_torch.text.terms import terms
 
 
 class Known(NamedTuple):
-    """The id and the vector [d] of a pair of another group."""
+    """The id and the vector [d] of a pair from another group."""
 
     id: str
     vector: Tensor
 
 
 class Checked(NamedTuple):
-    """A line that passed, its vector [d], and the id of another group's near duplicate, or ""."""
+    """A line that passed the filter, its vector [d], and the id of a near duplicate from another group, or ""."""
 
     line: SourcedLine
     vector: Tensor
@@ -39,10 +40,10 @@ class Checked(NamedTuple):
 
 
 class PairFilter:
-    """Decides which pairs are kept.
+    """Decides which pairs to keep.
 
     Args:
-        read_back: asks the memory.
+        read_back: asks the memory a question.
         embedder: returns the embedder; called when the first pair is compared.
     """
 
@@ -52,14 +53,14 @@ class PairFilter:
         self._settings = settings
 
     def checked(self, group: Sequence[Unit], pairs: Sequence[QAPair], known: Sequence[Known]) -> list[Checked]:
-        """Return the valid pairs of a group in order, without repetitions in the group.
+        """Return a group's valid pairs in order, without repetitions within the group.
 
-        Raises `JobError` for a pair with a source outside the group.
+        Raises `JobError` if a pair has a source outside the group.
         """
         found: list[Checked] = []
         for pair in pairs:
             if not all(0 <= place < len(group) for place in (*pair.sources, *pair.asking)):
-                raise JobError(f"pairs returned one with a source outside its {len(group)} messages: {pair!r}")
+                raise JobError(f"pairs returned a pair with a source outside its {len(group)} messages: {pair!r}")
             cited = [group[place] for place in pair.sources]
             if not grounded(pair, cited):
                 continue
@@ -75,8 +76,8 @@ class PairFilter:
         return found
 
     def _read(self, pair: QAPair, group: Sequence[Unit], cited: Sequence[Unit]) -> Evidence | None:
-        """Ask the memory the pair's question; return the evidence if the answer matches and comes from
-        a cited message.
+        """Ask the memory the pair's question; return the evidence if the answer matches and comes from a cited
+        message.
         """
         asking = [group[place].id for place in pair.asking]
         now = max(unit.occurred_at for unit in group)
@@ -95,14 +96,16 @@ class PairFilter:
 
 
 def grounded(pair: QAPair, cited: Sequence[Unit]) -> bool:
-    """Return True if the cited messages contain every content word of the answer, or name their author or date."""
+    """Return True if the cited messages contain every content word of the answer, or if the answer is their author or
+    date.
+    """
     texts = (part for unit in cited for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role))
     return holds(pair.answer, *texts, *(format_day(unit.occurred_at.date()) for unit in cited))
 
 
 def agrees(read: Evidence, pair: QAPair, cited: Sequence[Unit]) -> bool:
-    """Return True if a short answer matches a pair: it comes from a cited message, and one contains all words of the
-    other.
+    """Return True if a short answer agrees with a pair: it comes from a cited message, and one of the two answers
+    contains all words of the other.
     """
     if {unit.id for unit in cited}.isdisjoint(read.hit.unit.episode_ids):
         return False

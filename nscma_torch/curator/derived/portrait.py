@@ -1,4 +1,4 @@
-"""Portrait of each person, from the insights of each day (MemoryBank, by notes)."""
+"""A portrait of each person, derived from each day's insights (MemoryBank, by notes)."""
 
 from __future__ import annotations
 

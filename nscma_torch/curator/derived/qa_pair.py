@@ -1,9 +1,10 @@
-"""Question-answer pairs mined from conversations by sitting: proposed by the language tasks, then filtered.
+"""Question-answer pairs mined from each sitting of a conversation: the language tasks propose them, then a filter
+selects.
 
-As described in the notes on context memory ("mining question-answer pairs from past conversations": pairs are extracted
-from the dialogue itself, and those of low quality are dropped). A sitting is a session of a conversation, or a day of
-one without sessions; it is mined again when one of its messages changes, or when another sitting's pair that made one
-of its own redundant is deleted.
+This follows the notes on context memory ("mining question-answer pairs from past conversations": pairs are extracted
+from the dialogue itself, and low-quality pairs are dropped). A sitting is a session of a conversation, or a day of a
+conversation without sessions. It is mined again when one of its messages changes, or when another sitting's pair is
+deleted that had made one of its own pairs redundant.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _KIND = "qa_pair"
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Mine pairs as configured in `[question_pairs]`; each is read back from the memory."""
+    """Mine pairs as configured in `[question_pairs]`; each pair is checked by asking the memory its question."""
     settings = needs.config.question_pairs
     tasks = needs.tasks_with(QuestionTasks, _KIND)
     return QuestionPairs(needs.database, tasks, PairFilter(needs.read_back(), needs.embedder, settings), settings)
 
 
 class QuestionPairs:
-    """Derives pairs."""
+    """Derives question-answer pairs."""
 
     def __init__(
         self, database: Database, tasks: QuestionTasks, filter_: PairFilter, settings: QuestionPairsConfig
@@ -52,7 +53,7 @@ class QuestionPairs:
     in_turn = False
 
     def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
-        """Return one part for each sitting whose messages changed since the last time."""
+        """Return one part for each sitting whose messages changed since the last run."""
         sittings: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=("user", "assistant")):
             if not one.echo:
@@ -61,7 +62,7 @@ class QuestionPairs:
         return of_messages(connection, namespace, _KIND, sittings)
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Write the pairs of each sitting that pass the filter; near duplicates name the earlier pairs."""
+        """Write each sitting's pairs that pass the filter; near duplicates refer to the earlier pairs."""
         sittings = [sitting for (sitting,) in parts]
         groups = [[source.unit for source in sitting] for sitting in sittings]
         mined = self._tasks.pairs(groups)
@@ -82,12 +83,12 @@ class QuestionPairs:
         return found
 
     def _surest(self, pairs: Sequence[Checked]) -> list[Checked]:
-        """Return the surest pairs, in the order asked."""
+        """Return the pairs with the highest confidence, in the order asked."""
         surest = sorted(range(len(pairs)), key=lambda i: (-pairs[i].line.confidence, i))[: self._settings.most]
         return [pairs[i] for i in sorted(surest)]
 
     def _known(self, user_id: str, namespace: str, mined: Collection[str]) -> list[Known]:
-        """Return the pairs of all other sittings."""
+        """Return the pairs from all other sittings."""
         with self._database.read(user_id) as connection:
             stored = text_vectors(connection, namespace, _KIND)
         return [Known(one.id, torch.from_numpy(one.vector.copy())) for one in stored if one.part not in mined]

@@ -1,14 +1,14 @@
-"""Reflections: conclusions from memories, which become memories to reflect on as well.
+"""Reflections: conclusions drawn from memories, which become memories to reflect on themselves.
 
-Generative Agents (Park et al. 2023, the section on reflection, as others quote it): an agent reflects when the sum of
-the importance of the latest events exceeds a threshold (150, each is rated from 1 to 10). A language model gets the 100
-most recent memories and names the 3 most salient questions that they answer; for each question memories are retrieved,
-reflections among them, and 5 insights are inferred that cite these: a tree whose leaves are observations. The published
-code retrieves 30 memories for a question.
+Generative Agents (Park et al. 2023, the section on reflection, as others quote it): an agent reflects when the total
+importance of the latest events exceeds a threshold (150, with each event rated from 1 to 10). A language model gets the
+100 most recent memories and names the 3 most salient questions that they answer; for each question, memories including
+reflections are retrieved, and 5 insights are inferred that cite them. The result is a tree with observations as leaves.
+The published code retrieves 30 memories per question.
 
-Ours: messages are cut into stretches in order of arrival, each ending where the sum exceeds the threshold; a stretch is
-reflected on at the next sleep, in the memory's state at its end. This is repeated if its messages change, or if a
-reflection among its inputs is deleted.
+Here, messages are cut into stretches in order of arrival, and a stretch ends where the sum exceeds the threshold. The
+next sleep reflects on the stretch, using the memory's state at the end of the stretch, and does so again if its
+messages change or if a reflection among its inputs is deleted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Reflections:
 
     Args:
         recall: finds memories for a question, in a scope and up to a time, best first.
-        rate: rates the importance of reflections, from 1 to 10; None to use that of the cited sources.
+        rate: rates the importance of reflections from 1 to 10; None to use the importance of the cited sources.
     """
 
     in_turn = True
@@ -86,7 +86,9 @@ class Reflections:
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
-        """Write the reflections on each stretch, from memories found for the questions that recent memories raise."""
+        """Write the reflections on each stretch, based on memories found for the questions that recent memories
+        raise.
+        """
         found = []
         recent_ones = [[source.unit for source in recent] for recent, _ in parts]
         questions = self._tasks.questions(recent_ones, self._settings.questions)
@@ -107,11 +109,11 @@ class Reflections:
         return found
 
     def _stretches(self, said: Sequence[Heard], runs: Mapping[str, Run]) -> list[tuple[int, int]]:
-        """Return the first and one-past-last position of each stretch; those reflected on stay unchanged.
+        """Return the first and one-past-last position of each stretch; stretches already reflected on stay unchanged.
 
-        Otherwise a later change of a message's importance, or hiding one, would move all stretches after it. Messages
-        left over before such a stretch, because it lost messages or others were restored, join the stretch cut there,
-        or form one by themselves, whatever their importance.
+        Otherwise changing a message's importance later, or hiding a message, would move all stretches after it.
+        Messages can be left over before such a stretch because it lost messages or because others were restored; they
+        join the stretch cut there, or form a stretch by themselves regardless of their importance.
         """
         places = {one.id: place for place, one in enumerate(said)}
         ends = map(derived_texts.stretch_ends, runs)
@@ -144,7 +146,7 @@ class Reflections:
         number: int,
         connection: Connection,
     ) -> tuple[list[Source], list[Source]]:
-        """Return the most recent memories at a stretch's end, up to its last message, and the stretch."""
+        """Return the most recent memories as of a stretch's last message, and the stretch itself."""
         first, end = stretches[number]
         newest = max(0, min(first, end - self._settings.recent))
         earlier: dict[str, int] = {}  # of each stretch that ended among these messages, the place of its last one
@@ -160,7 +162,7 @@ class Reflections:
         return recent[-self._settings.recent :], own[first - newest :]
 
     def _found(self, question: str, recent: Sequence[Source], stretch: Sequence[Source]) -> list[Source]:
-        """Search the memory as it was when the stretch ended, excluding reflections on it."""
+        """Search the memory as it was when the stretch ended, excluding reflections on this stretch."""
         scope = recent[-1].unit.scope
         now = max(source.unit.occurred_at for source in recent)
         last = max(row for source in recent for row in source.seen.messages)

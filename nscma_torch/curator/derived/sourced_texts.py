@@ -1,6 +1,6 @@
-"""Turn lines written by language tasks into texts to be stored.
+"""Turn lines written by the language tasks into texts to store.
 
-Each has its citations, and the sources in view when it was written.
+Each text records its citations, and the sources that were visible when it was written.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LineTask = Callable[[Sequence[Sequence[Unit]]], list[list[SourcedLine]]]  # the 
 
 
 def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
-    """Return the texts of each part, over all its groups; the task gets every group in one batch.
+    """Return the texts for each part from all of its groups; the task gets all groups in one batch.
 
-    Raises `JobError` if the task doesn't answer for each group, or `new_text` refuses a line.
+    Raises `JobError` if the task doesn't answer for every group, or if `new_text` rejects a line.
     """
     groups = [group for part in parts for group in part]
     lines = iter(answered(task([[source.unit for source in group] for group in groups]) if groups else [], groups))
@@ -29,7 +29,9 @@ def written(task: LineTask, parts: Sequence[Groups]) -> list[list[NewText]]:
 
 
 def answered(lines: list[list[SourcedLine]], groups: Sequence[Sequence[Source]]) -> list[list[SourcedLine]]:
-    """Return the lines, one list per group. Raises `JobError` for another number of lists."""
+    """Return the lines, one list per group. Raises `JobError` if the number of lists differs from the number of
+    groups.
+    """
     if len(lines) != len(groups):
         raise JobError(
             f"the language tasks were given {len(groups)} groups of texts and returned {len(lines)} results; "
@@ -39,9 +41,9 @@ def answered(lines: list[list[SourcedLine]], groups: Sequence[Sequence[Source]])
 
 
 def new_text(line: SourcedLine, group: Sequence[Source], *, besides: Sequence[Source] = ()) -> NewText:
-    """Build a storable text from a line; `besides` are further sources in view, besides the group.
+    """Build a storable text from a line; `besides` lists visible sources other than the group.
 
-    It is as important as its most important cited source. Raises `JobError` for a line without text, source or
+    Its importance is that of its most important cited source. Raises `JobError` for a line without text, source or
     confidence.
     """
     places = sorted(set(line.sources))
@@ -63,7 +65,7 @@ def new_text(line: SourcedLine, group: Sequence[Source], *, besides: Sequence[So
 
 
 def first_of_each_wording(texts: Sequence[NewText]) -> list[NewText]:
-    """Remove texts that repeat the wording of an earlier one."""
+    """Remove texts that have the same wording as an earlier one."""
     found: dict[str, NewText] = {}
     for text in texts:
         found.setdefault(text.text, text)

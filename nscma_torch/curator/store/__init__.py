@@ -1,1 +1,1 @@
-"""Rows of derived texts and profiles."""
+"""Rows for derived texts and profiles."""

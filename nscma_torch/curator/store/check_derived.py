@@ -1,5 +1,5 @@
-"""Check derived texts for integrity: each cites live messages of its own namespace, directly or through earlier derived
-texts, and has units.
+"""Check the integrity of derived texts: each has units and cites live messages from its own namespace, directly or
+through earlier derived texts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _T, _S, _L, _O, _D, _N, _E = (
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems in derived texts, one sentence each."""
+    """Yield the problems found in derived texts, one sentence each."""
     yield from _texts(rows)
     yield from _sources(rows)
     yield from _links(rows)
@@ -83,7 +83,9 @@ def _sources(rows: RowQueries) -> Iterator[str]:
 
 
 def _links(rows: RowQueries) -> Iterator[str]:
-    """Check that cited texts are older, so no text cites itself, and that their messages are the citing text's, too."""
+    """Check that cited texts are older than the citing text, so none cites itself, and that the citing text includes
+    their messages.
+    """
     below = derived_texts.alias()
     linked = (
         select(_T.id, below.c.id.label("source"))

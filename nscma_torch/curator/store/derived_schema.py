@@ -1,8 +1,9 @@
-"""Tables of derived texts, and of when they were derived.
+"""Tables for derived texts and for the runs that derived them.
 
-A derived text can be recomputed from its sources: hiding, changing or erasing a source that it cites, or that was in
-view when it was written, deletes it, as does deleting a derived text among them. The messages behind these are its
-sources, too. Search finds it by units of its kind whose `stream_id` is its id.
+A derived text can be recomputed from its sources. It is deleted when a source is hidden, changed or erased that it
+cites or that was visible when it was written, and also when a derived text among its sources is deleted. Messages
+behind those derived texts count as its sources, too. Search finds it by units of its kind that have its id as
+`stream_id`.
 """
 
 from __future__ import annotations

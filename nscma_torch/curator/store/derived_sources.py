@@ -1,4 +1,4 @@
-"""Sources of derived texts: a namespace's persistent messages, and the texts already derived from them."""
+"""Sources for derived texts: a namespace's persistent messages, and texts already derived from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _E, _T, _S = episodes.c, texts_table.c, derived_sources.c
 
 
 class Heard(NamedTuple):
-    """A message without its text: its time (microseconds), speaker, importance in [0, 1], and whether it only asks or
+    """A message without its text: time (microseconds), speaker, importance in [0, 1], and whether it only asks or
     quotes the memory.
     """
 
@@ -48,10 +48,10 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A message or a derived text, as a unit, with everything that a citing text depends on: itself and all below it.
+    """A message or derived text as a unit, with everything that a citing text depends on: the source itself and all
+    sources below it.
 
-    `since` and `until` are when the first and the last message was said (microseconds), `part` is the derived text's
-    part.
+    `since` and `until` are the times of the first and last message (microseconds); `part` is the derived text's part.
     """
 
     unit: Unit
@@ -66,10 +66,10 @@ class Source:
 def heard(
     connection: Connection, namespace: str, now: datetime, *, roles: Sequence[str], files: bool = False
 ) -> list[Heard]:
-    """Return messages said in conversations of a namespace by `now`, in these roles and in order; or those of its
-    files.
+    """Return the messages said in a namespace's conversations by `now`, with these roles and in order; with `files`,
+    those from its files.
 
-    Messages with an expiration date are excluded: a derived text would outlive them.
+    Messages with an expiration date are excluded, because a derived text would outlive them.
     """
     said = func.coalesce(_E.occurred_at, _E.recorded_at)
     columns = (_E.seq, _E.id, _E.text_hash, _E.stream_id, _E.session, said.label("at"), _E.name, _E.importance)
@@ -85,7 +85,7 @@ def basis_of(said: Sequence[Heard]) -> str:
 
 
 def messages(connection: Connection, user_id: str, seqs: Sequence[int]) -> list[Source]:
-    """Return messages of the user as sources, in the given order."""
+    """Return the user's messages as sources, in the given order."""
     found = turns.load(connection, user_id, list(seqs))
     said = []
     for seq in seqs:
@@ -105,7 +105,7 @@ def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray
 def texts(
     connection: Connection, namespace: str, kind: DerivedKind, parts: Sequence[str] | None = None
 ) -> list[Source]:
-    """Return the derived texts of a kind, by part and position; of these parts, or of all."""
+    """Return the derived texts of a kind, ordered by part and position, for the given parts or for all parts."""
     own = select(_T.seq).where(_T.namespace == namespace, _T.kind == kind)
     queries = [own] if parts is None else [own.where(_T.part.in_(some)) for some in pages(sorted(parts))]
     seqs = [seq for q in queries for seq in connection.execute(q.order_by(_T.part, _T.number)).scalars()]
@@ -113,7 +113,8 @@ def texts(
 
 
 def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
-    """Return the sources behind found units, each once, in the order found: messages as in `heard`, and derived texts.
+    """Return the sources that found units come from, each once, in the order found: messages as in `heard`, and derived
+    texts.
 
     Units of other namespaces, and units that are not sources, are skipped.
     """
@@ -136,7 +137,7 @@ def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, r
 
 
 def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[Source]:
-    """Return derived texts of a namespace as sources, in the order of these row numbers."""
+    """Return derived texts in a namespace as sources, in the order of these row numbers."""
     scope = namespaces.owner(connection, namespace)
     rows: dict[int, Any] = {}
     for some in pages(seqs):
@@ -155,7 +156,7 @@ def _texts(connection: Connection, namespace: str, seqs: Sequence[int]) -> list[
 
 
 def _names(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
-    """Return the name under which all messages cited by a text were said; skip texts with several."""
+    """Return, for each text, the speaker name shared by all messages it cites; texts with several names are skipped."""
     first, last = func.min(_E.name), func.max(_E.name)
     query = select(_S.derived_seq, first).join(episodes, _E.seq == _S.episode_seq).where(_S.cited)
     query = query.group_by(_S.derived_seq).having(first == last, func.count() == func.count(_E.name))
@@ -166,7 +167,7 @@ def _names(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 
 def _staying(query: Select[Any], scope: Scope, roles: Sequence[str], *, files: bool = False) -> Select[Any]:
-    """Restrict a query to permanent messages of the user and agent, from conversations or files."""
+    """Restrict a query to the user and agent's permanent messages, either from conversations or from files."""
     own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
     return (
         query.select_from(episodes)

@@ -1,7 +1,7 @@
-"""Derived texts: insights, daily summaries, reflections and the like, each with its sources.
+"""Derived texts (insights, daily summaries, reflections and others), each with its sources.
 
-Sources are messages, or derived texts with the messages behind them: so a change of a message reaches every text above
-it at once.
+Sources are messages, or derived texts with the messages behind them, so a changed message affects every text above it
+at once.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _T, _S, _L, _D, _O = derived_texts.c, derived_sources.c, derived_links.c, deriva
 class DerivedText:
     """A derived text, with the ids of its source messages in order of arrival.
 
-    `since` and `until` are when the first and the last of them were said; `confidence` is in (0, 1]. `part` is the part
-    it was derived from: "" for all messages of the user to the agent. `derived_ids` are ids of the derived texts that
-    it cites; the messages then include those behind them.
+    `since` and `until` are the times of the first and last of these messages; `confidence` is in (0, 1]. `part` is the
+    part it was derived from, or "" for all of the user's messages to the agent. `derived_ids` are the ids of the
+    derived texts that it cites; their source messages are then included.
     """
 
     id: str
@@ -58,9 +58,9 @@ class DerivedText:
 
 
 class Part(NamedTuple):
-    """Unit of derivation: a kind, for a part of a namespace.
+    """A unit of derivation: one kind of text for one part of a namespace.
 
-    The part of a reflection is a stretch of messages: `stretch_part`.
+    For a reflection, the part is a stretch of messages: see `stretch_part`.
     """
 
     namespace: str
@@ -69,14 +69,14 @@ class Part(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The last derivation of a part: the hash of its sources, and when (microseconds)."""
+    """The last derivation of a part: the hash of its sources, and its time (microseconds)."""
 
     basis: str
     made_at: int
 
 
 class Rows(NamedTuple):
-    """Row numbers of messages, and of derived texts."""
+    """Row numbers of messages and of derived texts."""
 
     messages: frozenset[int]
     texts: frozenset[int] = frozenset()
@@ -86,10 +86,11 @@ class Rows(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A text to be stored: its citations, and all sources in view when it was written.
+    """A text to store: its citations, and all sources that were visible when it was written.
 
-    `since` and `until` are microseconds; `importance`, in [0, 1], is that of its units. With `said_by`, the id of an
-    equivalent text of another part, it is not stored; its part is derived again once that text is deleted.
+    `since` and `until` are in microseconds; `importance`, in [0, 1], applies to its units. If `said_by` is set to the
+    id of an equivalent text from another part, this text is not stored, and its part is derived again once the other
+    text is deleted.
     """
 
     text: str
@@ -103,7 +104,9 @@ class NewText(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Result of `replace`: number of the part's texts that changed, and number of other parts' texts removed."""
+    """Result of `replace`: the number of the part's texts that changed, and the number of texts removed from other
+    parts.
+    """
 
     texts: int
     above: int = 0
@@ -114,23 +117,23 @@ importance_of_units = select(func.max(units.c.importance)).where(units.c.stream_
 
 
 def text_id(part: Part, number: int) -> str:
-    """Return a text's id from its position; a skill, which is its own part, has the skill's."""
+    """Return a text's id, derived from its part and number; a skill is its own part, so its text has the skill's id."""
     return derive_id("derived", *part, number) if part.kind in DERIVED_KINDS else part.part
 
 
 def stretch_part(first: str, last: str) -> str:
-    """Name a stretch of messages by the ids of its first and its last one."""
+    """Name a stretch of messages by the ids of its first and last message."""
     return f"{first}:{last}"
 
 
 def stretch_ends(part: str) -> tuple[str, str]:
-    """Return the ids of the first and the last message from a stretch's name."""
+    """Return the ids of the first and last message, given a stretch's name."""
     first, _, last = part.partition(":")
     return first, last
 
 
 def origin(part: Part, scope: Scope, number: int, new: NewText) -> dict[str, Any]:
-    """Build the origin of a text's units, in place of an episode's row, before the text is stored."""
+    """Build the origin for a text's units, used instead of an episode's row, before the text is stored."""
     return {**unit_rows.origin_alone(text_id(part, number), scope, new.until), "importance": new.importance}
 
 
@@ -146,8 +149,9 @@ def replace(
 ) -> Changed:
     """Replace all texts of a part, each with its units; `Changed.texts` also counts removed ones.
 
-    `omitted_for` are ids of texts that made some of this part's redundant. If anything changes, derived texts based on
-    the old ones are deleted, to be derived again. If this changed any, call `touch_user` in the same transaction.
+    `omitted_for` contains the ids of texts that made some of this part's texts redundant. If anything changes, derived
+    texts based on the old texts are deleted so that they are derived again; then call `touch_user` in the same
+    transaction.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     before = _contents(connection, part)
@@ -177,7 +181,7 @@ def replace(
 
 
 def note_run(connection: Connection, part: Part, *, basis: str, at: int, omitted_for: Collection[str] = ()) -> None:
-    """Record that a part was derived, and the texts (ids) that made some of its own redundant."""
+    """Record that a part was derived, and the ids of the texts that made some of its own redundant."""
     _forget_run(connection, part)
     own = {**part._asdict(), "user_id": namespaces.owner(connection, part.namespace).user_id}
     connection.execute(derivations.insert().values(**own, basis=basis, made_at=at))
@@ -188,7 +192,9 @@ def note_run(connection: Connection, part: Part, *, basis: str, at: int, omitted
 
 
 def _forget_run(connection: Connection, part: Part) -> dict[str, int]:
-    """Delete a part's run, so it is derived again. Returns the deleted rows by table."""
+    """Delete the record of a part's run, so that the part is derived again. Returns the number of deleted rows by
+    table.
+    """
     return {
         table.name: connection.execute(
             delete(table).where(
@@ -200,13 +206,15 @@ def _forget_run(connection: Connection, part: Part) -> dict[str, int]:
 
 
 def runs(connection: Connection, namespace: str, kind: DerivedKind) -> dict[str, Run]:
-    """Return the last derivation of each part of a kind, by part."""
+    """Return the last run for each part of a kind, by part."""
     query = select(_D.part, _D.basis, _D.made_at).where(_D.namespace == namespace, _D.kind == kind)
     return {part: Run(basis, made_at) for part, basis, made_at in connection.execute(query)}
 
 
 def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[DerivedText]:
-    """Return the texts of a kind in a scope, in order: the agent's, or all of the user's if it names none."""
+    """Return the texts of a kind in a scope, in order: the agent's texts, or all of the user's if the scope names no
+    agent.
+    """
     found = []
     for namespace in namespaces.of_scope(connection, scope):
         own = namespaces.owner(connection, namespace)
@@ -234,9 +242,9 @@ def of_scope(connection: Connection, scope: Scope, kind: DerivedKind) -> list[De
 
 
 def note_skill(connection: Connection, part: Part, text: str, behind: Collection[int], at: int) -> None:
-    """Record the source messages of a skill, whose id is the part and whose units are stored.
+    """Record the source messages of a skill; the part is the skill's id, and its units are already stored.
 
-    It is deleted with any of them.
+    The skill is deleted when any of these messages is.
     """
     user_id = namespaces.owner(connection, part.namespace).user_id
     said_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
@@ -249,21 +257,22 @@ def note_skill(connection: Connection, part: Part, text: str, behind: Collection
 
 
 def is_noted(connection: Connection, key: str) -> bool:
-    """Return True if a text with this id was derived."""
+    """Return True if a derived text with this id is recorded."""
     return connection.execute(select(_T.seq).where(_T.id == key)).first() is not None
 
 
 def forget(connection: Connection, key: str) -> dict[str, int]:
-    """Delete the records of a text by id, leaving its units; return the deleted rows by table."""
+    """Delete the records of a text by id, leaving its units; return the number of deleted rows by table."""
     seqs = list(connection.execute(select(_T.seq).where(_T.id == key)).scalars())
     of_seq = ((derived_sources, _S.derived_seq), (derived_texts, _T.seq))
     return {table.name: connection.execute(delete(table).where(seq.in_(seqs))).rowcount for table, seq in of_seq}
 
 
 def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete every text that had one of these messages in view, before they are changed, hidden or deleted.
+    """Delete every text that was written with one of these messages visible, before they are changed, hidden or
+    deleted.
 
-    The next sleep derives their parts again. Returns the deleted rows by table. Call `touch_user` as well.
+    The next sleep derives their parts again. Returns the number of deleted rows by table. Call `touch_user` as well.
     """
     seqs: set[int] = set()
     for some in pages(sorted(episode_seqs)):
@@ -274,7 +283,9 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
 
 
 def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete the runs on stretches that begin or end with one of these messages; they may have produced no text."""
+    """Delete the runs for stretches that begin or end with one of these messages; such runs may have produced
+    no text.
+    """
     ends: set[str] = set()
     users: set[str] = set()
     for some in pages(sorted(episode_seqs)):
@@ -291,13 +302,15 @@ def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> 
 
 
 def resting_texts(connection: Connection, episode_seq: int) -> list[str]:
-    """Return the texts that had a message in view."""
+    """Return the texts that were written with a message visible."""
     query = select(_T.text).join(derived_sources, _S.derived_seq == _T.seq).where(_S.episode_seq == episode_seq)
     return list(connection.execute(query).scalars())
 
 
 def message_ids(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, list[str]]:
-    """Return ids of the messages cited by the texts of these units (row numbers), in order of arrival."""
+    """Return the ids of the messages cited by the texts that these units (row numbers) belong to, in order of
+    arrival.
+    """
     query = select(units.c.seq, episodes.c.id).join(derived_texts, _T.id == units.c.stream_id)
     query = query.join(derived_sources, _S.derived_seq == _T.seq).join(episodes, episodes.c.seq == _S.episode_seq)
     query = query.where(units.c.user_id == user_id, _S.cited).order_by(units.c.seq, episodes.c.seq)
@@ -309,7 +322,7 @@ def message_ids(connection: Connection, user_id: str, seqs: Sequence[int]) -> di
 
 
 def in_view_of(connection: Connection, ids: Sequence[str]) -> list[str]:
-    """Return ids of all messages in view of these texts (ids), in order of arrival."""
+    """Return the ids of all messages that were visible when these texts (ids) were written, in order of arrival."""
     query = select(episodes.c.id, episodes.c.seq).join(derived_sources, _S.episode_seq == episodes.c.seq)
     query = query.join(derived_texts, _T.seq == _S.derived_seq).distinct().order_by(episodes.c.seq)
     return list(connection.execute(query.where(_T.id.in_(ids))).scalars())
@@ -320,9 +333,9 @@ def _of(part: Part) -> ColumnElement[bool]:
 
 
 def _contents(connection: Connection, part: Part) -> list[tuple[str, float, float, Rows, Rows]]:
-    """Return the contents of a part, in order.
+    """Return a part's contents, in order.
 
-    For each text: its wording, confidence, importance, citations, and the messages in view.
+    For each text: its wording, confidence, importance, citations, and the visible sources.
     """
     query = select(_T.seq, _T.text, _T.confidence, importance_of_units.label("importance"))
     rows = connection.execute(query.where(_of(part)).order_by(_T.number)).all()
@@ -337,14 +350,14 @@ def _contents(connection: Connection, part: Part) -> list[tuple[str, float, floa
 
 
 def messages_below(connection: Connection, seqs: Sequence[int]) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Return row numbers of the messages that each text (row number) cites, and of all in view."""
+    """Return, for each text (row number), the row numbers of the messages that it cites and of all visible messages."""
     return _below(connection, select(_S.derived_seq, _S.episode_seq, _S.cited), _S.derived_seq, seqs)
 
 
 def _below(
     connection: Connection, query: Select[Any], above: ColumnElement[int], seqs: Sequence[int]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Return for each text the row numbers that it cites, and those in view."""
+    """Return, for each text, the row numbers that it cites, and the row numbers that were visible."""
     cited: dict[int, set[int]] = {seq: set() for seq in seqs}
     seen: dict[int, set[int]] = {seq: set() for seq in seqs}
     for some in pages(seqs):
@@ -356,7 +369,7 @@ def _below(
 
 
 def cited_messages(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
-    """Return ids of the messages that each text (row number) cites, in order of arrival."""
+    """Return the ids of the messages that each text (row number) cites, in order of arrival."""
     found: dict[int, list[str]] = {}
     query = select(_S.derived_seq, episodes.c.id).join(episodes, episodes.c.seq == _S.episode_seq)
     for some in pages(seqs):
@@ -367,7 +380,7 @@ def cited_messages(connection: Connection, seqs: Sequence[int]) -> Mapping[int, 
 
 
 def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, list[str]]:
-    """Return ids of the derived texts that each text (row number) cites, in the order they were derived."""
+    """Return the ids of the derived texts that each text (row number) cites, in the order they were derived."""
     found: dict[int, list[str]] = {}
     query = select(_L.derived_seq, _T.id).join(derived_texts, _T.seq == _L.source_seq)
     for some in pages(seqs):
@@ -380,8 +393,8 @@ def _texts_below(connection: Connection, seqs: Sequence[int]) -> Mapping[int, li
 def _remove(connection: Connection, seqs: Iterable[int]) -> dict[str, int]:
     """Delete texts with their units, and all texts based on them.
 
-    Their parts are derived again, as are those for which one of them made texts redundant. Returns the deleted rows by
-    table.
+    Their parts are derived again, as are parts in which a deleted text had made other texts redundant. Returns the
+    number of deleted rows by table.
     """
     gone: set[int] = set()
     new = set(seqs)

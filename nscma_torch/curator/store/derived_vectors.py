@@ -1,4 +1,4 @@
-"""The vectors of derived texts; separate from `derived_texts`, so that code without vectors doesn't load numpy."""
+"""Vectors for derived texts; separate from `derived_texts`, so that code without vectors doesn't load numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = derived_texts.c
 
 
 class TextVector(NamedTuple):
-    """The vector [d] of a unit of a derived text, with the text's id and part."""
+    """The vector [d] of a unit that belongs to a derived text, with the text's id and part."""
 
     id: str
     part: str
@@ -24,7 +24,7 @@ class TextVector(NamedTuple):
 
 
 def text_vectors(connection: Connection, namespace: str, kind: DerivedKind) -> list[TextVector]:
-    """Return the vectors of a kind's texts, in the texts' order."""
+    """Return the vectors for texts of a kind, in the texts' order."""
     query = select(units.c.seq, _T.id, _T.part).join(derived_texts, _T.id == units.c.stream_id)
     query = query.where(_T.namespace == namespace, _T.kind == kind, units.c.kind == kind)
     rows = connection.execute(query.order_by(_T.part, _T.number, units.c.seq)).all()

@@ -1,4 +1,4 @@
-"""Table of profiles; see `profiles`."""
+"""Table for profiles; see `profiles`."""
 
 from __future__ import annotations
 

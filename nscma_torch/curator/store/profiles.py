@@ -1,4 +1,4 @@
-"""The profile of a user: a few dated lines, each with its source facts. Sleep rewrites it as a whole."""
+"""The user profile: a few dated lines, each with its source facts. Sleep rewrites all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _P = profile.c
 
 
 def replace(connection: Connection, user_id: str, agent_id: str | None, lines: Sequence[ProfileLine]) -> None:
-    """Replace the whole profile of a user and agent; lines are numbered in the given order.
+    """Replace the whole profile for a user and agent; lines are numbered in the given order.
 
     Raises `InvalidInputError` for a line without sources.
     """
@@ -27,7 +27,7 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
     connection.execute(delete(profile).where(_P.namespace == namespace))
     bare = [line.text for line in lines if not line.fact_ids]
     if bare:
-        raise InvalidInputError(f"a profile line needs source facts, this one has none: {bare[0]!r}")
+        raise InvalidInputError(f"a profile line needs source facts; this line has none: {bare[0]!r}")
     rows = [
         {
             "namespace": namespace,
@@ -44,12 +44,12 @@ def replace(connection: Connection, user_id: str, agent_id: str | None, lines: S
 
 
 def lines(connection: Connection, user_id: str, agent_id: str | None) -> list[ProfileLine]:
-    """Return the profile of a user and agent, in order; empty before the first sleep."""
+    """Return the profile for a user and agent, in order; empty before the first sleep."""
     return of_namespace(connection, namespaces.namespace_id(user_id, agent_id))
 
 
 def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
-    """Return a namespace's profile, in order."""
+    """Return the profile in a namespace, in order."""
     rows = connection.execute(select(profile).where(_P.namespace == namespace).order_by(_P.number))
     return [
         ProfileLine(row.number, row.text, date.fromisoformat(row.day), tuple(decoded(row.sources, list)))
@@ -58,7 +58,7 @@ def of_namespace(connection: Connection, namespace: str) -> list[ProfileLine]:
 
 
 def of_scope(connection: Connection, scope: Scope) -> list[ProfileLine]:
-    """Return the profiles of a scope: the agent's, or all of the user's if it names none."""
+    """Return the profiles in a scope: the agent's, or all of the user's if the scope names no agent."""
     return [
         line for namespace in namespaces.of_scope(connection, scope) for line in of_namespace(connection, namespace)
     ]
