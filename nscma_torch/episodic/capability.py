@@ -1,4 +1,4 @@
-"""The message log and the unit index, with the store's queue and bookkeeping."""
+"""The episodic capability: the message log and the unit index, with the store's queue and bookkeeping."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Units with their vectors and postings, and the episodic score over them."""
+"""Units with their vectors and postings, and the episodic score computed from them."""

@@ -1,4 +1,4 @@
-"""Check units for integrity: against their messages, and vectors and postings against units."""
+"""Check the integrity of units: units against their messages, and vectors and postings against units."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _E, _U = episodes.c, units.c
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems of units and their indexes, one sentence each."""
+    """Yield the problems found in units and their indexes, one sentence each."""
     yield from _scopes(rows)
     yield from strange_values(rows, units, "status", get_args(Status))
     yield from strange_values(rows, units, "kind", get_args(UnitKind))
@@ -31,7 +31,7 @@ def problems(rows: RowQueries) -> Iterator[str]:
 
 
 def _scopes(rows: RowQueries) -> Iterator[str]:
-    """Check that units of one message have its scope."""
+    """Check that a message's units have its scope."""
     names = ("user_id", "agent_id", "run_id", "stream_id")
     strange = or_(*(_U[name].is_distinct_from(_E[name]) for name in names))
     made = select(_U.id).join(unit_sources, unit_sources.c.unit_seq == _U.seq)
@@ -41,7 +41,7 @@ def _scopes(rows: RowQueries) -> Iterator[str]:
 
 
 def _chunks(rows: RowQueries) -> Iterator[str]:
-    """Check that chunks are their episode's text at their offsets, and that every message has one."""
+    """Check that each chunk equals its episode's text at its offsets, and that every message has a chunk."""
     of_unit, of_message = unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == episodes.c.seq
     query = (
         select(units.c.id, units.c.text, units.c.start, units.c.end, episodes.c.text, units.c.status, episodes.c.status)
@@ -65,8 +65,8 @@ def _chunks(rows: RowQueries) -> Iterator[str]:
 
 
 def _vectors(rows: RowQueries) -> Iterator[str]:
-    """Check that all vectors come from one embedder: float32, with the most common length, or for some users the first
-    one's.
+    """Check that all vectors are float32 with the most common length; when only some users are checked, with the length
+    of the store's first vector.
     """
     size = vector_bytes(rows.connection, vectors.c.vector)
     query: Any = select(size, func.count()).group_by(size).order_by(func.count().desc(), size)
@@ -92,7 +92,7 @@ def _postings(rows: RowQueries) -> Iterator[str]:
 
 
 def _ids(rows: RowQueries) -> Iterator[str]:
-    """Check that a unit's id derives from a source message, or from the node, skill or text of its stream."""
+    """Check that a unit's id derives from a source message, or from the node, skill or text that its stream names."""
     query = select(_U.id, _U.kind, _U.text, _U.start, _U.end, _U.stream_id, _U.session, _E.id.label("message"))
     query = query.outerjoin(unit_sources, unit_sources.c.unit_seq == _U.seq)
     query = query.outerjoin(episodes, _E.seq == unit_sources.c.episode_seq)

@@ -1,6 +1,7 @@
 """Contextual vectors: each unit's vector blended with those of neighbouring turns.
 
-Legend: n units in the neighbour links, m units to compute vectors for, d embedding dimension.
+Legend: n is the number of units in the neighbour links, m that of units to compute vectors for, d the embedding
+dimension.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def contextual(
     links: Sequence[Tensor],  # two of [n] int64: the row before, and the row after; -1 for none
     share: Tensor,  # [n], weight by which a unit lends and borrows
 ) -> Tensor:
-    """Return contextual vectors [m, d] float32 of rows, unit length; zeros for rows without a vector."""
+    """Return contextual vectors [m, d] float32 for `rows`, with unit length; zeros for rows without a vector."""
     blended = vectors[rows].float()
     for link in links:
         beside = rows
@@ -35,7 +36,7 @@ def contextual(
 
 
 def around(rows: Tensor, links: Sequence[Tensor]) -> Tensor:
-    """Return rows [m] and the rows their contextual vectors depend on, ascending."""
+    """Return rows [m] together with the rows that their contextual vectors depend on, ascending."""
     found = [rows]
     for link in links:
         beside = rows

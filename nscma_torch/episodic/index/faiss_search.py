@@ -27,31 +27,32 @@ _FARTHEST = 30.0  # lambda times days: exp of twice as much fits float32
 
 
 class FaissSearch:
-    """Searches a faiss index of d + 2 dimensions; `TensorSearch` scores what it proposes. As exp(-lambda*(now - t)) =
-    exp(-lambda*(now - t0)) * exp(lambda*(t - t0)),
+    """Searches a faiss index with d + 2 dimensions; `TensorSearch` scores the units that it proposes.
+
+    As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the score is an inner product:
 
         score = <[a*q, b*exp(-lambda*(now - t0)), c], [a*x, b*exp(lambda*(t - t0)), c*importance]>
 
-    where a, b, c are the roots of alpha, beta, gamma. Stored vectors thus don't depend on `now`, and are as near to
-    each other as to a query of their time. Weights must not be negative. It takes 4*(d + 2) bytes a unit beside the
-    index.
+    where a, b, c are the square roots of alpha, beta, gamma. Stored vectors thus don't depend on `now`, and are as near
+    to each other as to a query made at their time. Weights must not be negative. It takes 4*(d + 2) bytes per unit in
+    addition to the index.
 
     The faiss index is updated by the next search: new and changed units are added under a new slot (a new unit changes
     its neighbours' contextual vectors), and changed or removed ones are removed. A search in an older state of the
-    index uses tensors. The index is rebuilt only then, and only if
+    index uses tensors. The index is rebuilt only during a search, and only if
 
-    - more than half of its vectors are stale, with a type that cannot remove: till then it keeps what was erased;
-    - beta > 0, and lambda*|t - t0| exceeds 1, or 30 with Flat, t and t0 being the newest times now and when it was
-      built: large extra columns ruin an approximate index;
-    - following a write was interrupted.
+    - more than half of its vectors are stale and its type can't remove any: until then it keeps erased vectors;
+    - beta > 0 and lambda*|t - t0| exceeds 1 (30 with Flat), because large extra columns ruin an approximate index;
+      t is the newest time now, and t0 the newest time when it was built;
+    - an update after a write was interrupted.
 
-    `Flat` finds what `TensorSearch` finds: units missing from faiss's result are proven to score less than the k-th, by
-    a bound on its float32 error; otherwise tensors search instead. They also search where an approximate index would
-    find little or take as long: before there are 39 vectors per list to train it on; if fewer than a tenth of its
-    vectors pass the mask; if it finds fewer than k that pass; and, with beta > 0, for a `now` more than 1/lambda before
+    `Flat` finds the same units as `TensorSearch`: a bound on faiss's float32 error proves that units missing from its
+    result score less than the k-th; if it doesn't, tensors search instead. Tensors also search if an approximate index
+    would find little or take as long: before there are 39 vectors per list to train on; if fewer than a tenth of its
+    vectors pass the mask; if it finds fewer than k that pass; and, with beta > 0, if `now` is more than 1/lambda before
     t0 (30/lambda with Flat).
 
-    Raises ConfigError if faiss isn't installed, or for a `factory` that `FaissStore` doesn't support.
+    Raises `ConfigError` if faiss isn't installed, or if `FaissStore` doesn't support `factory`.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class FaissSearch:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the faiss index, and of its map from vectors to rows."""
+        """Return the number of bytes used by the faiss index and by its map from vectors to rows."""
         own = (self._seqs, self._marks, self._slots)
         return self._store.nbytes + self._rows.nbytes + sum(tensor.nbytes for tensor in own)
 
@@ -101,8 +102,8 @@ class FaissSearch:
         return self._exactly.search(index, query, now=now, mask=passing, k=k)
 
     def _proposed(self, query: Tensor, now: int, passing: Tensor, k: int) -> tuple[Tensor, float] | None:
-        """Return rows [m], at least k if so many pass, and an upper bound on the scores of the others with a flat
-        index; None if faiss can't tell.
+        """Return rows [m], at least k if that many pass, and an upper bound on the other rows' scores with a flat
+        index; return None if faiss can't tell.
         """
         w, store = self._weights, self._store
         ahead = w.decay * (self._t0 - now) / MICROSECONDS_A_DAY if w.beta else 0.0
@@ -128,7 +129,7 @@ class FaissSearch:
         return rows, least + part * (abs(least) + size) + 2.0**-60 * w.beta  # of columns next to zero
 
     def _catch_up(self, index: UserIndex) -> None:
-        """Update the faiss index to the state of the index, unless that is older."""
+        """Update the faiss index to the state of `index`, unless that state is older."""
         w = self._weights
         if self._generation is not None and self._generation >= index.generation:
             return
@@ -156,7 +157,7 @@ class FaissSearch:
         self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [slots], -1 if removed
 
     def _follow(self, index: UserIndex, newest: int) -> None:
-        """Apply the changes since the last call: in the rows marked as changed or, after a new layout, anywhere."""
+        """Apply the changes since the last call: only in rows marked as changed or, after a new layout, in all rows."""
         store = self._store
         generation, layout = self._followed
         everything = layout != index.layout
@@ -194,7 +195,7 @@ class FaissSearch:
         self._followed = index.generation, index.layout
 
     def _augmented(self, index: UserIndex, rows: Tensor) -> NDArray[np.float32]:
-        """Return the vectors stored for rows [m]: [m, d + 2]."""
+        """Return the vectors [m, d + 2] stored for rows [m]."""
         a, b, c = self._roots
         times, importance = index.occurred_at[rows], index.importance[rows]
         recent = b * recency(times, self._weights.decay, self._t0).float() if b else torch.zeros_like(importance)
@@ -204,7 +205,9 @@ class FaissSearch:
         return stored
 
     def _hashed(self, index: UserIndex, rows: Tensor) -> Tensor:
-        """Return hashes [m] of the bits that `_augmented` reads of rows [m]: 64 bits, linear in them."""
+        """Return 64-bit hashes [m] of the bits that `_augmented` reads from rows [m]; the hashes are linear in these
+        bits.
+        """
         factors = self._factors.to(index.device)
         hashes = [torch.empty(0, dtype=torch.int64)]
         for part in torch.split(rows.to(index.device), _BLOCK // 4) if len(rows) else ():
@@ -215,7 +218,7 @@ class FaissSearch:
 
 
 def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
-    """Return the positions [n] of wanted [n] in ascending seqs [m]; -1 if absent."""
+    """Return the positions [n] of `wanted` [n] in ascending `seqs` [m]; -1 if absent."""
     if not len(seqs):
         return torch.full_like(wanted, -1)
     places = torch.searchsorted(seqs, wanted).clamp_(max=len(seqs) - 1)
@@ -223,5 +226,5 @@ def _places(wanted: Tensor, seqs: Tensor) -> Tensor:
 
 
 def _taken(values: Tensor, places: Tensor) -> Tensor:
-    """Return the values [m] at places [n], -1 for absent ones. [n]"""
+    """Return `values` [m] at `places` [n], with -1 for absent ones. [n]"""
     return torch.cat([values, values.new_tensor([-1])])[places]

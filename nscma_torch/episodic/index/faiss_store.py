@@ -1,6 +1,6 @@
-"""Vectors in one faiss index for inner products: Flat, IVF and HNSW, on CPU and GPU.
+"""Vectors in one faiss index for inner products (Flat, IVF or HNSW), on CPU or GPU.
 
-Legend: m vectors, D their dimension; slot = a vector's number, counted up from 0 and never reused.
+Legend: m is the number of vectors, D their dimension; a slot is a vector's number, counted up from 0 and never reused.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ class FaissStore:
     | `IVF<lists>` | once trained on 39 vectors a list | at once | those in `nprobe` lists |
     | `HNSW<links>` | into the graph | stay in it as stale, and are not found | those that a walk of `ef_search` meets |
 
-    HNSW adds on one thread, as the order shapes the graph; with both IVF and HNSW results may depend on the order of
-    additions and removals.
+    HNSW adds vectors on one thread, because the order shapes the graph; with both IVF and HNSW, results can depend on
+    the order of additions and removals.
 
-    If faiss is built for GPUs and `device` is one, Flat and IVF live there; HNSW stays on the CPU. A GPU index has no
-    selectors and removes nothing: removed vectors remain as stale, and each search takes the best 2048 of all and drops
-    those not allowed. That was never run on a GPU: the tests use a CPU index with the same restrictions.
+    If faiss is built for GPUs and `device` is a GPU, Flat and IVF are stored there; HNSW stays on the CPU. A GPU index
+    has no selectors and can't remove vectors: removed vectors remain as stale, and each search takes the best 2048 of
+    all vectors and drops those that are not allowed. This has never been run on a GPU: the tests use a CPU index with
+    the same restrictions.
 
     Args:
-        faiss: the module.
+        faiss: the faiss module.
         factory: as in the table; `,Flat` may follow.
 
     Attributes:
         exact: True if a search compares all vectors.
         to_train: number of vectors that `train` needs.
-        stale: number of removed vectors the index still holds.
+        stale: number of removed vectors that the index still contains.
 
-    Raises ConfigError for another `factory`.
+    Raises `ConfigError` for any other `factory`.
     """
 
     def __init__(
@@ -88,21 +89,25 @@ class FaissStore:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of vectors and links, including stale ones; without vector numbers and centroids."""
+        """Return the number of bytes used by vectors and links, including stale ones, but not by vector numbers and
+        centroids.
+        """
         dimension = int(self._index.d)
         return len(self) * 4 * (dimension + 2 * self._links)  # HNSW: twice as many links on its lowest level
 
     @property
     def trained(self) -> bool:
-        """Return True if vectors can be added."""
+        """Return True if the index is ready for adding vectors."""
         return bool(self._index.is_trained)
 
     def sample(self, m: int) -> NDArray[np.int64]:
-        """Return the positions of the training vectors among m: all, or as many as help, evenly spread."""
+        """Return the positions of training vectors among m vectors: all of them, or as many as training can use, evenly
+        spread.
+        """
         return np.unique(np.linspace(0, m - 1, min(m, _POINTS[1] * self.to_train // _POINTS[0]), dtype=np.int64))
 
     def train(self, vectors: NDArray[np.float32]) -> None:
-        """Train the lists on vectors [m, D], m >= `to_train`, with faiss's own fixed seed."""
+        """Train the lists on vectors [m, D] with faiss's own fixed seed; m must be at least `to_train`."""
         self._index.train(vectors)
         self._place()
 
@@ -124,10 +129,10 @@ class FaissStore:
     def search(
         self, query: NDArray[np.float32], k: int, allowed: NDArray[np.bool_], share: float
     ) -> tuple[NDArray[np.int64], float]:
-        """Return the slots, unordered, of the best for query [D] among `allowed` [slots], about k; and an upper bound
-        on the products of the others for an `exact` index.
+        """Return about k slots, unordered: the best ones for query [D] among `allowed` [slots]; and, for an `exact`
+        index, an upper bound on the other slots' products.
 
-        If only a share of all vectors passes, more lists are visited, or a walk goes deeper, in proportion.
+        If only a share of all vectors is allowed, proportionally more lists are visited, or the walk goes deeper.
         """
         if self._resources is not None:
             scores, slots = self._index.search(query[None], min(len(self), _MOST_ON_A_GPU))

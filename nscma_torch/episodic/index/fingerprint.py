@@ -1,4 +1,4 @@
-"""The fingerprint of a store's embedder, which keeps vectors of different embedders apart."""
+"""The fingerprint of a store's embedder, which prevents vectors from different embedders from being mixed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEY = "embedder_fingerprint"
 
 
 def stored(connection: Connection) -> str | None:
-    """Return the fingerprint of the embedder bound to the store; None before its first vector."""
+    """Return the fingerprint of the embedder bound to the store; None before its first vector is stored."""
     return get_meta(connection, KEY)
 
 
@@ -29,7 +29,7 @@ def _refuse_other(connection: Connection, bound: str | None, fingerprint: str) -
 
 
 def bind(connection: Connection, fingerprint: str) -> None:
-    """Bind the store to an embedder, in the transaction that stores its vectors; raises like `check`."""
+    """Bind the store to an embedder, in the transaction that stores its vectors. Raises like `check`."""
     bound = stored(connection)
     _refuse_other(connection, bound, fingerprint)
     if bound is None:

@@ -1,6 +1,6 @@
-"""Postings of terms among one user's units: read from the store on demand, and cached.
+"""Postings for terms in one user's units: read from the store on demand, and cached.
 
-A cached term covers the rows up to a certain one; for later rows only the new postings are read.
+A cached term covers all rows up to a certain row; only the postings for later rows are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SMALL = 4096  # units; among so few a statement costs more than the postings th
 
 @dataclass(slots=True)
 class Posting:
-    """The occurrences of a term: rows [m] int64 ascending, and counts, tf [m] float32."""
+    """The occurrences of a term: `rows` [m] int64 ascending, and their counts, `tf` [m] float32."""
 
     rows: Tensor
     tf: Tensor
@@ -41,7 +41,7 @@ class _Kept:
         return self.rows.nbytes + self.tf.nbytes
 
     def within(self, alive: Tensor) -> Posting | None:
-        """Return the posting restricted to the rows alive [n]; None if the term occurs in none of them."""
+        """Return the posting restricted to live rows, given `alive` [n]; None if the term occurs in none of them."""
         rows, tf = self.rows, self.tf
         if self.end > len(alive):
             m = int(torch.searchsorted(rows, len(alive)))
@@ -53,10 +53,10 @@ class _Kept:
 
 
 class Postings:
-    """The postings of one user while rows keep their positions. Threads may query several states at once.
+    """One user's postings, valid while rows keep their positions. Threads can query several states at once.
 
     Attributes:
-        nbytes: of the cached tensors.
+        nbytes: number of bytes in the cached tensors.
         postings_read: total number of postings read from the store.
     """
 
@@ -73,7 +73,7 @@ class Postings:
         seqs: Tensor,  # [n] int64 ascending, units by row
         alive: Tensor,  # [n] bool, rows that count
     ) -> dict[str, Posting]:
-        """Return the postings of those of these terms that occur."""
+        """Return the postings for those of the given terms that occur."""
         known = {term: self._kept.get(term) for term in terms}
         ends = {term: 0 if kept is None else kept.end for term, kept in known.items()}
         new = [term for term, end in ends.items() if not end]
@@ -100,7 +100,7 @@ class Postings:
     def _read(
         self, connection: Connection, terms: Sequence[str], seqs: Tensor, first: int
     ) -> dict[str, tuple[Tensor, Tensor]]:
-        """Return each occurring term's rows from `first` on, and counts."""
+        """Return the rows from `first` on, and the counts, for each term that occurs."""
         # a list in a text for each term: a row for each posting takes four times as long
         lists = (func.aggregate_strings(cast(part, String), ",") for part in (postings.c.unit_seq, postings.c.tf))
         query = (
@@ -122,7 +122,7 @@ class Postings:
 
 
 def _joined(kept: _Kept | None, new: tuple[Tensor, Tensor] | None, seqs: Tensor) -> _Kept:
-    """Merge the stored postings of a term with those of the rows after it."""
+    """Merge a term's stored postings with those for the rows after them."""
     nothing = seqs[:0], seqs[:0].float()
     rows, tf = nothing if new is None else new
     if kept is not None:

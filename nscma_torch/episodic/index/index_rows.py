@@ -1,7 +1,7 @@
 """Parallel tensor columns that grow at the end and support snapshots.
 
-A snapshot shares the tensors. Rows appended later lie behind its end; to change earlier cells use `writable`, which
-copies the column if a live snapshot holds it.
+A snapshot shares the tensors. Rows appended later lie beyond its end; to change earlier cells, use `writable`, which
+copies the column if a live snapshot refers to it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from torch import Tensor
 
 
 class IndexRows:
-    """n rows of named columns.
+    """A table of n rows with named columns.
 
     Args:
-        columns: an empty tensor [0, …] for each column: its width, dtype and device.
+        columns: an empty tensor [0, …] for each column, which sets its width, dtype and device.
     """
 
     def __init__(self, columns: Mapping[str, Tensor]) -> None:
@@ -32,7 +32,7 @@ class IndexRows:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the tensors, including unused capacity."""
+        """Return the number of bytes in the tensors, including unused capacity."""
         return sum(column.nbytes for column in self._columns.values())
 
     def __getitem__(self, name: str) -> Tensor:
@@ -40,7 +40,7 @@ class IndexRows:
         return self._columns[name][: self._count]
 
     def writable(self, name: str) -> Tensor:
-        """Return the column [n, …] for changing cells, which no snapshot sees."""
+        """Return the column [n, …] for changing cells; snapshots don't see the changes."""
         if name not in self._owned:
             if any(snapshot() is not None for snapshot in self._snapshots):
                 self._columns[name] = self._columns[name].clone()
@@ -48,7 +48,7 @@ class IndexRows:
         return self[name]
 
     def append(self, new: Mapping[str, Any]) -> None:
-        """Add rows: for each column values [m, …], a tensor or convertible to one."""
+        """Add rows: values [m, …] for each column, as a tensor or convertible to one."""
         if set(new) != set(self._columns):
             raise ValueError(f"values are needed for every column, got {sorted(new)}")
         parts = {
@@ -71,13 +71,13 @@ class IndexRows:
         self._columns = {name: column for name, column in self._columns.items() if name not in names}
 
     def arrange(self, order: Tensor) -> None:
-        """Keep the rows [m] of `order`, in this order."""
+        """Keep only the rows in `order` [m], in this order."""
         self._columns = {name: self[name][order] for name in self._columns}
         self._count = len(order)
         self._owned = set(self._columns)
 
     def snapshot(self) -> IndexRows:
-        """Return the current rows, unaffected by later changes."""
+        """Return a snapshot of the current rows, which later changes don't affect."""
         taken = IndexRows(self._columns)
         taken._count = self._count
         self._snapshots = [own for own in self._snapshots if own() is not None]

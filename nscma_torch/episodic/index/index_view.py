@@ -1,6 +1,7 @@
 """The view of an index that a search reads: columns, masks, and values computed from them.
 
-Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
+Legend: n is the number of rows, d the embedding dimension; a row is a position in these tensors, a seq the unit's
+number in the store.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ CODED = ("kind", "agent_id", "run_id", "name", "role")  # columns whose values a
 
 
 class IndexView:
-    """The rows of an index."""
+    """The rows of an index, as a search sees them."""
 
     device: torch.device
     timed: bool
@@ -31,62 +32,64 @@ class IndexView:
 
     @property
     def seqs(self) -> Tensor:
-        """[n] int64 ascending."""
+        """Row numbers of the units in the store, [n] int64 ascending."""
         return self._rows["seqs"]
 
     @property
     def alive(self) -> Tensor:
-        """[n] bool, False for tombstones."""
+        """Mask [n] bool, False for tombstones."""
         return self._rows["alive"]
 
     @property
     def vectors(self) -> Tensor:
-        """[n, d] of `dtype`, unit length; zero where `embedded` is False."""
+        """Vectors [n, d] in `dtype`, with unit length; zero where `embedded` is False."""
         return self._rows["vectors"]
 
     @property
     def contextual(self) -> Tensor:
-        """[n, d] of `dtype`, unit length: each vector with a share of its neighbours' (`user_index`)."""
+        """Contextual vectors [n, d] in `dtype`, with unit length: each vector blended with its neighbours' (see
+        `user_index`).
+        """
         return self._rows["contextual"]
 
     @property
     def embedded(self) -> Tensor:
-        """[n] bool: has a vector, and isn't a tombstone."""
+        """Mask [n] bool, True for rows that have a vector and aren't tombstones."""
         return self._rows["embedded"]
 
     @property
     def occurred_at(self) -> Tensor:
-        """[n] int64 microseconds."""
+        """Times [n] int64 at which units were said, in microseconds."""
         return self._rows["occurred_at"]
 
     @property
     def expires_at(self) -> Tensor:
-        """[n] int64 microseconds."""
+        """Expiration times [n] int64, in microseconds."""
         return self._rows["expires_at"]
 
     @property
     def importance(self) -> Tensor:
-        """[n] float32."""
+        """Importance [n] float32."""
         return self._rows["importance"]
 
     @property
     def lengths(self) -> Tensor:
-        """[n] float32, in lexical terms."""
+        """Lengths [n] float32, in lexical terms."""
         return self._rows["lengths"]
 
     @property
     def previous(self) -> Tensor:
-        """[n] int64: position of the preceding row in the same stream, session and kind; -1 for none."""
+        """Position [n] int64 of the preceding row in the same stream, session and kind; -1 if there is none."""
         return self._rows["previous"]
 
     @property
     def following(self) -> Tensor:
-        """[n] int64: the following row, as in `previous`."""
+        """Position [n] int64 of the following row, as in `previous`."""
         return self._rows["following"]
 
     @property
     def stamps(self) -> Tensor:
-        """[n] int64: the generation in which the row, or its contextual vector, last changed."""
+        """Generation [n] int64 in which the row, or its contextual vector, last changed."""
         return self._rows["stamps"]
 
     def under(self, mask: Tensor) -> Tensor:
@@ -98,9 +101,9 @@ class IndexView:
         return rows
 
     def since(self, now: int) -> Tensor:
-        """[n] int64 microseconds: the start of recency at a time (`score.recency_since`).
+        """Return the times [n] int64 from which recency is measured, in microseconds (`score.recency_since`).
 
-        The time it was said; if recalls count, the last recall if later, up to `now`.
+        This is the time a unit was said or, if recalls count, its last recall up to `now`, if that is later.
         """
         if not self.timed:
             return self.occurred_at
@@ -115,11 +118,13 @@ class IndexView:
         return now if newest > now else None
 
     def shares(self, reach: float) -> Tensor:
-        """Return min(1, reach / length) [n]: the weight of a unit and its neighbours in each other's vectors."""
+        """Return min(1, reach / length) [n], the weight that a unit and its neighbours have in each other's vectors."""
         return reach / self.lengths.clamp(min=reach)
 
     def computed(self, name: str, key: Any, make: Callable[[], T]) -> T:
-        """Return the value that `make` computes from the current rows, cached by name for the last `key`."""
+        """Return the value that `make` computes from the current rows; the value for the last `key` is cached
+        by name.
+        """
         known = self._computed.get(name)
         if known is None or known[0] != key:
             known = key, make()
@@ -129,14 +134,14 @@ class IndexView:
 
     @property
     def _computed_nbytes(self) -> int:
-        """Return the bytes of the cached tensors."""
+        """Return the number of bytes in the cached tensors."""
         values = [value for _, value in list(self._computed.values())]
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         return sum(part.nbytes for part in parts if isinstance(part, Tensor))
 
     def turns(self, hops: int) -> list[Tensor]:
-        """Return the rows 1, 2, … `hops` turns before, then after, each row; n for none, and for row n itself. Each [n
-        + 1].
+        """Return, for each row, the rows 1, 2, … `hops` turns before it, then those after it. Each tensor is [n + 1]; n
+        stands for no row, and is also the value for row n.
         """
         return self.computed("turns", hops, lambda: self._turns(hops))
 
@@ -160,8 +165,8 @@ class IndexView:
         until: int | None = None,
         expired: bool = False,
     ) -> Tensor:
-        """Return a mask [n] of units of these kinds and ids, not expired at `at` (microseconds) and said by `until`,
-        which defaults to `at`; `expired` includes expired ones.
+        """Return a mask [n] of units with these kinds and ids, not expired at `at` (microseconds) and said by `until`,
+        which defaults to `at`; with `expired`, expired units are included.
         """
         mask = self.alive & (self.occurred_at <= (at if until is None else until))
         if not expired:
@@ -174,7 +179,7 @@ class IndexView:
         return mask
 
     def _one_of(self, column: str, values: Sequence[str]) -> Tensor:
-        """Return a mask [n] of the units with one of these values in a coded column."""
+        """Return a mask [n] of units with one of these values in a coded column."""
         codes, book, mask = self._rows[column], self._codebook[column], torch.zeros_like(self.alive)
         for value in book.keys() & set(values):
             mask |= codes == book[value]
@@ -182,24 +187,24 @@ class IndexView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of speakers; documents have none."""
+        """Return the names of the speakers; documents have none."""
         return self.computed("names", None, lambda: tuple(filter(None, self._spoken(self.alive))))
 
     def names_in(self, role: str) -> tuple[str, ...]:
-        """Return the names of speakers in a role, "" for those without one."""
+        """Return the names of speakers with a role, including "" if some have no name."""
         return self.computed("names_in", role, lambda: self._spoken(self.said_by((), (role,))))
 
     def _spoken(self, mask: Tensor) -> tuple[str, ...]:
-        """Return the speakers' names, "" included, under a mask [n]."""
+        """Return the speakers' names, including "", for the rows in a mask [n]."""
         codes = set(torch.unique(self._rows["name"][mask]).tolist())
         return tuple(name or "" for name, code in self._codebook["name"].items() if code in codes)
 
     def said_by(self, names: Sequence[str], roles: Sequence[str] = ()) -> Tensor:
-        """Return a mask [n] of units said by these names, or in these roles."""
+        """Return a mask [n] of units said by speakers with these names or in these roles."""
         return self.alive & (self._one_of("name", names) | self._one_of("role", roles))
 
     def rows_of(self, seqs: Sequence[int]) -> Tensor:
-        """Return the rows [m] of those of these units that the index holds."""
+        """Return the rows [m] for those of the given units that the index contains."""
         wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
         if not len(self):
             return wanted[:0]

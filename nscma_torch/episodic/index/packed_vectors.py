@@ -1,6 +1,6 @@
-"""Convert unit vectors between tensors and stored bytes: little-endian float32, d numbers.
+"""Convert vectors between tensors and stored bytes (d little-endian float32 numbers).
 
-Separate from `units`, so that code that reads no vectors loads neither torch nor numpy.
+This is separate from `units`, so that code that reads no vectors loads neither torch nor numpy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def pack_vector(vector: torch.Tensor) -> bytes:
 
 
 def refuse_infinite(embedded: torch.Tensor) -> None:
-    """Raise `VectorError` if vectors of the embedder hold NaN or infinity."""
+    """Raise `VectorError` if vectors from the embedder contain NaN or infinity."""
     if not bool(torch.isfinite(embedded).all()):
         raise VectorError(
             "the embedder returned NaN or infinity; nothing was stored. Check the model's weights and dtype"
@@ -34,14 +34,14 @@ def refuse_infinite(embedded: torch.Tensor) -> None:
 
 
 def vectors_of(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
-    """Return the vectors [d] of the units that have one, by row number."""
+    """Return the vectors [d] by unit row number, for those units that have one."""
     query = select(vectors.c.unit_seq, vectors.c.vector)
     found = (row for some in pages(seqs) for row in connection.execute(query.where(vectors.c.unit_seq.in_(some))))
     return {seq: np.frombuffer(vector, dtype="<f4") for seq, vector in found}
 
 
 def vectors_from(connection: Connection, stream_id: str, position: int) -> list[tuple[int, bytes]]:
-    """Return position and stored vector of each active chunk of a stream from a position on, in order."""
+    """Return the position and stored vector of each active chunk in a stream from a position on, in order."""
     query = (
         select(units.c.position, vectors.c.vector)
         .join(vectors, vectors.c.unit_seq == units.c.seq)
@@ -53,7 +53,7 @@ def vectors_from(connection: Connection, stream_id: str, position: int) -> list[
 
 
 def add_vectors(connection: Connection, user_id: str, new: Mapping[int, torch.Tensor]) -> None:
-    """Store vectors of units that have none yet; call `touch_user` in the same transaction."""
+    """Store vectors for units that have none yet; call `touch_user` in the same transaction."""
     unit_changes.note(connection, list(new))
     rows = [{"unit_seq": seq, "user_id": user_id, "vector": pack_vector(vector)} for seq, vector in new.items()]
     if rows:

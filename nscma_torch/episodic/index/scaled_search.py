@@ -1,8 +1,8 @@
-"""The episodic score of Generative Agents: each of its three parts is scaled to [0, 1] over the candidate units.
+"""The episodic score from Generative Agents: each of its three parts is scaled to [0, 1] over the candidate units.
 
 score = alpha*cos' + beta*recency' + gamma*importance', where x' = (x - min) / (max - min) over all units that the
-question may find (Park et al. 2023, retrieval; `normalize_dict_floats` of the authors' published code, by which a
-constant part counts 0.5).
+question can find (Park et al. 2023, retrieval; `normalize_dict_floats` in the authors' published code, where a constant
+part counts as 0.5).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _OF_ALL_ALIKE = 0.5
 
 
 class ScaledSearch:
-    """Exact search by the scaled score: a unit's score depends on all others, so each question compares all."""
+    """Exact search by the scaled score: a unit's score depends on all other units, so each question is compared with
+    all of them.
+    """
 
     nbytes = 0
 
@@ -26,7 +28,7 @@ class ScaledSearch:
         self._weights = weights
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return scores [m] and rows [m], best first, m <= k, of the rows under `mask` [n] with a vector."""
+        """Return scores [m] and rows [m], best first, with m <= k, for the rows under `mask` [n] that have a vector."""
         w = self._weights
         rows = torch.nonzero(mask & index.embedded)[:, 0]
         scores = torch.zeros(len(rows), dtype=torch.float64, device=index.device)

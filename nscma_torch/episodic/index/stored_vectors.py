@@ -1,15 +1,15 @@
-"""Search the vectors of a user that stay in PostgreSQL, and read the matches.
+"""Search a user's vectors that stay in PostgreSQL, and read the matches.
 
-The database proposes candidates, which the usual code scores: a `Selection` holds the rows of the index that may be
-among the best, with their exact vectors. They are
+The database proposes candidates, and the usual code scores them: a `Selection` contains the index rows that may be
+among the best, with their exact vectors. The candidates are
 
-- the nearest by the units' own vectors, among the rows under a mask: an exact scan where these are few or where there
-  is no vector index (`vector_index`), else its HNSW, walked by an iterative scan until enough rows under the mask came;
-- the turns beside these, as a contextual vector takes in its neighbours';
-- the newest and the most important, where the score weighs that;
-- what the caller adds: the best by their words.
+- the rows under a mask whose own vectors are nearest: an exact scan if there are few rows or no vector index
+  (`vector_index`), otherwise an iterative HNSW scan that runs until it has found enough rows under the mask;
+- the turns next to these, because a contextual vector includes its neighbours';
+- the newest and the most important rows, if the score weighs these;
+- rows that the caller adds, namely the best by their words.
 
-Legend: n rows of the index, m rows of a selection, d embedding dimension.
+Legend: n is the number of rows in the index, m that in a selection, d the embedding dimension.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _SORTED = text("SELECT set_config('enable_sort', 'on', true)")
 
 
 class Selection(IndexView):
-    """Rows of an index whose vectors are in the database, with these vectors.
+    """Rows of an index with their vectors, which were read from the database.
 
     Attributes:
-        rows: [m] int64 ascending: rows of the index.
+        rows: rows of the index, [m] int64 ascending.
     """
 
     def __init__(self, index: UserIndex, rows: Tensor, vectors: Tensor, mixed: Tensor) -> None:
@@ -69,7 +69,7 @@ class Selection(IndexView):
 
 
 def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: bool) -> Selection:
-    """Read rows [m] with their vectors from the database; with `mixed` also their contextual ones."""
+    """Read rows [m] with their vectors from the database; with `mixed` also read their contextual vectors."""
     rows = torch.unique(rows)
     links = (index.previous, index.following)
     held = around(rows, links) if mixed else rows
@@ -83,7 +83,7 @@ def select(connection: Connection, index: UserIndex, rows: Tensor, *, mixed: boo
 
 
 def _placed(rows: Tensor, held: Tensor) -> Tensor:
-    """Return the position [m] of each of rows [m] in ascending held [h]; -1 if absent."""
+    """Return the position [m] of each of `rows` [m] in ascending `held` [h]; -1 if absent."""
     if not len(held):
         return rows
     places = torch.searchsorted(held, rows).clamp_(max=len(held) - 1)
@@ -93,7 +93,7 @@ def _placed(rows: Tensor, held: Tensor) -> Tensor:
 def candidates(
     connection: Connection, index: UserIndex, query: Tensor, mask: Tensor, k: int, *, now: int, weights: ScoreConfig
 ) -> Tensor:
-    """Return rows that may be among the k of best episodic score under a mask [n]; query [d]."""
+    """Return rows that may be among the k best by episodic score for query [d], under a mask [n]."""
     passing = mask & index.embedded
     mixed = weights.similarity == "contextual"
     rows = nearest(connection, index, query, passing, _PROPOSED * k if mixed else k)
@@ -107,9 +107,9 @@ def candidates(
 
 
 def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
-    """Return up to k rows under `passing` [n] whose own vectors have the largest inner product with query [d].
+    """Return up to k rows under `passing` [n] with the largest inner product between their own vectors and query [d].
 
-    Raises StoreAccessError if there is a vector index that pgvector can't scan iteratively.
+    Raises `StoreAccessError` if there is a vector index that pgvector can't scan iteratively.
     """
     count = int(passing.sum())
     if count <= k:
@@ -124,9 +124,10 @@ def nearest(connection: Connection, index: UserIndex, query: Tensor, passing: Te
 def scanned(
     connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int | None
 ) -> tuple[Tensor, Tensor]:
-    """Return the exact k rows under `passing` with the largest inner products with query, best first, and the products.
+    """Return the k rows under `passing` that exactly have the largest inner products with query, best first, and the
+    products.
 
-    With k None, return all of them.
+    If k is None, return all rows.
     """
     bound: dict[str, Any] = {"user_id": index.user_id, "query": _sent(query), "k": k}
     among = ""
@@ -145,7 +146,7 @@ def _exactly(among: str) -> TextClause:
 
 
 def _walked(connection: Connection, index: UserIndex, query: Tensor, passing: Tensor, k: int) -> Tensor:
-    """Like `nearest`, using the vector index: fewer than k if it gives up early."""
+    """Return rows like `nearest`, using the vector index: fewer than k if the scan gives up early."""
     connection.execute(_SETTINGS, {"ef": str(min(1000, max(40, 2 * k))), "visited": str(_VISITED)})
     bound = {"user_id": index.user_id, "query": _sent(query)}
     rows: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=index.device)]
@@ -169,7 +170,7 @@ def _sent(query: Tensor) -> str:
 
 
 def read(connection: Connection, index: UserIndex, rows: Tensor) -> Tensor:
-    """Read the vectors [m, d] of rows [m], in any order, zeros for missing ones; float32, as stored."""
+    """Read the vectors [m, d] float32 for rows [m], in any order, as stored; zeros for missing ones."""
     rows, places = torch.unique(rows, return_inverse=True)
     vectors = torch.zeros(len(rows), index.dimension, device=index.device)
     held = index.embedded[rows]

@@ -1,7 +1,7 @@
-"""The log of changed or removed units, from which an in-memory index is updated incrementally.
+"""The log of changed or removed units, used to update an in-memory index incrementally.
 
-An entry is a row number and the user's generation in which the change was committed, or a later one; no text. Added
-units need none: their numbers are larger than any before.
+An entry consists of a row number and the user's generation in which the change was committed, or a later generation; it
+contains no text. Added units need no entry, because their numbers are larger than all earlier ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEPT = 1024  # generations
 
 
 def note(connection: Connection, seqs: Sequence[int]) -> None:
-    """Log that these units change or go. Call it before the change, and `streams.touch_user` in the
+    """Log that these units will be changed or removed. Call it before the change, and call `streams.touch_user` in the
     same transaction.
     """
     owners: set[str] = set()
@@ -42,12 +42,14 @@ def void(connection: Connection, user_id: str) -> None:
 
 
 def begin(connection: Connection, user_id: str, generation: int) -> None:
-    """Log that nothing is known of a user before this generation, as an erased user may have returned."""
+    """Log that nothing is known about a user before this generation, because an erased user may have returned."""
     connection.execute(unit_changes.insert().values(user_id=user_id, generation=generation, unit_seq=_ALL))
 
 
 def since(connection: Connection, user_id: str, generation: int) -> list[int] | None:
-    """Return row numbers of the units changed or removed after a generation, ascending; None to read all."""
+    """Return the row numbers of the units changed or removed after a generation, ascending; None if all units must be
+    read.
+    """
     query = select(unit_changes.c.unit_seq).distinct().order_by(unit_changes.c.unit_seq)
     own = query.where(unit_changes.c.user_id == user_id, unit_changes.c.generation > generation)
     seqs = list(connection.execute(own).scalars())
@@ -55,7 +57,7 @@ def since(connection: Connection, user_id: str, generation: int) -> list[int] | 
 
 
 def _prune(connection: Connection, user_id: str) -> None:
-    """Keep the entries of the last generations; readers further behind read everything."""
+    """Keep the entries for the latest generations; readers that are further behind read everything."""
     own = unit_changes.c.user_id == user_id
     oldest = connection.execute(select(func.min(unit_changes.c.generation)).where(own)).scalar_one()
     now = connection.execute(select(users.c.generation).where(users.c.user_id == user_id)).scalar_one()

@@ -1,4 +1,4 @@
-"""Tables of units, with their sources, vectors and postings."""
+"""Tables for units, with their sources, vectors and postings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of retrieval, each with its vector, its lexical postings and its source episodes."""
+"""Retrieval units, each with its vector, its lexical postings and its source episodes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _INSERT_VECTORS, _INSERT_POSTINGS = vectors.insert(), postings.insert()
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
-    """A unit to be stored. `terms` are its lexical terms, `vector` is packed (see `packed_vectors`), or None if not
-    embedded.
+    """A unit to store. `terms` are its lexical terms; `vector` is packed (see `packed_vectors`), or None if the unit is
+    not embedded.
 
-    `origin` is the source episode's row, or a substitute with a `seq` of None: a summary's provenance is its hierarchy.
+    `origin` is the source episode's row, or a substitute whose `seq` is None; a summary's provenance, for example, is
+    its hierarchy.
     """
 
     kind: str
@@ -44,19 +45,19 @@ class NewUnit:
 
 
 def unit_id(origin: str, kind: str, start: int, end: int, text: str) -> str:
-    """Return the id of a unit, derived from its origin's id (a message or substitute) and its text there."""
+    """Return a unit's id, derived from its origin's id (a message or substitute), its offsets and its text."""
     return derive_id("unit", origin, kind, start, end, text)
 
 
 def node_key(hierarchy: str, *place: object) -> str:
-    """Return the id of a hierarchy node from its level and number, as the origin of its units."""
+    """Return a hierarchy node's id, derived from its level and number, for use as the origin of its units."""
     return derive_id("node", hierarchy, *place)
 
 
 def origin_alone(key: str, scope: Scope, at: int) -> dict[str, Any]:
-    """Build a substitute for an episode's row as the origin of units without one, at a time (microseconds).
+    """Build a substitute for an episode's row, as the origin of units that have no episode, at a time (microseconds).
 
-    Its `key` serves as their stream, in a session of their own: they have no neighbours in time.
+    Its `key` serves as the units' stream, with a separate session, so the units have no neighbours in time.
     """
     return {
         "id": key,
@@ -134,7 +135,7 @@ def _row(unit: NewUnit, seq: int) -> dict[str, Any]:
 
 
 def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int, Unit]:
-    """Return the user's units with these row numbers, including provenance."""
+    """Return the user's units with these row numbers, including their provenance."""
     return {seq: unit for some in pages(seqs) for seq, unit in _load(connection, user_id, some).items()}
 
 
@@ -182,7 +183,7 @@ def _load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int
 
 
 def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None = None) -> list[int]:
-    """Return row numbers of the units from an episode."""
+    """Return the row numbers of the units made from an episode."""
     query = (
         select(units.c.seq)
         .join(unit_sources, unit_sources.c.unit_seq == units.c.seq)
@@ -193,7 +194,7 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
 
 
 def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Return the active chunks (row numbers, in order) of those of these episodes that have any."""
+    """Return the active chunks (row numbers, in order) for those of the given episodes that have any."""
     found: dict[int, list[int]] = {}
     for some in pages(sorted(episode_seqs)):
         query = (
@@ -208,7 +209,7 @@ def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[i
 
 
 def chunks_of(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[str, list[int]]:
-    """Return the active chunks (row numbers) of each of these episodes of the user, in text order."""
+    """Return the active chunks (row numbers) for each of the user's given episodes, in text order."""
     found: dict[str, list[int]] = {}
     for some in pages(list(dict.fromkeys(episode_ids))):
         query = (
@@ -239,7 +240,9 @@ def set_importance(connection: Connection, seqs: Sequence[int], importance: floa
 
 
 def remove(connection: Connection, seqs: Sequence[int]) -> dict[str, int]:
-    """Delete units with everything derived from them; return the deleted rows by table. Call `touch_user` as well."""
+    """Delete units with everything derived from them; return the number of deleted rows by table. Call `touch_user` as
+    well.
+    """
     unit_changes.note(connection, seqs)
     derived = [table for table in tables_with("unit_seq") if table.c.unit_seq.foreign_keys]
     counts = dict.fromkeys((*(table.name for table in derived), units.name), 0)
@@ -266,7 +269,9 @@ def texts(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Attributes a summary inherits from a unit below it: when it was said (microseconds), and its importance."""
+    """Attributes that a summary inherits from a unit below it: the time it was said (microseconds), and its
+    importance.
+    """
 
     occurred_at: int
     importance: float
@@ -280,7 +285,7 @@ def weights(connection: Connection, seqs: Sequence[int]) -> dict[int, Weight]:
 
 
 def ordinals(connection: Connection, stream_id: str) -> dict[int, int]:
-    """Return the position of each chunk within its stream, by row number: 0, 1, …"""
+    """Return each chunk's position within its stream (0, 1, …), by row number."""
     query = select(units.c.seq).where(units.c.stream_id == stream_id, units.c.kind == "chunk")
     in_order = connection.execute(query.order_by(units.c.position, units.c.start, units.c.seq)).scalars()
     return {seq: place for place, seq in enumerate(in_order)}
@@ -293,7 +298,7 @@ def stream_of(connection: Connection, seqs: Sequence[int]) -> dict[int, str]:
 
 
 def unit_of(episode: Episode) -> Unit:
-    """Build a unit of a whole message."""
+    """Build a unit from a whole message."""
     return Unit(
         id=episode.id,
         scope=episode.scope,

@@ -1,12 +1,14 @@
 """One user's units as tensors on the device, derived from the store.
 
 A read compares the user's generation with the store's. If it changed, added units are appended, and units in the change
-log are removed or read again; so other processes' writes are seen, and a read costs in proportion to the changes. A
-removed unit's row stays as a tombstone, invisible to search, until there are many.
+log are removed or read again, so writes by other processes are seen and the cost of a read is proportional to the
+changes. A removed unit's row stays as a tombstone, invisible to search, until there are many tombstones.
 
-Vectors of a user with many units stay in PostgreSQL, where `stored_vectors` searches them; all other columns are here.
+If a user has many units, their vectors stay in PostgreSQL, where `stored_vectors` searches them; all other columns are
+kept here.
 
-Legend: n rows, d embedding dimension; row = position in these tensors, seq = the unit's number in the store.
+Legend: n is the number of rows, d the embedding dimension; a row is a position in these tensors, a seq the unit's
+number in the store.
 """
 
 from __future__ import annotations
@@ -41,19 +43,19 @@ _Place = tuple[int, int]  # position in the stream, and first character in the m
 
 
 class UserIndex(IndexView):
-    """The units of one user. `catch_up` changes it; a `snapshot` stays unchanged, and can be read meanwhile.
+    """One user's units. `catch_up` changes the index; a `snapshot` stays unchanged and can be read meanwhile.
 
     Args:
-        dtype: of the vectors in memory: bfloat16 takes half the space, and cosines are off by up to 0.004.
-        database_from: number of active units from which vectors stay in PostgreSQL; 0 for never.
+        dtype: data type for vectors in memory: bfloat16 takes half the space, but cosines are off by up to 0.004.
+        database_from: number of active units from which on vectors stay in PostgreSQL; 0 means never.
 
     Attributes:
         apart: True if the vectors are only in the database, without columns here.
         timed: True if `since` depends on recalls, which don't change the generation.
-        generation: the store's generation that this index reflects; -1 for none.
-        layout: changes if rows have moved.
+        generation: the store's generation that this index reflects; -1 if nothing was read yet.
+        layout: changes whenever rows move.
         rows_read: total number of unit rows read from the store.
-        headings: rows under each heading of a document, by `words_of` it.
+        headings: rows under each document heading, by the heading's `words_of`.
     """
 
     def __init__(
@@ -103,12 +105,12 @@ class UserIndex(IndexView):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the tensors: columns, cached postings, and last computed values."""
+        """Return the number of bytes in the tensors: columns, cached postings, and the last computed values."""
         return self._rows.nbytes + self._postings.nbytes + self._computed_nbytes
 
     @property
     def dimension(self) -> int:
-        """Return the dimension of the vectors."""
+        """Return the vectors' dimension."""
         return self._dimension
 
     def column(self, name: str) -> Tensor:
@@ -116,7 +118,7 @@ class UserIndex(IndexView):
         return self._rows[name]
 
     def snapshot(self) -> UserIndex:
-        """Return the current index. It shares the tensors and stays unchanged; release it soon."""
+        """Return a snapshot of the index, which shares the tensors and stays unchanged; release it soon."""
         taken = copy.copy(self)
         taken._rows = self._rows.snapshot()
         return taken
@@ -130,7 +132,7 @@ class UserIndex(IndexView):
             self._hear(connection)
 
     def _hear(self, connection: Connection) -> None:
-        """Apply the recalls since the last call, which don't change the generation."""
+        """Apply the recalls recorded since the last call, which don't change the generation."""
         found, self._heard = history.unit_recalls_after(connection, self.user_id, self._heard)
         held = self.rows_of(sorted(found))
         if len(held):
@@ -172,7 +174,7 @@ class UserIndex(IndexView):
         self.generation = generation
 
     def _too_many(self, connection: Connection, units: int) -> bool:
-        """Return True if vectors of this many active units stay in the database."""
+        """Return True if there are enough active units to leave their vectors in the database."""
         return 0 < self._database_from <= units and in_postgres(connection)
 
     def _count(self, connection: Connection) -> int:
@@ -182,7 +184,7 @@ class UserIndex(IndexView):
         return int(connection.execute(counted).scalar_one()) if self._database_from else 0
 
     def _bury(self, rows: Tensor, generation: int) -> None:
-        """Make tombstones of rows [m]."""
+        """Turn rows [m] into tombstones."""
         if not len(rows):
             return
         for name in ("alive", "embedded"):
@@ -200,9 +202,9 @@ class UserIndex(IndexView):
             self.headings = {name: own for name, own in kept.items() if own}
 
     def _units(self) -> Select[Any]:
-        """Select the user's active units with their vectors, and their last recalls if these count.
+        """Select the user's active units with their vectors, and with their last recalls if these count.
 
-        If vectors stay in the database, a number marks that there is one.
+        If vectors stay in the database, a number in place of the vector marks that there is one.
         """
         vector = (vectors.c.unit_seq if self.apart else vectors.c.vector).label("vector")
         more = [history.last_recall_of_unit().label("recalled_at")] if self.timed else []
@@ -211,14 +213,14 @@ class UserIndex(IndexView):
         return joined.where(units.c.user_id == self.user_id, units.c.status == "active")
 
     def _read(self, connection: Connection, query: Select[Any], generation: int) -> None:
-        """Append the active units of a query."""
+        """Append the active units selected by a query."""
         with connection.execute(query.order_by(units.c.seq).execution_options(yield_per=_BLOCK)) as found:
             names = tuple(found.keys())
             for rows in found.partitions():
                 self._append(dict(zip(names, zip(*rows, strict=True), strict=True)), generation)
 
     def _append(self, read: Mapping[str, Sequence[Any]], generation: int) -> None:
-        """Append units from the columns read of each."""
+        """Append units, given the columns read for each."""
         n, base = len(read["seq"]), len(self)
         links = np.full((n, 2), -1, dtype=np.int64)
         chains = np.zeros(n, dtype=np.int64)
@@ -269,7 +271,7 @@ class UserIndex(IndexView):
         self.rows_read += n
 
     def _unpacked(self, packed: Sequence[bytes | None]) -> dict[str, Tensor]:
-        """Return the vector columns for units with these packed vectors; contextual vectors come later."""
+        """Return the vector columns for units with these packed vectors; contextual vectors are computed later."""
         block = np.zeros((len(packed), self._dimension), dtype=np.float32)
         for i, vector in enumerate(packed):
             if vector is not None:
@@ -277,7 +279,7 @@ class UserIndex(IndexView):
         return {"vectors": torch.from_numpy(block), "contextual": torch.zeros(block.shape)}
 
     def _coded(self, column: str, values: Iterable[str | None]) -> list[int]:
-        """Return the code of each value, assigning codes to new values."""
+        """Return the code for each value, assigning codes to new values."""
         listed, book = list(values), self._codebook[column]
         new = [value for value in dict.fromkeys(listed) if value not in book]
         if new:  # a snapshot keeps the book as it was
@@ -286,7 +288,7 @@ class UserIndex(IndexView):
         return [book[value] for value in listed]
 
     def _arrange(self, order: Tensor) -> None:
-        """Keep the rows [m] of `order`, in this order."""
+        """Keep only the rows in `order` [m], in this order."""
         places = torch.full((len(self) + 1,), -1, dtype=torch.int64, device=self.device)
         places[order] = torch.arange(len(order), device=self.device)  # the last stands for -1
         self._rows.arrange(order)
@@ -302,7 +304,7 @@ class UserIndex(IndexView):
         self.layout += 1
 
     def _relink(self) -> None:
-        """Rebuild broken chains of rows by position in the conversation."""
+        """Rebuild broken chains of rows from their positions in the conversation."""
         if not self._torn:
             return
         chain = self._rows["chain"]
@@ -324,7 +326,7 @@ class UserIndex(IndexView):
         self._torn = set()
 
     def _blend(self, generation: int) -> None:
-        """Recompute contextual vectors of the rows with changed neighbours, and of their neighbours."""
+        """Recompute contextual vectors for the rows with changed neighbours, and for their neighbours."""
         if not self._dirty:
             return
         if self.apart:
@@ -345,7 +347,7 @@ class UserIndex(IndexView):
         self._dirty = []
 
     def postings(self, connection: Connection, terms: Sequence[str]) -> dict[str, Posting]:
-        """Return postings of these terms among this user's units; `connection` must see the state of the last
+        """Return the postings for these terms in this user's units; `connection` must see the state of the last
         `catch_up`.
         """
         return self._postings.of(connection, terms, self.seqs, self.alive) if len(self) else {}
@@ -375,7 +377,7 @@ _TAKEN_OVER = {
 
 
 def _headings(name: str) -> list[str]:
-    """Return the headings above a document's section, without a title's parenthesised suffix."""
+    """Return the headings above a document's section, with the title's parenthesised suffix removed."""
     return [_without_brackets(part) for part in name.split(" > ")]
 
 

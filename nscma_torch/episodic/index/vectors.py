@@ -1,9 +1,9 @@
-"""The episodic score over one user's vectors, exactly, by tensors on the device.
+"""The exact episodic score over one user's vectors, computed with tensors on the device.
 
 Score(d) = alpha*sim(q, d) + beta*exp(-lambda*(now - t_d)) + gamma*importance(d)   (NSCMA section 3.4.1)
 
-sim is the cosine of the question to the unit's vector chosen by `score.similarity`. Times are in days here; n units, d
-dimension.
+sim is the cosine between the question and the unit's vector selected by `score.similarity`. Times are in days here; n
+is the number of units, d the dimension.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ MICROSECONDS_A_DAY = 86_400_000_000
 
 
 class VectorSearch(Protocol):
-    """Finds the units with the best episodic score in a user's index. Several threads may search at once."""
+    """Finds the units with the best episodic score in a user's index. Several threads can search at once."""
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes used beside the index."""
+        """Return the number of bytes used in addition to the index."""
 
     def search(self, index: UserIndex, query: Tensor, *, now: int, mask: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return scores [m] and rows [m], best first, m <= k, among rows under `mask` [n]; `now` in microseconds."""
+        """Return scores [m] and rows [m], best first, with m <= k, among rows under `mask` [n]; `now` is in
+        microseconds.
+        """
 
 
 def compared(index: IndexView, weights: ScoreConfig) -> Tensor:
-    """Return the vectors [n, d] compared with questions: the contextual or the units' own."""
+    """Return the vectors [n, d] to compare with questions: either the contextual vectors or the units' own."""
     return index.vectors if weights.similarity == "cosine" else index.contextual
 
 
 def recency(times: Tensor, decay: float, at: int) -> Tensor:
-    """Return exp(-lambda*(at - t)) of times t, float64; all in microseconds, lambda a day. [n]"""
+    """Return exp(-lambda*(at - t)) for times t, as float64; times are in microseconds, lambda is per day. [n]"""
     return torch.exp(decay * ((times - at).double() / MICROSECONDS_A_DAY))
 
 
@@ -48,8 +50,8 @@ class TensorSearch:
 
     As exp(-lambda*(now - t)) = exp(-lambda*(now - t0)) * exp(lambda*(t - t0)), the decay is a weight that depends on
     `now` times a column that doesn't. t0 is `now` rounded down to a multiple of 1/lambda, so both keep float32's
-    precision and no score depends on earlier questions; units later than 2/lambda after t0 get the column of that
-    moment: `mask` excludes future units.
+    precision and no score depends on earlier questions. Units later than 2/lambda after t0 get the column value for
+    that moment, which is safe because `mask` excludes future units.
     """
 
     nbytes = 0
@@ -84,6 +86,6 @@ class TensorSearch:
         return now - now % max(1, int(1 / decay)) if decay else now
 
     def _columns(self, index: IndexView, t0: int, now: int) -> Tensor:
-        """Return exp(lambda*(t - t0)) and importance of each unit. [n, 2]"""
+        """Return exp(lambda*(t - t0)) and the importance for each unit. [n, 2]"""
         at_t0 = recency(index.since(now), self._weights.decay, t0).clamp_(max=math.exp(2.0))
         return torch.stack([at_t0.float(), index.importance]).T

@@ -1,4 +1,4 @@
-"""The backlog: deferred messages that no job has processed."""
+"""The backlog: deferred messages that no job has processed yet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ RESTATE = "restate"  # the job of a deferred one that was said before
 
 
 def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) -> int:
-    """Queue the user's deferred messages for jobs of this kind, including recalled ones; return their number.
+    """Queue the user's deferred messages for jobs of this kind, including recalled messages; return their number.
 
-    Messages whose job has failed are left to `retry_failed`, lest they fail again every night. Times are microseconds.
+    Messages whose job has failed are left to `retry_failed`, so that they don't fail again every night. Times are in
+    microseconds.
     """
     tried = select(job_rows.c.episode_seq).where(job_rows.c.kind == kind, job_rows.c.episode_seq.is_not(None))
     query = (
@@ -33,7 +34,9 @@ def queue_deferred(connection: Connection, user_id: str, kind: str, now: int) ->
 
 
 def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, kind: str) -> int:
-    """Queue the extracted messages to this agent (None: to no agent) for jobs of this kind; return their number."""
+    """Queue the extracted messages to this agent (or, if None, to no agent) for jobs of this kind; return their
+    number.
+    """
     own = episodes.c.agent_id.is_not_distinct_from(agent_id)
     query = select(episodes.c.stream_id, episodes.c.seq).where(episodes.c.user_id == user_id, own, episodes.c.encoded)
     query = query.where(episodes.c.status == "active").order_by(episodes.c.seq)
@@ -41,16 +44,16 @@ def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, ki
 
 
 def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> None:
-    """Queue those of these deferred episodes whose whole text was already in the user's memory."""
+    """Queue those of the given deferred episodes whose whole text was already in the user's memory."""
     for row in rows:
         if episode_rows.said_before(connection, row["user_id"], row["seq"], [row["text_hash"]]):
             jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])
 
 
 def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
-    """Return earlier episodes with the same speaker, text and agent, oldest first, each with True if extracted.
+    """Return earlier episodes with the same speaker, text and agent, oldest first, each with True if it was extracted.
 
-    Skips episodes that are hidden, have an expiration date or were stored without inference.
+    It skips episodes that are hidden, have an expiration date or were stored without inference.
     """
     own = episodes.alias()
     alike = (
@@ -67,7 +70,7 @@ def same_said(connection: Connection, seq: int) -> list[tuple[int, bool]]:
 
 
 def deferred(connection: Connection, user_id: str, now: int) -> int:
-    """Count the user's deferred messages without a job: `sleep` queues them."""
+    """Count the user's deferred messages without a job, which `sleep` would queue."""
     query = select(func.count()).where(episodes.c.user_id == user_id, episodes.c.write.is_not(None))
     tried = select(job_rows.c.episode_seq).where(job_rows.c.user_id == user_id, job_rows.c.episode_seq.is_not(None))
     query = query.where(~episodes.c.encoded, episode_rows.live(now), episodes.c.seq.not_in(tried))

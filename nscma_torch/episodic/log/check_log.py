@@ -1,6 +1,6 @@
-"""Check the log for integrity: ids and scopes that match the content, and known values.
+"""Check the integrity of the log: ids and scopes must match the content, and columns must have known values.
 
-No row may take an id that a later row, perhaps of another user, will get.
+No row may have an id that a later row, perhaps for another user, will get.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _E, _H, _S = episodes.c, history.c, streams.c
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems in the log, one sentence each."""
+    """Yield the problems found in the log, one sentence each."""
     yield from _streams(rows)
     yield from _scopes(rows)
     yield from strange_values(rows, episodes, "role", ROLES)
@@ -69,7 +69,7 @@ def _scopes(rows: RowQueries) -> Iterator[str]:
 
 
 def _other_ids(rows: RowQueries) -> list[tuple[Any, str]]:
-    """Return messages with a wrong id, and the right one. An id is kept when the text is updated."""
+    """Return the messages that have a wrong id, and the right id for each. An id is kept when the text is updated."""
     updates = select(_H.episode_seq, _H.old_text).where(_H.event == "UPDATE", _H.old_text.is_not(None))
     first = {row.episode_seq: row.old_text for row in rows(updates.order_by(_H.seq.desc()), _H.user_id)}
     said = rows(select(_E.seq, _E.id, _E.stream_id, _E.position, _E.role, _E.name, _E.text), _E.user_id)

@@ -37,22 +37,22 @@ _KNOWN_TEXTS = (
 
 
 def plain(text: str) -> str:
-    """Return a text without case and extra whitespace, as it is hashed."""
+    """Return a text in the form in which it is hashed: without case and extra whitespace."""
     return " ".join(text.casefold().split())
 
 
 def hash_of(plain_text: str) -> str:
-    """Return the hash of a `plain` text."""
+    """Return the hash of a text in `plain` form."""
     return derive_id("text", plain_text)
 
 
 def text_hash(text: str) -> str:
-    """Return a hash of a text that ignores case and whitespace, for finding verbatim restatements."""
+    """Return a text's hash, which ignores case and whitespace, to find verbatim restatements."""
     return hash_of(plain(text))
 
 
 def id_of(stream_id: str, position: int, role: str, name: str | None, text: str) -> str:
-    """Return the id of a message, derived from its position in its stream, its speaker and its original text."""
+    """Return a message's id, derived from its position in its stream, its speaker and its original text."""
     return derive_id("episode", stream_id, position, role, name, text)
 
 
@@ -71,7 +71,7 @@ def new_row(
     observation: Mapping[str, Any] | None,
     importance: float,
 ) -> dict[str, Any]:
-    """Build the row of a new episode; `metadata` is JSON."""
+    """Build the row for a new episode; `metadata` is JSON."""
     return {
         "seq": seq,
         "id": id_of(stream_id, position, message.role, message.name, message.content),
@@ -101,7 +101,7 @@ def new_row(
 
 
 def decision_columns(decision: Decision | None, observation: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Build the columns that hold a gate's decision."""
+    """Build the columns that store a gate's decision."""
     return {
         "write": None if decision is None else decision.write,
         "decision": None if decision is None else json.dumps(asdict(decision), sort_keys=True),
@@ -120,7 +120,7 @@ def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def within(scope: Scope) -> ColumnElement[bool]:
-    """Build the condition on the user, narrowed by the ids that the scope names."""
+    """Build the condition that a row belongs to the user, narrowed by the ids that the scope names."""
     clauses = [episodes.c.user_id == scope.user_id]
     if scope.agent_id is not None:
         clauses.append(episodes.c.agent_id == scope.agent_id)
@@ -130,7 +130,7 @@ def within(scope: Scope) -> ColumnElement[bool]:
 
 
 def find(connection: Connection, user_id: str, episode_id: str) -> Episode | None:
-    """Return the user's episode with this id, even if deleted."""
+    """Return the user's episode with this id, even if it was deleted."""
     return next(_read(connection, episodes.c.user_id == user_id, episodes.c.id == episode_id), None)
 
 
@@ -166,7 +166,7 @@ def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[
 
 
 def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
-    """Return the text hashes that are already in the user's live memory."""
+    """Return those of the given text hashes that are already in the user's live memory."""
     known: set[str] = set()
     for some in pages(hashes):
         known.update(connection.execute(_KNOWN_TEXTS, {"user_id": user_id, "hashes": some}).scalars())
@@ -174,9 +174,9 @@ def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> 
 
 
 def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]:
-    """Return texts of the stream's last messages by position, oldest first, at most `limit` characters in all.
+    """Return the texts of the stream's last messages by position, oldest first, up to `limit` characters in total.
 
-    As `newest` selects them: if the last message alone is longer, its end.
+    They are selected as by `newest`: if the last message alone is longer, only its end is returned.
     """
     found: dict[int, str] = {}
     left = limit
@@ -191,9 +191,9 @@ def recent(connection: Connection, stream_id: str, limit: int) -> dict[int, str]
 
 
 def newest(backwards: Iterable[str], limit: int) -> list[str]:
-    """Take whole texts from `backwards` (newest first) up to `limit` characters in all; return them oldest first.
+    """Take whole texts from `backwards` (newest first), up to `limit` characters in total; return them oldest first.
 
-    If the first alone is longer, return its end.
+    If the first text alone is longer, return only its end.
     """
     texts: list[str] = []
     size = 0
@@ -212,12 +212,12 @@ def select_all(
     *clauses: ColumnElement[bool],
     limit: int | None = None,
 ) -> Iterator[Episode]:
-    """Yield episodes of a scope in the order they were recorded, with further conditions."""
+    """Yield a scope's episodes that meet further conditions, in the order they were recorded."""
     return _read(connection, within(scope), *clauses, limit=limit)
 
 
 def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[str, Any]) -> list[int]:
-    """Return row numbers of units whose episode's metadata has all these keys and values, ascending."""
+    """Return the row numbers of units from episodes whose metadata has all these keys and values, ascending."""
     query = (
         select(unit_sources.c.unit_seq, episodes.c.metadata)
         .join(episodes, episodes.c.seq == unit_sources.c.episode_seq)
@@ -229,7 +229,7 @@ def units_with_metadata(connection: Connection, user_id: str, wanted: Mapping[st
 
 
 def units_of_fitting(connection: Connection, scope: Scope, where: Callable[[Episode], bool]) -> tuple[int, ...]:
-    """Return row numbers of units from active messages of a scope that satisfy `where`, ascending."""
+    """Return the row numbers of units from active messages in a scope that satisfy `where`, ascending."""
     query = _with_source().add_columns(unit_sources.c.unit_seq)
     query = query.join(unit_sources, unit_sources.c.episode_seq == episodes.c.seq).where(within(scope), live())
     rows = connection.execute(query.order_by(episodes.c.seq).execution_options(yield_per=PAGE)).mappings()
@@ -249,33 +249,37 @@ def matches(metadata: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def among(ids: Iterable[str]) -> ColumnElement[bool]:
-    """Build the condition: it has one of these ids."""
+    """Build the condition that an episode has one of these ids."""
     return episodes.c.id.in_(sorted(set(ids)))
 
 
 def in_session(session: str) -> ColumnElement[bool]:
-    """Build the condition on the session's name."""
+    """Build the condition that an episode belongs to the session with this name."""
     return episodes.c.session == session
 
 
 def of_sources(beginning: str) -> ColumnElement[bool]:
-    """Build the condition on a prefix of the document's name, ignoring case."""
+    """Build the condition that a document's name begins with this prefix, ignoring case."""
     return streams.c.source.startswith(beginning, autoescape=True)
 
 
 def decided(write: bool) -> ColumnElement[bool]:
-    """Build the condition that the gate wrote (True) or deferred (False) it."""
+    """Build the condition that the gate wrote (True) or deferred (False) an episode."""
     return episodes.c.write.is_(write)
 
 
 def live(now: int | None = None) -> ColumnElement[bool]:
-    """Build the condition: not deleted or archived, and not expired at `now` (microseconds)."""
+    """Build the condition that an episode is neither deleted nor archived, and has not expired at `now`
+    (microseconds).
+    """
     active = episodes.c.status == "active"
     return active if now is None else and_(active, func.coalesce(episodes.c.expires_at, now + 1) > now)
 
 
 def not_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> set[str]:
-    """Return the episodes that are gone, hidden, or not read for facts since their text last changed."""
+    """Return those of the given episodes that are missing, hidden, or not read for facts since their text last
+    changed.
+    """
     missing = set(episode_ids)
     for some in pages(sorted(missing)):
         query = select(episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
@@ -299,7 +303,7 @@ def last_seq(connection: Connection) -> int:
 
 
 def last_recorded(connection: Connection) -> datetime | None:
-    """Return when the episode with the largest row number was stored; None if there is none."""
+    """Return the time at which the episode with the largest row number was stored; None if there is none."""
     query = select(episodes.c.recorded_at).order_by(episodes.c.seq.desc()).limit(1)
     return optional_from_micros(connection.execute(query).scalar())
 
@@ -310,12 +314,12 @@ def recalled() -> ColumnElement[bool]:
 
 
 def set_columns(connection: Connection, seq: int, **values: Any) -> None:
-    """Change columns of one episode."""
+    """Set columns in one episode's row."""
     connection.execute(episodes.update().where(episodes.c.seq == seq).values(**values))
 
 
 def observations(connection: Connection, stream_id: str) -> list[tuple[int, str, dict[str, Any]]]:
-    """Return row number, text and gate observation of a stream's observed episodes, in order."""
+    """Return the row number, text and gate observation for each observed episode in a stream, in order."""
     query = select(episodes.c.seq, episodes.c.text, episodes.c.observation).where(
         episodes.c.stream_id == stream_id, episodes.c.observation.is_not(None)
     )
@@ -324,13 +328,13 @@ def observations(connection: Connection, stream_id: str) -> list[tuple[int, str,
 
 
 def positions(connection: Connection, stream_id: str) -> dict[int, int]:
-    """Return the position of each episode of a stream, by row number."""
+    """Return the position of each episode in a stream, by row number."""
     query = select(episodes.c.seq, episodes.c.position).where(episodes.c.stream_id == stream_id)
     return {row.seq: row.position for row in connection.execute(query)}
 
 
 def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence[str]) -> bool:
-    """Return True if the user's live memory held all of these text hashes before an episode."""
+    """Return True if the user's live memory contained all of these text hashes before an episode."""
     query = select(episodes.c.text_hash).where(
         episodes.c.user_id == user_id, episodes.c.text_hash.in_(hashes), episodes.c.seq < seq, live()
     )
@@ -343,7 +347,7 @@ def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
 
 
 def require(connection: Connection, user_id: str, episode_id: str) -> tuple[int, Episode]:
-    """Return row number and record of the user's episode with this id; raise `NotFoundError` if absent."""
+    """Return the row number and record of the user's episode with this id. Raises `NotFoundError` if there is none."""
     query = _with_source().where(episodes.c.user_id == user_id, episodes.c.id == episode_id)
     row = connection.execute(query).mappings().first()
     if row is None:

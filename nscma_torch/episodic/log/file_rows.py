@@ -1,4 +1,4 @@
-"""Messages from one file, found by their idempotency keys."""
+"""Messages that come from one file, found by their idempotency keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GONE = "its file does not hold it any more"  # reason of a DELETE
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A stored message of a file. `hidden` if it was deleted because the file no longer has it."""
+    """A stored message from a file. `hidden` is True if it was deleted because the file no longer contains it."""
 
     seq: int
     id: str
@@ -32,7 +32,7 @@ class FileRow:
 
 
 def of_place(connection: Connection, user_id: str, beginning: str) -> list[FileRow]:
-    """Return a user's messages whose keys have this prefix, in file order as far as known."""
+    """Return a user's messages whose keys have this prefix, in file order where known."""
     c = episodes.c
     columns = (c.seq, c.id, c.idempotency_key, c.role, c.name, c.session, c.occurred_at, c.text, c.metadata, c.status)
     query = select(*columns)
@@ -50,7 +50,7 @@ def of_place(connection: Connection, user_id: str, beginning: str) -> list[FileR
 
 
 def places_with(connection: Connection, user_id: str, text_hash: str) -> list[str]:
-    """Return places in the user's files that hold an active message of this text."""
+    """Return the places in the user's files that contain an active message with this text."""
     c = episodes.c
     query = select(c.idempotency_key).where(c.user_id == user_id, c.text_hash == text_hash, c.status == "active")
     places = (place_in(key) for key in connection.execute(query.order_by(c.seq)).scalars())
@@ -58,12 +58,12 @@ def places_with(connection: Connection, user_id: str, text_hash: str) -> list[st
 
 
 def set_keys(connection: Connection, user_id: str, keys: Mapping[int, str]) -> None:
-    """Change the keys of messages, by row number."""
+    """Change the keys of messages, given by row number."""
     _set(connection, user_id, "idempotency_key", keys)
 
 
 def set_lines(connection: Connection, user_id: str, lines: Mapping[int, int]) -> None:
-    """Record where sections of a document are now."""
+    """Record the current location of a document's sections."""
     texts: dict[int, str] = {}
     for some in pages(sorted(lines)):
         query = select(episodes.c.seq, episodes.c.metadata).where(episodes.c.seq.in_(some))
@@ -81,7 +81,7 @@ def _set(connection: Connection, user_id: str, column: str, values: Mapping[int,
 
 
 def _gone(connection: Connection, user_id: str) -> set[int]:
-    """Return row numbers of the messages last deleted because their file lost them."""
+    """Return the row numbers of the messages that were last deleted because they vanished from their file."""
     h = history.c
     query = select(h.episode_seq, h.reason).where(h.user_id == user_id, h.event == "DELETE").order_by(h.seq)
     last: dict[int, str | None] = {row.episode_seq: row.reason for row in connection.execute(query)}

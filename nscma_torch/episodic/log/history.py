@@ -30,7 +30,7 @@ def note(
     new_text: str | None = None,
     reason: str | None = None,
 ) -> None:
-    """Record one change, in the transaction that makes it."""
+    """Record one change, in the same transaction as the change."""
     connection.execute(
         history.insert().values(
             seq=next_seq(connection, "history"),
@@ -46,7 +46,7 @@ def note(
 
 
 def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, int]) -> None:
-    """Record the last recall of messages by row number (microseconds), replacing an earlier one."""
+    """Record the time of the last recall (microseconds) for messages by row number, replacing an earlier one."""
     for episode_seq, at in sorted(recalled.items()):
         own = (history.c.episode_seq == episode_seq, history.c.event == RECALL)
         before = connection.execute(select(history.c.at).where(*own)).scalar()
@@ -57,14 +57,14 @@ def note_recalls(connection: Connection, user_id: str, recalled: Mapping[int, in
 
 
 def last_recalls(connection: Connection, user_id: str) -> dict[str, datetime]:
-    """Return the time of each message's last recorded recall, by id."""
+    """Return the time of the last recorded recall for each message, by id."""
     query = select(episodes.c.id, history.c.at).join(episodes, episodes.c.seq == history.c.episode_seq)
     query = query.where(history.c.user_id == user_id, history.c.event == RECALL)
     return {row.id: from_micros(row.at) for row in connection.execute(query)}
 
 
 def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
-    """Return the time of each message's last update, by id, for messages that were updated."""
+    """Return the time of the last update for each message that was updated, by id."""
     query = select(episodes.c.id, func.max(history.c.at).label("at"))
     query = query.join(episodes, episodes.c.seq == history.c.episode_seq).group_by(episodes.c.id)
     rows = connection.execute(query.where(history.c.user_id == user_id, history.c.event == "UPDATE"))
@@ -72,7 +72,7 @@ def last_updates(connection: Connection, user_id: str) -> dict[str, datetime]:
 
 
 def last_recall_of_unit() -> ScalarSelect[int]:
-    """Build the column with the last recall (microseconds) of the message behind a row of `units`, or NULL."""
+    """Build the column with the last recall (microseconds) of the message that a row in `units` comes from, or NULL."""
     told = unit_sources.join(history, history.c.episode_seq == unit_sources.c.episode_seq)
     last = select(func.max(history.c.at)).select_from(told)
     return last.where(unit_sources.c.unit_seq == units.c.seq, history.c.event == RECALL).scalar_subquery()
@@ -81,7 +81,7 @@ def last_recall_of_unit() -> ScalarSelect[int]:
 def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[dict[int, int], int]:
     """Return a user's recalls recorded after log entry `seq`, and the number of the last entry.
 
-    Times are microseconds, by row number of each unit made from a single message.
+    The recalls are times in microseconds, by row number, for each unit that comes from a single message.
     """
     told = history.join(unit_sources, unit_sources.c.episode_seq == history.c.episode_seq)
     query = select(unit_sources.c.unit_seq, history.c.at).select_from(told)
@@ -91,7 +91,7 @@ def unit_recalls_after(connection: Connection, user_id: str, seq: int) -> tuple[
 
 
 def of_episode(connection: Connection, user_id: str, episode_id: str) -> list[HistoryEvent]:
-    """Return all events of the user's episode, oldest first, starting with its ADD; empty for an unknown episode."""
+    """Return all events for the user's episode, oldest first, starting with its ADD; empty for an unknown episode."""
     query = select(episodes.c.seq, episodes.c.text, episodes.c.recorded_at).where(
         episodes.c.user_id == user_id, episodes.c.id == episode_id
     )

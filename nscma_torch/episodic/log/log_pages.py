@@ -1,4 +1,4 @@
-"""The log in pages, for browsing; a page begins next to a message given by id."""
+"""Paged access to the log, for browsing; a page begins next to a message given by id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENING = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Messages in the order they were stored; `skipped` of the `total` precede them."""
+    """Messages in the order they were stored; of `total` messages, `skipped` precede them."""
 
     items: Sequence[Episode]
     skipped: int
@@ -31,9 +31,10 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session of a conversation, or a document: its size, and its last addition.
+    """A session of a conversation, or a document: its size, and the time of its last addition.
 
-    `first` is the id of its first message, `source` the document's name, `deferred` counts deferred messages.
+    `first` is the id of its first message, `source` is the document's name, and `deferred` is the number of deferred
+    messages.
     """
 
     first: str
@@ -63,11 +64,12 @@ def messages(
     after: str | None = None,
     at: str | None = None,
 ) -> LogPage:
-    """Return at most `limit` messages of a scope, including deleted ones: the newest, or those next to a message.
+    """Return at most `limit` messages in a scope, including deleted ones: either the newest, or those next to a
+    message.
 
     Args:
-        of: id of a message; only messages of its conversation (and session) or document.
-        deferred: only those that the gate deferred (True) or wrote (False).
+        of: id of a message; return only messages from its conversation (and session) or document.
+        deferred: return only messages that the gate deferred (True) or wrote (False).
         before, after: id of the message right after, or right before, the page.
         at: id of the message in the middle of the page.
 
@@ -95,7 +97,7 @@ def messages(
 
 
 def conversations(connection: Connection, scope: Scope, *, limit: int, offset: int) -> tuple[list[Conversation], int]:
-    """Return the conversations and documents of a scope, latest addition first, and their number."""
+    """Return the conversations and documents in a scope, latest addition first, and their number."""
     grouped = (
         select(
             _E.session,
@@ -133,7 +135,7 @@ def conversations(connection: Connection, scope: Scope, *, limit: int, offset: i
 
 
 def agents(connection: Connection, user_id: str, *, limit: int) -> list[str]:
-    """Return the agents a user has talked to, by name."""
+    """Return the agents that a user has talked to, ordered by name."""
     query = select(streams.c.agent_id).where(streams.c.user_id == user_id, streams.c.agent_id.is_not(None))
     return list(connection.execute(query.distinct().order_by(streams.c.agent_id).limit(limit)).scalars())
 

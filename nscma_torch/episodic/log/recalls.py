@@ -1,7 +1,7 @@
-"""Recalls: how often searches found each message, from the hits to the counter of the message.
+"""Recalls: count how often searches found each message, from the search hits to the message's counter.
 
-`Recalls` holds what this process has found, as searches write nothing; the table `recalls` queues it, and
-`count_recalls` adds it to the messages.
+Searches write nothing, so `Recalls` keeps the recalls found in this process; the table `recalls` queues them, and
+`count_recalls` adds them to the messages.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from nscma_torch.episodic.log.backlog import EXTRACT
 
 
 class Waiting(NamedTuple):
-    """Recalls of one user by episode id: their number, and if recorded the time of the last one (microseconds)."""
+    """One user's recalls by episode id: their number and, if recorded, the time of the last recall (microseconds)."""
 
     counts: Counter[str]
     times: dict[str, int]
 
 
 class Recalls:
-    """Recalls found in this process and not queued yet, by user and message; safe to share between threads.
+    """Recalls found in this process and not yet queued, by user and message. Thread-safe.
 
     Args:
         timed: record the time of the last recall.
-        at_once: queue recalls before the search returns, so that the next one knows them.
+        at_once: queue recalls before the search returns, so that the next search takes them into account.
     """
 
     def __init__(self, database: Database, *, timed: bool, at_once: bool = False) -> None:
@@ -48,7 +48,7 @@ class Recalls:
         self._queueing = threading.Lock()  # held while recalls are written, so that none is written twice
 
     def note(self, user_id: str, hits: Iterable[Hit], *, at: datetime) -> None:
-        """Count the messages that hits quote; a unit made of many messages recalls none."""
+        """Count a recall for each message that the hits quote; a unit made from many messages recalls none of them."""
         found = [source for hit in hits if hit.unit.kind in OF_ONE_MESSAGE for source in hit.unit.episode_ids]
         if not found:
             return
@@ -61,7 +61,7 @@ class Recalls:
             self.queue(user_id)
 
     def forget(self, user_id: str, episode_id: str | None) -> None:
-        """Drop the recalls of an erased message, or with None of an erased user."""
+        """Drop the recalls of an erased message or, if `episode_id` is None, of an erased user."""
         with self._lock:
             own = self._waiting.get(user_id, Waiting(Counter(), {}))
             for kept in own:
@@ -77,7 +77,9 @@ class Recalls:
             }
 
     def queue(self, user_id: str | None = None) -> None:
-        """Move the recalls of a user, or of all, to the store's queue, user by user; on an error they stay."""
+        """Move the recalls of one user, or of all users, to the store's queue, user by user; recalls that fail to be
+        stored are kept.
+        """
         with self._queueing:
             for owner, own in self.waiting().items():
                 if user_id in (None, owner):
@@ -86,7 +88,7 @@ class Recalls:
                     self._drop(owner, own)
 
     def _drop(self, user_id: str, queued: Waiting) -> None:
-        """Remove queued recalls, keeping those noted meanwhile."""
+        """Remove queued recalls, keeping those noted in the meantime."""
         with self._lock:
             own = self._waiting[user_id]
             own.counts.subtract(queued.counts)
@@ -101,9 +103,9 @@ class Recalls:
 def note_recalls(
     connection: Connection, user_id: str, counts: Mapping[str, int], times: Mapping[str, int] | None = None
 ) -> None:
-    """Queue recalls by episode id for the next count, negative ones to subtract; unknown ids are skipped.
+    """Queue recalls by episode id for the next count (negative numbers are subtracted); unknown ids are skipped.
 
-    `times`: each one's last recall (microseconds), if recorded.
+    `times` contains the time of each episode's last recall (microseconds), if recorded.
     """
     insert = dialects.insert(connection, recalls)
     more = {"count": recalls.c.count + insert.excluded.count}
@@ -117,14 +119,15 @@ def note_recalls(
 
 
 def recalls_queued(connection: Connection, episode_seq: int) -> int:
-    """Return the number of queued recalls of a message."""
+    """Return the number of queued recalls for a message."""
     return connection.execute(select(recalls.c.count).where(recalls.c.episode_seq == episode_seq)).scalar() or 0
 
 
 def count_recalls(connection: Connection, user_id: str) -> int:
-    """Add a user's queued recalls to the messages' accesses; queue deferred ones among them for extraction.
+    """Add a user's queued recalls to the messages' access counts; queue recalled messages for extraction if they were
+    deferred.
 
-    Messages added with `infer=False` have no decision and are never queued. Returns the number queued.
+    Messages added with `infer=False` have no decision and are never queued. Returns the number of messages queued.
     """
     rows = connection.execute(
         select(
@@ -149,14 +152,14 @@ def count_recalls(connection: Connection, user_id: str) -> int:
 
 
 def users_recalled(connection: Connection, owner: str) -> list[str]:
-    """Return the users with queued recalls whose jobs are leased to an owner, by name."""
+    """Return the users with queued recalls whose jobs are leased to an owner, ordered by name."""
     own = leases.held_by(recalls.c.user_id, leases.JOBS, owner)
     query = select(recalls.c.user_id).where(own).distinct().order_by(recalls.c.user_id)
     return list(connection.execute(query).scalars())
 
 
 def count_leased(database: Database, owner: str) -> None:
-    """Count the queued recalls of the users leased to an owner; write nothing if there are none."""
+    """Count the queued recalls for the users leased to an owner; write nothing if there are none."""
     with database.read(ALL_USERS) as connection:
         users = users_recalled(connection, owner)
     for user_id in users:

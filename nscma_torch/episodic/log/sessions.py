@@ -1,8 +1,8 @@
-"""Short-term memory: a user's sessions, and the window of the last K turns of one.
+"""Short-term memory: a user's sessions, and the window with a session's last K turns.
 
-A session consists of the messages with one label in one stream; a stream without labels is one session. A turn is a
-message with its replies: messages of the assistant and of tools belong to the turn before them. Documents and the
-program's own messages (role system) are in no session.
+A session consists of the messages with the same label in one stream; a stream without labels is one session. A turn is
+a message with its replies: messages from the assistant and from tools belong to the turn before them. Documents and the
+program's own messages (role "system") belong to no session.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Session:
 
 
 def sessions(connection: Connection, scope: Scope, now: int, *, limit: int | None = None) -> list[Session]:
-    """Return a scope's sessions with live messages at `now` (microseconds), most recent first."""
+    """Return the sessions in a scope that have live messages at `now` (microseconds), most recent first."""
     first = func.min(_E.position).label("first")
     grouped = (
         select(_E.stream_id, _E.session, first, func.count().label("messages"), *_ends())
@@ -57,9 +57,9 @@ def sessions(connection: Connection, scope: Scope, now: int, *, limit: int | Non
 
 
 def window(connection: Connection, scope: Scope, turns: int, now: int, *, session: str | None = None) -> list[Episode]:
-    """Return the last `turns` turns of the scope's most recent session, oldest message first.
+    """Return the last `turns` turns in the scope's most recent session, oldest message first.
 
-    `session` selects another one. Raises `NotFoundError` if the scope has no such session.
+    `session` selects another session. Raises `NotFoundError` if the scope has no such session.
     """
     within = _conversation(scope, now) if session is None else _conversation(scope, now) & (_E.session == session)
     newest = select(_E.stream_id, _E.session).where(within).order_by(_SAID.desc(), _E.seq.desc()).limit(1)
@@ -92,6 +92,6 @@ def _said(now: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 def _conversation(scope: Scope, now: int) -> ColumnElement[bool]:
-    """Build the condition on live conversation messages of the scope."""
+    """Build the condition that a message is live and belongs to a conversation in the scope."""
     talks = select(streams.c.id).where(streams.c.user_id == scope.user_id, streams.c.source.is_(None))
     return and_(log.within(scope), _E.stream_id.in_(talks), *_said(now))

@@ -1,4 +1,4 @@
-"""Resolve "you" in a message and "I" in a question."""
+"""Resolve "you" in messages and "I" in questions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _TO_WHOM = {"user": "assistant", "assistant": "user"}  # for those without names
 
 
 def listener_of(connection: Connection, episode_seq: int) -> str:
-    """Return the name that an episode's "you" means: the last other speaker, else the other role; ""
-    if it has a name.
+    """Return the name that "you" means in an episode: the last other speaker before it. If there is none, return the
+    other role, or "" if the episode's speaker has a name.
     """
     own = connection.execute(
         select(episodes.c.stream_id, episodes.c.position, episodes.c.role, episodes.c.name).where(
@@ -41,7 +41,7 @@ def listener_of(connection: Connection, episode_seq: int) -> str:
 
 
 def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
-    """Return row numbers of the episodes whose "you" means the speaker of one of these: see `listener_of`."""
+    """Return the row numbers of the episodes in which "you" means the speaker of one of these: see `listener_of`."""
     speaker = func.coalesce(episodes.c.name, episodes.c.role).label("speaker")
     columns = (episodes.c.seq, episodes.c.stream_id, episodes.c.position, episodes.c.role, speaker)
     found: set[int] = set()
@@ -60,11 +60,11 @@ def addressed_to(connection: Connection, seqs: Collection[int]) -> list[int]:
 
 
 class Asker(NamedTuple):
-    """The user of a memory, who asks it. The memory is theirs; other people may speak in it under names.
+    """The user of a memory, who asks it questions. The memory is theirs; other people can speak in it under names.
 
-    `name` is the entity that "I" means: "user" for messages without a name, or the one name of all the user's own
-    messages. `named` is the user's name as messages give it, "" if unknown. `by_id` is the user's id if it is a word:
-    used as a name only if nothing else names the user, and no other speaker has it.
+    `name` is the entity that "I" means: "user" for messages without a name, or the name shared by all of the user's own
+    messages. `named` is the user's name as given in messages, or "" if unknown. `by_id` is the user's id if it is a
+    word; it is used as a name only if nothing else names the user and no other speaker has that name.
     """
 
     name: str
@@ -73,16 +73,16 @@ class Asker(NamedTuple):
 
 
 def asker_of(connection: Connection, user_id: str) -> Asker:
-    """Return the asker of a user's questions, whom "I" means."""
+    """Return the person who asks a user's questions, whom "I" means."""
     query = select(episodes.c.name).distinct().where(episodes.c.user_id == user_id, episodes.c.role == "user")
     return asker_among(connection.execute(query).scalars(), user_id)
 
 
 def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
-    """Find the asker among the names used in the user role; None or "" stands for no name.
+    """Find the asker among the names used with the role "user"; None or "" stands for no name.
 
-    A name is the user's own if all messages carry it, or if it is the user's id. Beside messages without a name, any
-    other name is another speaker's; only a fact ("my name is Ana") can say that it is the user's.
+    A name is the user's own if all messages have it, or if it equals the user's id. If some messages have no name, any
+    other name belongs to another speaker; only a fact ("my name is Ana") can state that it is the user's.
     """
     spoken = set(names)
     unnamed = not spoken.isdisjoint({None, ""})
@@ -95,5 +95,5 @@ def asker_among(names: Iterable[str | None], user_id: str) -> Asker:
 
 
 def word_of_id(user_id: str) -> str:
-    """Return a user's id as a name, "" if it isn't one: "ana", but not "user-17", nor a generic word."""
+    """Return a user's id if it can serve as a name ("ana"), or "" if it can't ("user-17", or a generic word)."""
     return user_id if user_id.isalpha() and user_id.casefold() not in _ANYBODY else ""

@@ -1,4 +1,4 @@
-"""Streams: the next position, and the state carried by the surprise model and the gate between messages."""
+"""Streams: the next position, and the state that the surprise model and the gate carry between messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOUCH = (
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream as read. `version` is 0 if not stored yet."""
+    """A stream as read from the store. `version` is 0 if it is not stored yet."""
 
     id: str
     scope: Scope
@@ -40,18 +40,18 @@ class Stream:
 
 
 def derive_id(*parts: object) -> str:
-    """Derive an id from its parts, 32 hex digits of SHA-256: the same input gives the same store."""
+    """Derive an id from its parts as 32 hex digits of SHA-256, so the same input gives the same store."""
     text = "\x1f".join("\x00" if part is None else str(part) for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def stream_id_of(scope: Scope, source: str | None = None) -> str:
-    """Return the id of the stream of this scope and document (None: the conversation), stored or not."""
+    """Return the stream id for this scope and document (None means the conversation), whether stored or not."""
     return derive_id("stream", scope.user_id, scope.agent_id, scope.run_id, source)
 
 
 def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
-    """Load the stream of this scope and document (None: the conversation), or start a new one."""
+    """Load the stream for this scope and document (None means the conversation), or start a new one."""
     stream_id = stream_id_of(scope, source)
     row = connection.execute(_BY_ID, {"stream_id": stream_id}).mappings().first()
     if row is None:
@@ -60,7 +60,7 @@ def load(connection: Connection, scope: Scope, source: str | None) -> Stream:
 
 
 def of_user(connection: Connection, user_id: str) -> list[Stream]:
-    """Return all streams of a user, by id."""
+    """Return all of a user's streams, ordered by id."""
     rows = connection.execute(select(streams).where(streams.c.user_id == user_id).order_by(streams.c.id)).mappings()
     return [_from_row(row) for row in rows]
 
@@ -77,7 +77,9 @@ def is_stored(connection: Connection, stream_id: str) -> bool:
 
 
 def unmoved(connection: Connection, stream: Stream) -> bool:
-    """Return True if the stream is unchanged since it was read, inside a write transaction (compare-and-set)."""
+    """Return True if the stream has not changed since it was read; call it inside a write transaction
+    (compare-and-set).
+    """
     current = connection.execute(_VERSION, {"stream_id": stream.id}).scalar()
     return (current or 0) == stream.version
 
@@ -91,7 +93,7 @@ def save(
     proxy_state: bytes | None,
     gate_state: str | None,
 ) -> None:
-    """Store a stream's state. Call `touch_user` first: streams refer to users."""
+    """Store a stream's state. Call `touch_user` first, because streams refer to users."""
     values = {
         "next_position": next_position,
         "version": stream.version + 1 if stream.version else user_versions.first_version(connection)["generation"],
@@ -108,11 +110,11 @@ def save(
 
 
 def touch_user(connection: Connection, user_id: str, *, changed: bool = False) -> tuple[int, int]:
-    """Record a write to a user; with `changed`, that existing messages were changed or hidden.
+    """Record a write for a user; `changed` means that existing messages were changed or hidden.
 
-    Returns the user's `version` after this transaction, unless the user is touched again.
+    Returns the user's `version` as it will be after this transaction, unless the user is touched again.
 
-    The code that changes units logs which; see `unit_changes`.
+    The code that changes units also logs which units it changes; see `unit_changes`.
     """
     epoch = {"epoch": user_versions.new_epoch(connection)} if changed else {}
     touched = connection.execute(_TOUCH, {"touched": user_id, **epoch}).first()

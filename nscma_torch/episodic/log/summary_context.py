@@ -1,6 +1,6 @@
-"""Record whether any message was read beside a summary of its conversation (`facts.context = "summary"`).
+"""Record whether any message was read together with a summary of its conversation (`facts.context = "summary"`).
 
-Statements made from such a message can repeat any earlier message, however the store is configured later.
+Statements extracted from such a message can repeat any earlier message, no matter how the store is configured later.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def note(connection: Connection) -> None:
 
 
 def was_used(connection: Connection) -> bool:
-    """Return True if any message of the store was read this way."""
+    """Return True if any message in the store was read this way."""
     return get_meta(connection, KEY) == "yes"

@@ -1,7 +1,7 @@
-"""A stream as a conversation: its turns, the user's standing instructions, the rolling summary.
+"""A stream as a conversation: its turns, the user's standing instructions, and the rolling summary.
 
-The rolling summary is stored among the drafts, under the stream's id and a key that names the turns it covers: it can
-be recomputed, and hiding or erasing a text of the user deletes it.
+The rolling summary is stored as a draft, under the stream's id and a key that names the turns it covers. It can be
+recomputed; hiding or erasing any of the user's texts deletes it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _E = episodes.c
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """A live message of a stream, without its text.
+    """A live message in a stream, without its text.
 
-    `written`: the gate accepted it on arrival; `at`: when it was said (microseconds).
+    `written` is True if the gate accepted it on arrival; `at` is the time it was said (microseconds).
     """
 
     seq: int
@@ -49,7 +49,9 @@ _SAID = func.coalesce(_E.occurred_at, _E.recorded_at)
 
 
 def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> list[TurnRow]:
-    """Return a stream's live messages with larger row numbers, in order, except those with an expiration date."""
+    """Return a stream's live messages with larger row numbers than `seq`, in order, except those with an expiration
+    date.
+    """
     written = _E.write.is_(True).label("written")
     query = select(_E.seq, _E.id, _E.role, written, _E.text_hash, _SAID.label("at")).where(
         _E.stream_id == stream_id, _E.seq > seq, _E.expires_at.is_(None), log.live(now)
@@ -60,9 +62,11 @@ def turns_after(connection: Connection, stream_id: str, seq: int, now: int) -> l
 def with_before(
     connection: Connection, user_id: str, episode_ids: Sequence[str], count: int, now: int | None = None
 ) -> dict[str, list[int]]:
-    """Return the row numbers of each of these messages and of the `count` live ones before it, ending with the message.
+    """Return, for each of these messages, the row numbers of the `count` live messages before it and of the message
+    itself.
 
-    They are in stream order; unknown messages are skipped. Without `now`, none counts as expired.
+    They are in stream order, so the message comes last; unknown messages are skipped. Without `now`, no message counts
+    as expired.
     """
     query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id, _E.id.in_(list(episode_ids)))
     own = connection.execute(query).all()
@@ -77,7 +81,7 @@ def with_before(
 def said_before(
     connection: Connection, user_id: str, episode_ids: Sequence[str], count: int
 ) -> dict[str, list[Episode]]:
-    """Return, for each message, those of the `count` before it that are from the same day and don't expire."""
+    """Return, for each message, those of the `count` messages before it that are from the same day and don't expire."""
     numbered = with_before(connection, user_id, episode_ids, count)
     found = load(connection, user_id, sorted({seq for seqs in numbered.values() for seq in seqs}))
     return {
@@ -91,10 +95,10 @@ def said_before(
 
 
 def after(connection: Connection, seqs: Collection[int], count: int) -> list[int]:
-    """Return the messages that may have these among the `count` live ones before them in their stream.
+    """Return the messages that may have one of these among the `count` live messages before them in their stream.
 
-    "May" covers the time they were read and now: hidden messages in between are included, and none that was ever hidden
-    counts.
+    The result covers both the time they were read and now: hidden messages in between are included, and only messages
+    that were never hidden count towards `count`.
     """
     found: set[int] = set()
     hidden = exists().where(history.c.episode_seq == _E.seq, history.c.event == "DELETE")
@@ -118,9 +122,10 @@ def _last_before(stream_id: str, seq: int, count: int, now: int | None) -> Selec
 
 
 def newest_elsewhere(connection: Connection, scope: Scope, stream_id: str, seq: int, now: int) -> tuple[int, int]:
-    """Return the largest row number and latest time of live messages after `seq` outside a stream; 0 for none.
+    """Return the largest row number and latest time among live messages after `seq` outside a stream; 0 if there are
+    none.
 
-    Considers the user's messages, of the given agent if any.
+    It considers the user's messages, limited to the scope's agent if it names one.
     """
     query = select(func.max(_E.seq), func.max(_SAID)).where(
         _E.user_id == scope.user_id, _E.seq > seq, _E.stream_id != stream_id, log.live(now)
@@ -137,10 +142,10 @@ def load(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[int,
 
 
 def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
-    """Return live messages of a user and agent with standing instructions, oldest first.
+    """Return the live messages with standing instructions for a user and agent, oldest first.
 
-    Only conversation messages of the user or the program itself count: no document, no reply, and no line of a file,
-    whatever its metadata claims (file lines have idempotency keys).
+    Only conversation messages from the user or the program itself count. Documents, replies and lines from a file
+    don't, regardless of their metadata (file lines have idempotency keys).
     """
     own = _E.agent_id.is_(None) if scope.agent_id is None else _E.agent_id == scope.agent_id
     query = (
@@ -154,25 +159,25 @@ def standing(connection: Connection, scope: Scope, now: int) -> list[Episode]:
 
 
 def encode_now(connection: Connection, user_id: str, episode_id: str, kind: str) -> bool:
-    """Queue a deferred message as if it had been written; return False if it is processed or queued already."""
+    """Queue a deferred message as if the gate had written it; return False if it is already processed or queued."""
     seq, episode = log.require(connection, user_id, episode_id)
     return not episode.encoded and bool(jobs.enqueue(connection, user_id, kind, [(episode.stream_id, seq)]))
 
 
 def missing(connection: Connection, user_id: str, ids: Collection[str]) -> set[str]:
-    """Return the messages that the user does not have, or has hidden."""
+    """Return the messages that the user does not have, or that are hidden."""
     query = select(_E.id).where(_E.user_id == user_id, log.live())
     some = pages(sorted(set(ids)))
     return set(ids) - {one for page in some for one in connection.execute(query.where(_E.id.in_(page))).scalars()}
 
 
 def summary_of(connection: Connection, stream_id: str) -> str | None:
-    """Return the stream's summary, whatever it covers."""
+    """Return the stream's summary, no matter which turns it covers."""
     return connection.execute(select(drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).scalar()
 
 
 def rolling_summary(connection: Connection, stream_id: str, keys: Sequence[str]) -> tuple[str, str] | None:
-    """Return the stream's summary with one of these keys, and its key."""
+    """Return the stream's summary stored under one of these keys, and its key."""
     row = connection.execute(select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == stream_id)).first()
     return (row.text, row.key) if row is not None and row.key in set(keys) else None
 
@@ -184,15 +189,15 @@ def keep_rolling_summary(connection: Connection, user_id: str, stream_id: str, k
 
 
 def keep_summary(connection: Connection, user_id: str, lane: str, key: str, text: str) -> None:
-    """Store a summary beside the others of its lane; an existing one with this key stays."""
+    """Store a summary next to the others in its lane; an existing one with this key is kept."""
     row = {"hierarchy_id": lane, "key": key, "user_id": user_id, "text": text}
     connection.execute(dialects.insert(connection, drafts).values(**row).on_conflict_do_nothing())
 
 
 def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) -> list[str]:
-    """Return ids of the user's replies written from these messages, or from such replies, oldest first.
+    """Return the ids of the user's replies that were written from these messages or from such replies, oldest first.
 
-    They may repeat the messages verbatim. A summary covers all of its stream up to its last message.
+    Such replies can repeat the messages verbatim. A summary covers its whole stream up to its last message.
     """
     query = select(_E.seq, _E.id, _E.stream_id, _E.metadata).where(_E.user_id == user_id).order_by(_E.seq)
     marked = [_E.metadata.contains(f'"{key}"', autoescape=True) for key in (EVIDENCE, SUMMARISED)]
@@ -218,7 +223,7 @@ def quoting(connection: Connection, user_id: str, episode_ids: Collection[str]) 
 def quoting_none_hidden(
     connection: Connection, user_id: str, replies: Sequence[str], *, besides: Collection[str]
 ) -> list[str]:
-    """Return the replies that quote no deleted message, if `besides` and the replies themselves are restored."""
+    """Return the replies that would quote no deleted message if `besides` and the replies themselves were restored."""
     query = select(_E.id).where(_E.user_id == user_id, _E.status == "deleted")
     hidden = set(connection.execute(query).scalars()) - {*besides, *replies}
     concerned = set(quoting(connection, user_id, hidden))
@@ -226,7 +231,9 @@ def quoting_none_hidden(
 
 
 def _seen(metadata: str) -> tuple[list[str], str]:
-    """Return ids of the messages a reply was written from, and of the last in its summary; validates the metadata."""
+    """Return the ids of the messages that a reply was written from, and the id of the last message in its summary;
+    validates the metadata.
+    """
     about = decoded(metadata)
     ids, last = about.get(EVIDENCE), about.get(SUMMARISED)
     known = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
@@ -234,7 +241,7 @@ def _seen(metadata: str) -> tuple[list[str], str]:
 
 
 def _places(connection: Connection, user_id: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Return row numbers and streams of the user's messages with these ids."""
+    """Return the row number and stream of each of the user's messages with these ids."""
     query = select(_E.id, _E.seq, _E.stream_id).where(_E.user_id == user_id)
     rows = (row for some in pages(sorted(ids)) for row in connection.execute(query.where(_E.id.in_(some))))
     return {row.id: (row.seq, row.stream_id) for row in rows}

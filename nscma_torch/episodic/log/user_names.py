@@ -1,4 +1,4 @@
-"""Users of a store by prefix, for shell completion; never waits."""
+"""Find a store's users by prefix, for shell completion, without ever waiting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 50
 
 
 def beginning_with(store: Path, begins: str) -> list[str]:
-    """Return the first users with this prefix, in order; none if the store can't be read without waiting."""
+    """Return the first users with this prefix, in order; empty if the store can't be read without waiting."""
     pattern = begins.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
     query = "SELECT user_id FROM users WHERE user_id LIKE ? ESCAPE '!' ORDER BY user_id LIMIT ?"
     path = store.expanduser()
