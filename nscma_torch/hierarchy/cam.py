@@ -1,14 +1,14 @@
-"""CAM, the constructivist agentic memory: assimilation of a batch, level by level.
+"""CAM, the constructivist agentic memory: assimilate a batch of chunks, level by level.
 
 CAM ("A Constructivist View of Agentic Memory for LLM-Based Reading Comprehension", section Memory Development): the
 foundational network grows, affected nodes are split into personas, label propagation updates the clusters, and every
-cluster is a node of the next network. The upper networks are linked by their clusters' connections below, not by the
-wording of their summaries, so the structure needs no language model and does not change with it.
+cluster becomes a node in the next network. Nodes in the upper networks are linked by their clusters' connections below,
+not by the wording of their summaries, so the structure neither needs a language model nor depends on one.
 
-Several hierarchies go through each level together, in one call of each operation (`side_by_side`); the results are as
-if each were processed alone.
+Several hierarchies are processed together at each level, with one call per operation (`side_by_side`); the results are
+the same as if each were processed alone.
 
-Legend: n remaining chunks, a new ones, d dimension, G hierarchies.
+Legend: n is the number of remaining chunks, a that of new chunks, d the dimension, G the number of hierarchies.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from nscma_torch.hierarchy.split_clusters import accommodated
 
 @dataclass(frozen=True)
 class Cam:
-    """The networks G_0 … G_L; the nodes of G_{l+1} are clusters of G_l, by label.
+    """The networks G_0 … G_L; the nodes in G_{l+1} are the clusters of G_l, by label.
 
-    A level that is no longer needed stays, empty, so that its ids are never reused.
+    A level that is no longer needed is kept empty, so that its ids are never reused.
     """
 
     levels: tuple[Level, ...] = ()
 
     def members(self) -> list[dict[int, tuple[int, ...]]]:
-        """For each level above the chunks: the numbers of each node's members, one level below."""
+        """Return, for each level above the chunks, the numbers of each node's members one level below."""
         found = []
         for below, above in pairwise(self.levels):
             clusters = clusters_of(below).members(below) if len(above.nodes) else {}
@@ -48,7 +48,7 @@ class Cam:
 
 @dataclass(frozen=True)
 class Change:
-    """A hierarchy, and the change of its chunks."""
+    """A hierarchy, and the change to its chunks."""
 
     cam: Cam
     removed: Tensor  # [r] int64, numbers of nodes that go
@@ -58,10 +58,10 @@ class Change:
 
 
 def foundation(base: Level, changes: Sequence[Change], settings: HierarchyConfig) -> Edit:
-    """Return the edit that adds new chunks to the networks G_0: each draws edges to its k best in its network (CAM eq.
-    2).
+    """Return the edit that adds new chunks to the networks G_0: each chunk draws edges to the k best in its network
+    (CAM eq. 2).
 
-    `base` holds the G networks G_0 side by side, in the order of their changes.
+    `base` contains the G networks G_0 side by side, in the order of `changes`.
     """
     of_network = torch.arange(len(changes), device=base.nodes.device)
     removed = torch.cat([change.removed + (i << NUMBER_BITS) for i, change in enumerate(changes)])
@@ -95,7 +95,7 @@ def _staying_first(rows: Sequence[Tensor], staying: Tensor) -> Tensor:
 
 
 def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam]:
-    """Return the hierarchies after changes of their chunks.
+    """Return the hierarchies that result from changes to their chunks.
 
     The first level of clusters always exists; further levels are added until their size stops shrinking.
     """
@@ -127,13 +127,15 @@ def assimilate(changes: Sequence[Change], settings: HierarchyConfig) -> list[Cam
 
 
 def _stored(change: Change, depth: int) -> Level:
-    """Return the network at a depth before the change."""
+    """Return the network at a given depth before the change."""
     levels = change.cam.levels
     return levels[depth] if depth < len(levels) else Level.empty(change.vectors.device)
 
 
 def _clustered(level: Level, edit: Edit, edited: Tensor, settings: HierarchyConfig) -> Level:
-    """Return the networks after an edit, with updated clusters in the changed ones, [G] bool."""
+    """Return the networks after an edit, with clusters updated in the networks that `edited` [G] bool marks as
+    changed.
+    """
     after, frontier = level.edited(edit, overlapping=settings.overlapping)
     if not settings.max_levels:
         return after

@@ -1,4 +1,4 @@
-"""Hierarchies: networks of nodes over units, with their summaries."""
+"""The hierarchy capability: networks of nodes over units, with their summaries."""
 
 from __future__ import annotations
 

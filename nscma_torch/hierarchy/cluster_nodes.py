@@ -1,6 +1,6 @@
-"""Clusters of a level, the nodes they form above it, and the links between these.
+"""The clusters in a level, the nodes that they form above it, and the links between these nodes.
 
-Legend: n nodes, E slots, C clusters, M memberships.
+Legend: n is the number of nodes, E of slots, C of clusters, M of memberships.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Clusters:
 
     Attributes:
         labels: [C] int64 ascending.
-        cluster, row: [M] int64, each membership once: the position in `labels` and the node's row, ordered.
+        cluster, row: [M] int64, the position in `labels` and the node's row for each membership, ordered, without
+            repetition.
     """
 
     labels: Tensor
@@ -30,7 +31,7 @@ class Clusters:
 
     @property
     def sizes(self) -> Tensor:
-        """[C] int64, the number of nodes of each cluster."""
+        """Number of nodes in each cluster, [C] int64."""
         return torch.bincount(self.cluster, minlength=len(self.labels))
 
     def members(self, level: Level) -> dict[int, tuple[int, ...]]:
@@ -39,20 +40,20 @@ class Clusters:
         return {label: tuple(part.tolist()) for label, part in zip(self.labels.tolist(), parts, strict=True)}
 
     def of_networks(self, chosen: Tensor) -> Clusters:
-        """Return the clusters of the chosen networks [G] bool, joined in their order."""
+        """Return the clusters in the networks chosen by [G] bool, joined in their order."""
         network = self.labels >> NUMBER_BITS
         place = chosen.cumsum(0) - 1
         return replace(self, labels=self.labels + ((place[network] - network) << NUMBER_BITS))._only(chosen[network])
 
     def _only(self, chosen: Tensor) -> Clusters:
-        """Return the clusters chosen [C] bool."""
+        """Return the clusters chosen by [C] bool."""
         renumbered = chosen.cumsum(0) - 1
         kept = chosen[self.cluster]
         return Clusters(self.labels[chosen], renumbered[self.cluster[kept]], self.row[kept])
 
 
 def clusters_of(level: Level, min_members: int = 1) -> Clusters:
-    """Return clusters with at least `min_members` nodes; a node counts once, however many of its personas belong."""
+    """Return clusters with at least `min_members` nodes; a node counts once, even if several of its personas belong."""
     n = max(len(level.nodes), 1)
     labels, place = torch.unique(level.labels, return_inverse=True)
     keys = torch.unique(place * n + level.split.owner)
@@ -61,10 +62,10 @@ def clusters_of(level: Level, min_members: int = 1) -> Clusters:
 
 
 def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
-    """Return edges [2, m] between clusters, as labels, and their weights [m] in (0, 1].
+    """Return the edges [2, m] between clusters, given as labels, and their weights [m] in (0, 1].
 
-    Two clusters are linked by the edges from a node of one to a node of the other, a shared node's edges included:
-    w(A, B) = L(A, B) / sqrt(L(A) L(B)), L(A) = sum over B of L(A, B). Each cluster draws its k heaviest links.
+    Two clusters are linked by the edges between a node in one and a node in the other, including edges of a shared
+    node: w(A, B) = L(A, B) / sqrt(L(A) L(B)), L(A) = sum over B of L(A, B). Each cluster draws its k heaviest links.
     """
     size, first = _ranges(clusters, len(level.nodes))
     source, target = level.split.edge_index
@@ -92,13 +93,15 @@ def linked(level: Level, clusters: Clusters, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _ranges(clusters: Clusters, n: int) -> tuple[Tensor, Tensor]:
-    """Return memberships sorted by node, and each node's start."""
+    """Return the memberships sorted by node, and the position at which each node's memberships start."""
     size = torch.bincount(clusters.row, minlength=n)
     return size, size.cumsum(0) - size
 
 
 def difference(upper: Level, labels: Tensor, edges: Tensor, weight: Tensor) -> Edit:
-    """Return the edit that turns the network `upper` into one with these nodes [C] and edges [2, m] (numbers)."""
+    """Return the edit that turns the network `upper` into one with these nodes [C] and edges [2, m], given as
+    numbers.
+    """
     added = labels[~torch.isin(labels, upper.nodes)]
     removed = upper.nodes[~torch.isin(upper.nodes, labels)]
     numbers = torch.unique(torch.cat([labels, upper.nodes]))

@@ -1,10 +1,11 @@
 """The integrate job: add new chunks to a hierarchy, remove deleted ones, and renew the affected summaries.
 
-Everything is computed on the hierarchy as read, and committed at once if its version is unchanged; else the jobs stay
-queued. A kill leaves the state before or after; finished summaries are stored as drafts.
+Everything is computed on the hierarchy as read, and committed in one transaction if its version is unchanged; otherwise
+the jobs stay queued. If the process is killed, the store has the state from before or after; finished summaries are
+stored as drafts.
 
-The hierarchies of all waiting lanes are clustered together before the first is integrated: a small network takes many
-short calls, and a thousand together take hardly longer.
+The hierarchies of all waiting lanes are clustered together before the first is integrated: a small network needs many
+short calls, and processing a thousand networks together takes hardly longer.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ _WORTH_AN_IMPORT = 200  # small networks one by one take as long as the import o
 
 @dataclass(frozen=True)
 class _Clustered:
-    """A hierarchy clustered in advance."""
+    """A hierarchy that was clustered in advance."""
 
     before: Snapshot
     after: Cam
 
 
 class Integrator:
-    """Processes batches of one user and agent.
+    """Processes job batches, each for one user and agent.
 
     Args:
-        units: builds units of summaries.
+        units: builds the units for summaries.
         device: the device for computing neighbours, personas and clusters.
     """
 
@@ -69,10 +70,11 @@ class Integrator:
         self._ahead: dict[str, _Clustered | None] = {}  # by lane; None: clustered separately, in its turn
 
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:
-        """Cluster the hierarchies of `waiting` batches, one per lane, together, in advance of `run`.
+        """Cluster the hierarchies for the `waiting` batches, one per lane, together, before `run` is called for them.
 
         Does nothing if the current batch is ready. `run` uses only results computed from exactly its own input, so it
-        commits the same with and without this. An unreadable hierarchy is left to fail in its own turn.
+        commits the same results with and without this call. An unreadable hierarchy is skipped here and fails in its
+        own turn.
         """
         if batch[0].lane in self._ahead:
             return
@@ -98,7 +100,7 @@ class Integrator:
             self._ahead[lane] = _Clustered(before, cam)
 
     def _readable(self, batch: Sequence[Job]) -> Snapshot | None:
-        """Return the snapshot that a batch starts from, if there is anything to cluster."""
+        """Return the snapshot that a batch starts from, or None if there is nothing to cluster."""
         try:
             with self._database.read(batch[0].user_id) as connection:
                 found = snapshot(connection, batch, [], self._device)
@@ -107,7 +109,7 @@ class Integrator:
         return found if found is not None and found.changes else None
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Integrate the chunks of these jobs' episodes as one batch (CAM, online clustering updates)."""
+        """Integrate the chunks from these jobs' episodes as one batch (CAM, online clustering updates)."""
         user_id = batch[0].user_id
         ready = self._ahead.get(batch[0].lane)
         known = [state for state in (ready.before.state if ready else None, self._last) if state is not None]
@@ -176,13 +178,13 @@ def _placed(before: Snapshot, after: Cam) -> dict[NodeKey, list[int]]:
 
 
 def _rows(before: State, after: Cam) -> list[LevelRows]:
-    """Return the rows of every level; unchanged levels keep the stored ones."""
+    """Return the rows for every level; unchanged levels keep their stored rows."""
     old = dict(zip(map(id, before.cam.levels), before.stored.levels, strict=True))
     return [old[id(level)] if id(level) in old else to_rows(level) for level in after.levels]
 
 
 def _due(old: Sequence[Members], new: Sequence[Members], said: Mapping[NodeKey, Sequence[int]]) -> list[set[int]]:
-    """Return for each level the nodes whose members changed, or that have no summary."""
+    """Return, for each level, the nodes with changed members or without a summary."""
     due = []
     for level, members in enumerate(new, start=1):
         before = old[level - 1] if level <= len(old) else {}

@@ -1,10 +1,10 @@
-"""A network of the hierarchy: nodes, their personas, and each persona's cluster.
+"""A network in the hierarchy: nodes, their personas, and each persona's cluster.
 
-One `Level` may hold several networks side by side, to cluster them in one call (`networks.joined`): then each number
-(of a node, a persona or a cluster) has its network's position above its lower `NUMBER_BITS` bits.
+One `Level` can contain several networks side by side, to cluster them in one call (`side_by_side.joined`). Each number
+(for a node, a persona or a cluster) then has its network's position in the bits above the lower `NUMBER_BITS`.
 
-Legend: n nodes, E slots (directed edges), P personas, G networks. A node's *number* is stable; its *row* is its
-position in `nodes`.
+Legend: n is the number of nodes, E of slots (directed edges), P of personas, G of networks. A node's *number* is
+stable; its *row* is its position in `nodes`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NUMBER_BITS = 40  # of a number within its network
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of a network, in node numbers. Setting an edge adds it, or changes its weight."""
+    """A change to a network, given by node numbers. Setting an edge adds it or changes its weight."""
 
     added: Tensor  # [a] int64 ascending
     removed: Tensor  # [r] int64
@@ -31,7 +31,7 @@ class Edit:
     gone: Tensor  # [2, g] int64, edges to go between nodes that stay
 
     def networks(self, count: int) -> Tensor:
-        """Return [G] bool, which of `count` networks it changes."""
+        """Return a mask [G] bool of the networks, out of `count`, that the edit changes."""
         changed = torch.zeros(count, dtype=torch.bool, device=self.added.device)
         for numbers in (self.added, self.removed, self.edges, self.gone):
             changed[numbers.flatten() >> NUMBER_BITS] = True
@@ -40,11 +40,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Propagation:
-    """Label propagation settings (CAM section 4.1, step 2 of the online clustering updates).
+    """Settings for label propagation (CAM section 4.1, step 2 of the online clustering updates).
 
     Attributes:
-        weighted: weight neighbours by their edges; if False, each counts one, as in the paper.
-        max_rounds: the paper's limit of iterations; None: until no label changes.
+        weighted: weight neighbours by their edges; if False, each counts as 1, as in the paper.
+        max_rounds: maximum number of iterations, as in the paper; None means until no label changes.
     """
 
     weighted: bool = True
@@ -53,13 +53,13 @@ class Propagation:
 
 @dataclass(frozen=True)
 class Level:
-    """A network G_l (CAM equation 1) and its clustering; or several, side by side.
+    """A network G_l (CAM equation 1) and its clustering, or several such networks side by side.
 
     Attributes:
-        nodes: [n] int64 ascending, the numbers.
+        nodes: [n] int64, the nodes' numbers, ascending.
         split: the networks with each node split into personas, in rows; its `next_id` lies above all numbers.
         weight: [E] float32.
-        cut: [E] bool, edges that no longer hold a cluster together; see `split_clusters`.
+        cut: [E] bool, True for edges that no longer hold a cluster together; see `split_clusters`.
         labels: [P] int64, the cluster of each persona.
         next_ids: [G] int64, each network's smallest unused id.
     """
@@ -84,43 +84,44 @@ class Level:
         labels: Tensor,
         next_ids: Tensor,
     ) -> Level:
-        """Build the level of these tensors."""
+        """Build the level from these tensors."""
         split = PersonaGraph(edge_index, persona, ids, owner, len(nodes), len(next_ids) << NUMBER_BITS)
         return cls(nodes, split, weight, cut, labels, next_ids)
 
     @classmethod
     def empty(cls, device: torch.device | None = None, next_id: int = 0) -> Level:
-        """Build a network without nodes, whose ids count up from `next_id`."""
+        """Build a network without nodes; its ids count up from `next_id`."""
         none = torch.empty(0, dtype=torch.int64, device=device)
         next_ids = torch.tensor([next_id], device=device)
         return cls.of(none, none.reshape(2, 0), none, none, none, none.float(), none.bool(), none, next_ids)
 
     @property
     def next_id(self) -> int:
-        """Return the smallest unused id of a single network."""
+        """Return the smallest unused id in a single network."""
         return int(self.next_ids)
 
     def vacated(self) -> Level:
-        """Return the single network without nodes, which doesn't reuse its ids."""
+        """Return the single network with its nodes removed; their ids are not reused."""
         return Level.empty(self.nodes.device, self.next_id)
 
     def numbered(self, networks: Tensor) -> tuple[Tensor, Level]:
-        """Take a new number for each of these networks [a], ascending; return them with the updated level."""
+        """Take a new number for each of these networks [a], ascending; return the numbers and the updated level."""
         count = torch.bincount(networks, minlength=len(self.next_ids))
         first = self.next_ids - (count.cumsum(0) - count)
         new = (networks << NUMBER_BITS) + first[networks] + torch.arange(len(networks), device=networks.device)
         return new, replace(self, next_ids=self.next_ids + count)
 
     def rows(self, numbers: Tensor) -> Tensor:
-        """Return rows of nodes by their numbers; each must exist."""
+        """Return the rows of nodes, given their numbers; each node must exist."""
         rows = torch.searchsorted(self.nodes, numbers).clamp(max=max(len(self.nodes) - 1, 0))
         assert bool((self.nodes[rows] == numbers).all()), "an edit names a node that is not there"
         return rows
 
     def edited(self, edit: Edit, *, overlapping: bool) -> tuple[Level, Tensor]:
-        """Return the network after an edit; existing personas keep id and label, new ones found their own clusters.
+        """Return the network after an edit; existing personas keep their id and label, and new ones found their own
+        clusters.
 
-        The second result holds the positions in `split.ids` of the personas whose neighbourhood changed.
+        The second result contains the positions in `split.ids` of the personas with a changed neighbourhood.
         """
         grown = self._with_nodes(edit.added)
         leaving = torch.zeros_like(grown.nodes, dtype=torch.bool)
@@ -146,7 +147,7 @@ class Level:
         return replace(after, weight=reweighted)._without_nodes(leaving, frontier)
 
     def _with_nodes(self, numbers: Tensor) -> Level:
-        """Add nodes, each with one persona that founds a cluster."""
+        """Add nodes, each with one persona that founds its own cluster."""
         nodes, order = torch.cat([self.nodes, numbers]).sort()
         row = torch.empty_like(order)
         row[order] = torch.arange(len(order), device=order.device)
@@ -166,10 +167,10 @@ class Level:
         )
 
     def _resplit(self, split: PersonaGraph, touched: Tensor) -> tuple[Level, Tensor]:
-        """Replace the split of the same nodes: weights, cuts and labels are kept where edge and persona remain.
+        """Replace the split for the same nodes; weights, cuts and labels are kept for edges and personas that remain.
 
-        New personas of `split` count up from `next_id`; here they get the numbers of their networks. The second result
-        holds the new positions [t] of the touched personas [t].
+        New personas in `split` count up from `next_id`; here they get numbers in their networks. The second result
+        contains the new positions [t] of the touched personas [t].
         """
         fresh = split.ids >= self.split.next_id
         new, counted = self.numbered(self.nodes[split.owner[fresh]] >> NUMBER_BITS)
@@ -189,7 +190,7 @@ class Level:
         return after, torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))[touched]
 
     def _without_nodes(self, leaving: Tensor, frontier: Tensor) -> tuple[Level, Tensor]:
-        """Remove nodes [n] bool, which have no edges; convert the frontier [P] bool to positions."""
+        """Remove the nodes chosen by [n] bool, which must have no edges; convert the frontier [P] bool to positions."""
         if bool(leaving.any()):
             row = (~leaving).cumsum(0) - 1
             stays = ~leaving[self.split.owner]
@@ -208,8 +209,8 @@ class Level:
         return self, frontier.nonzero().flatten()
 
     def settled(self, frontier: Tensor, rule: Propagation = Propagation()) -> Level:
-        """Return the level with clusters after label propagation over the persona network, starting at the frontier's
-        personas.
+        """Return the level with clusters updated by label propagation over the persona network, starting at the
+        personas in the frontier.
         """
         if not len(frontier):
             return self
@@ -229,12 +230,12 @@ class Level:
 
 
 def keys_of(split: PersonaGraph, n: int) -> Tensor:
-    """Return [E], one ascending number for each slot."""
+    """Return ascending keys [E], one for each slot."""
     return split.edge_index[0] * n + split.edge_index[1]
 
 
 def _once(edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return each edge in one direction only."""
+    """Return the edges in one direction only."""
     if not edges.shape[1]:
         return edges.reshape(2, 0), weight
     graph = undirected(edges, weight)
@@ -243,7 +244,7 @@ def _once(edges: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the position of each wanted value, and whether it exists."""
+    """Return the position of each wanted value, and a mask of the values that exist."""
     place = torch.searchsorted(ascending, wanted).clamp(max=max(len(ascending) - 1, 0))
     if not len(ascending):
         return place, torch.zeros_like(place, dtype=torch.bool)
@@ -251,7 +252,7 @@ def _found(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _update_whole(split: PersonaGraph, insert: Tensor, delete: Tensor) -> tuple[PersonaGraph, Tensor]:
-    """The ablation without flexibility: `update_split` with one persona per node."""
+    """Replace `update_split` in the ablation without flexibility: every node has a single persona."""
     n = max(split.num_nodes, 1)
     gone = torch.cat([delete[0] * n + delete[1], delete[1] * n + delete[0]])
     new = torch.cat([insert[0] * n + insert[1], insert[1] * n + insert[0]])

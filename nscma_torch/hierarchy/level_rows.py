@@ -10,7 +10,7 @@ from nscma_torch.hierarchy.store.hierarchies import LevelRows
 
 
 def to_rows(level: Level) -> LevelRows:
-    """Return the rows of a network; every edge once, from the smaller number."""
+    """Return the rows for a network; every edge appears once, from the smaller number."""
     split = level.split
     source, target = split.edge_index
     forward = source < target
@@ -28,7 +28,7 @@ def to_rows(level: Level) -> LevelRows:
 
 
 def from_rows(rows: LevelRows, device: torch.device | None = None) -> Level:
-    """Build the network of these rows."""
+    """Build a network from its rows."""
     personas = torch.tensor(sorted(rows.personas), dtype=torch.int64, device=device).reshape(-1, 3)
     links = sorted(rows.links)
     nodes = torch.tensor(sorted(rows.nodes), dtype=torch.int64, device=device)
@@ -53,5 +53,5 @@ def from_rows(rows: LevelRows, device: torch.device | None = None) -> Level:
 
 
 def cam_of(levels: tuple[LevelRows, ...], device: torch.device | None = None) -> Cam:
-    """Build the hierarchy of these rows."""
+    """Build a hierarchy from its rows."""
     return Cam(tuple(from_rows(rows, device) for rows in levels))

@@ -1,4 +1,4 @@
-"""A network of the hierarchy as PyTorch Geometric data."""
+"""A network in the hierarchy as PyTorch Geometric data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _NUMBERS = frozenset({"number", "persona", "persona_id", "cluster"})
 
 
 class Network(Data):  # type: ignore[misc] # PyG has no types
-    """A single network as PyG `Data`, on the device of its level.
+    """A single network as PyG `Data`, on its level's device.
 
     Attributes:
-        edge_index: [2, E] int64, rows of nodes, both directions, ordered by (row, column).
+        edge_index: [2, E] int64, node rows in both directions, ordered by (row, column).
         edge_weight: [E] float32.
-        cut: [E] bool, edges that do not hold a cluster together.
-        number: [n] int64, numbers of the nodes.
-        persona: [E] int64, id of the persona of the edge's first node that holds the second.
+        cut: [E] bool, True for edges that do not hold a cluster together.
+        number: [n] int64, the nodes' numbers.
+        persona: [E] int64, id of the persona that connects the edge's first node to the second.
         persona_id, owner, cluster: [P] int64, id, row and cluster of each persona.
         next_id: [1] int64, the smallest unused id.
 
-    In a PyG `Batch` rows continue from network to network, and numbers and ids have their network's position above the
-    lower `NUMBER_BITS` bits: it is a `Level` of several networks.
+    In a PyG `Batch`, rows continue from network to network, and numbers and ids have their network's position in the
+    bits above the lower `NUMBER_BITS`; a batch thus corresponds to a `Level` with several networks.
     """
 
     @classmethod
     def of(cls, level: Level) -> Network:
-        """Build the network of a level."""
+        """Build the network for a level."""
         split = level.split
         return cls(
             num_nodes=len(level.nodes),
@@ -56,7 +56,7 @@ class Network(Data):  # type: ignore[misc] # PyG has no types
 
 
 def level_of(network: Data) -> Level:
-    """Build the level of a `Network`, or of a `Batch` of several."""
+    """Build the level for a `Network`, or for a `Batch` of several."""
     return Level.of(
         network.number,
         network.edge_index,

@@ -1,4 +1,4 @@
-"""Join networks in one level, as PyTorch Geometric batches graphs, to cluster them in one call."""
+"""Join networks into one level, as PyTorch Geometric batches graphs, so that one call clusters them all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nscma_torch.hierarchy.level import NUMBER_BITS, Level
 
 
 def joined(levels: Sequence[Level]) -> Level:
-    """Join networks into one level; each number carries its network's position.
+    """Join networks into one level; each number then includes its network's position.
 
-    Raises `MissingDependencyError` for several networks if torch-geometric is not installed.
+    Raises `MissingDependencyError` if there are several networks and torch-geometric is not installed.
     """
     if len(levels) == 1:  # avoids PyG, whose import takes longer than one small network
         return levels[0]
@@ -23,7 +23,7 @@ def joined(levels: Sequence[Level]) -> Level:
 
 
 def apart(level: Level) -> list[Level]:
-    """Split a level into its networks, with their own numbers."""
+    """Split a level into its networks, restoring their own numbers."""
     count = len(level.next_ids)
     if count == 1:
         return [level]
@@ -48,5 +48,5 @@ def apart(level: Level) -> list[Level]:
 
 
 def _cut(values: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
-    """Split `values` into parts of these sizes, along the last axis."""
+    """Split `values` along the last axis into parts with these sizes."""
     return torch.split(values, sizes.tolist(), dim=-1)

@@ -1,4 +1,4 @@
-"""Snapshot that an integration starts from: the stored hierarchy, and the chunks being added or removed."""
+"""The snapshot that an integration starts from: the stored hierarchy, and the chunks to add or remove."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Snapshot:
     change: Change
 
     def same(self, other: Snapshot) -> bool:
-        """Return True if integrating the other snapshot has the same result: a version is never reused for another
+        """Return True if integrating the other snapshot gives the same result; a version is never reused for another
         state.
         """
         mine, theirs = self.state.stored, other.state.stored
@@ -49,16 +49,16 @@ class Snapshot:
 
     @property
     def changes(self) -> bool:
-        """True if chunks are added or removed."""
+        """Return True if chunks are added or removed."""
         return bool(self.new or len(self.change.removed))
 
 
 def snapshot(
     connection: Connection, batch: Sequence[Job], known: Sequence[State], device: torch.device
 ) -> Snapshot | None:
-    """Return the snapshot that a batch's jobs start from; `known` states are reused if current.
+    """Return the snapshot that a batch's jobs start from, reusing `known` states if they are current.
 
-    None if all of the jobs' chunks have been erased.
+    Returns None if all of the jobs' chunks have been erased.
     """
     state = _state(connection, batch, known, device)
     if state is None:
@@ -82,7 +82,7 @@ def snapshot(
 
 
 def chunks_of(connection: Connection, batch: Sequence[Job]) -> dict[int, list[int]]:
-    """Return active chunk units of each job's episode."""
+    """Return the active chunk units for each job's episode."""
     return units.active_chunks(connection, [job.episode_seq for job in batch if job.episode_seq is not None])
 
 
@@ -103,7 +103,7 @@ def _state(connection: Connection, batch: Sequence[Job], known: Sequence[State],
 
 
 def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) -> torch.Tensor:
-    """Return [n, d] float32, [0, 1] without vectors."""
+    """Return vectors [n, d] float32; [0, 1] if there are no units."""
     found = packed_vectors.vectors_of(connection, seqs)
     if len(found) < len(seqs):
         raise StoreFormatError(f"{len(seqs) - len(found)} chunks of a hierarchy have no vector; run `nscma doctor`")
@@ -113,7 +113,7 @@ def _vectors(connection: Connection, seqs: Sequence[int], device: torch.device) 
 
 
 def _places(connection: Connection, rows: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return position and stream number of each unit; streams without new units have number -1."""
+    """Return the position and stream number of each unit; streams without new units have the number -1."""
     place: dict[int, tuple[int, int]] = {}
     for number, stream in enumerate(sorted(set(units.stream_of(connection, new).values()))):
         place |= {seq: (position, number) for seq, position in units.ordinals(connection, stream).items()}

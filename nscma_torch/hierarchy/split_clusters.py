@@ -1,7 +1,7 @@
-"""Accommodation (CAM section 2): split clusters that became disconnected or too large.
+"""Accommodation (CAM section 2): split clusters that have become disconnected or too large.
 
-A split cuts edges of the persona network: they stay edges, but no longer hold a cluster together, so the next label
-propagation doesn't undo it. Legend: P personas, E slots.
+A split cuts edges in the persona network: they remain edges, but no longer hold a cluster together, so the next label
+propagation doesn't undo the split. Legend: P is the number of personas, E of slots.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nscma_torch.hierarchy.level import NUMBER_BITS, Level, Propagation
 def accommodated(
     level: Level, max_members: int, rule: Propagation = Propagation(), networks: Tensor | None = None
 ) -> Level:
-    """Return the level with connected clusters of at most `max_members` nodes, in the chosen networks [G] bool.
+    """Return the level with connected clusters of at most `max_members` nodes in the networks chosen by [G] bool.
 
-    The part with the smallest persona id keeps the cluster's label, the others get new ones, so the result doesn't
+    The part with the smallest persona id keeps the cluster's label and the others get new labels, so the result doesn't
     depend on any order. Label propagation runs again around each split.
     """
     chosen = torch.ones_like(level.next_ids, dtype=torch.bool) if networks is None else networks
@@ -49,7 +49,9 @@ def _connected(level: Level, chosen: Tensor) -> Level:
 
 
 def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
-    """Return [n], the smallest member of each one's connected component; edges in both directions."""
+    """Return, for each of n nodes, the smallest member of its connected component [n]; edges are given in both
+    directions.
+    """
     root = torch.arange(n, device=source.device)
     while True:
         lower = root.clone().scatter_reduce_(0, source, root[target], "amin")
@@ -60,14 +62,14 @@ def _components(source: Tensor, target: Tensor, n: int) -> Tensor:
 
 
 def _smallest_by(groups: Tensor, values: Tensor) -> Tensor:
-    """Return [P], for each place the smallest value of its group."""
+    """Return, for each position, the smallest value in its group [P]."""
     _, place = torch.unique(groups, return_inverse=True)
     least = values.new_full((int(place.max()) + 1 if len(place) else 0,), torch.iinfo(values.dtype).max)
     return least.scatter_reduce(0, place, values, "amin")[place]
 
 
 def _cuts(level: Level, max_members: int, chosen: Tensor) -> Tensor:
-    """Return [E] bool, the edges to cut so that no cluster has more nodes than allowed."""
+    """Return a mask [E] bool of the edges to cut so that no cluster has too many nodes."""
     labels, place = torch.unique(level.labels, return_inverse=True)
     n = max(len(level.nodes), 1)
     nodes = torch.unique(place * n + level.split.owner) // n
@@ -87,10 +89,11 @@ def _cuts(level: Level, max_members: int, chosen: Tensor) -> Tensor:
 
 
 def _apart(edges: list[list[int]], limit: int) -> Tensor:
-    """Return [m] bool, the edges between parts that grow along edges, in this order, to at most `limit` personas.
+    """Return a mask [m] bool of the edges between parts that grow along edges, in this order, to at most `limit`
+    personas.
 
-    This is Kruskal's spanning forest with bounded trees. The limit lies below the maximum size, which leaves a newly
-    split cluster room to grow.
+    This is Kruskal's spanning forest with bounded trees. The limit is below the maximum size, to leave a newly split
+    cluster room to grow.
     """
     parent: dict[int, int] = {}
     size: dict[int, int] = {}

@@ -23,19 +23,19 @@ Members = dict[int, tuple[int, ...]]  # of each node of a level, numbers of the 
 
 
 class UnitMaker(Protocol):
-    """Builds units of texts; `ingest.indexer` implements it."""
+    """Builds units from texts; `ingest.indexer` implements it."""
 
     @property
     def fingerprint(self) -> str:
         """Return the embedder's fingerprint."""
 
     def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
-        """Return the units of each text: one, or several if it is too long for the embedder."""
+        """Return the units for each text: one, or several if the text is too long for the embedder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A new summary, in one or more units."""
+    """A new summary, consisting of one or more units."""
 
     text: str
     units: list[NewUnit]
@@ -43,11 +43,11 @@ class Written:
 
 
 class Superseded(Exception):  # noqa: N818 - not an error: the work is done again on the new state
-    """The hierarchy changed while its summaries were written."""
+    """Raised if the hierarchy changed while its summaries were written."""
 
 
 class Summariser:
-    """Writes summaries of a hierarchy's nodes; only drafts are stored yet."""
+    """Writes summaries for a hierarchy's nodes; only drafts are stored at this point."""
 
     def __init__(self, database: Database, maker: UnitMaker, tasks: LanguageTasks) -> None:
         self._database = database
@@ -62,10 +62,11 @@ class Summariser:
         said: Mapping[NodeKey, Sequence[int]],
         holds: Callable[[Connection], bool],
     ) -> dict[NodeKey, Written]:
-        """Write summaries of due nodes, and of those above a summary whose wording changed.
+        """Write summaries for the due nodes, and for nodes above a summary with changed wording.
 
-        `members` and `due` hold one level each, from 1 on; `said` the units of chunks and of reusable summaries. Raises
-        `Superseded` if `holds` returns False: a text erased meanwhile must not enter a draft.
+        `members` and `due` have one entry per level, from level 1 on; `said` contains the units for chunks and for
+        reusable summaries. Raises `Superseded` if `holds` returns False, because a text erased meanwhile must not enter
+        a draft.
         """
         written: dict[NodeKey, Written] = {}
         reworded: set[int] = set()
@@ -119,7 +120,7 @@ class Summariser:
     def _summaries(
         self, stored: Stored, groups: Sequence[list[Unit]], holds: Callable[[Connection], bool]
     ) -> list[str]:
-        """Return a summary of each group: a draft of an interrupted integration, or a new one."""
+        """Return a summary for each group: a draft from an interrupted integration, or a new one."""
         keys = [
             derive_id("summary", *(part for u in group for part in (u.text, u.name, u.occurred_at))) for group in groups
         ]
@@ -151,12 +152,12 @@ class Summariser:
 
 
 def _together(parts: Sequence[Weight]) -> Weight:
-    """Return a summary's time and importance: the latest and the largest of its parts."""
+    """Return a summary's time and importance: the latest time and the largest importance among its parts."""
     return Weight(max(part.occurred_at for part in parts), max(part.importance for part in parts))
 
 
 def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str, Any]:
-    """Build the origin of a summary's units, in place of an episode's row."""
+    """Build the origin for a summary's units, used instead of an episode's row."""
     key, scope = units.node_key(stored.id, level, number), Scope(stored.user_id, stored.agent_id)
     alone = units.origin_alone(key, scope, weight.occurred_at)
     of_node = {"stream_id": stored.id, "position": level, "session": f"{level}.{number}"}
@@ -164,6 +165,6 @@ def _origin(stored: Stored, level: int, number: int, weight: Weight) -> dict[str
 
 
 def _unit(stored: Stored, text: str, weight: Weight) -> Unit:
-    """Build a unit of a summary as a member of the next level, without provenance."""
+    """Build a unit for a summary as a member of the next level, without provenance."""
     scope = Scope(stored.user_id, stored.agent_id)
     return Unit("", scope, "summary", text, (), from_micros(weight.occurred_at), role="memory")

@@ -1,1 +1,1 @@
-"""Rows of hierarchies: nodes, summaries and links."""
+"""Rows for hierarchies: nodes, summaries and links."""

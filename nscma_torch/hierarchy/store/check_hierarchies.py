@@ -1,4 +1,4 @@
-"""Check hierarchies for integrity: every network's rows are consistent, and every node has its units."""
+"""Check the integrity of hierarchies: every network's rows are consistent, and every node has its units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, node
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems in the hierarchies, one sentence each."""
+    """Yield the problems found in the hierarchies, one sentence each."""
     yield from _scopes(rows)
     yield from _said(rows)
     for row in rows(select(hierarchies_table).order_by(hierarchies_table.c.id), hierarchies_table.c.user_id):
@@ -47,7 +47,7 @@ def problems(rows: RowQueries) -> Iterator[str]:
 
 
 def _scopes(rows: RowQueries) -> Iterator[str]:
-    """Check that summaries have their hierarchy's id and agent."""
+    """Check that summaries have the id and agent of their hierarchy."""
     of_node = select(units.c.id).join(node_units, node_units.c.unit_seq == units.c.seq)
     of_node = of_node.join(hierarchies_table, hierarchies_table.c.id == node_units.c.hierarchy_id)
     other_agent = units.c.agent_id.is_distinct_from(hierarchies_table.c.agent_id)
@@ -74,7 +74,7 @@ def _network(rows: LevelRows) -> Iterator[str]:
 
 
 def _said(rows: RowQueries) -> Iterator[str]:
-    """Check that nodes have one active chunk on level 0, a summary above, and no summary lacks its node."""
+    """Check that nodes on level 0 have one chunk and higher nodes a summary, and that every summary has its node."""
     query = (
         select(node_units.c.level, node_units.c.number, units.c.id, units.c.kind, units.c.status, nodes.c.user_id)
         .join(units, units.c.seq == node_units.c.unit_seq)

@@ -1,4 +1,4 @@
-"""The rows of a hierarchy: its networks, and the units of each node."""
+"""The rows of a hierarchy: its networks, and each node's units."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ INTEGRATE = "integrate"  # the job that extracted episodes wait for; its lane is
 
 @dataclass(frozen=True, slots=True)
 class LevelRows:
-    """One network: numbers of nodes; personas (id, node, label); links (a, b, weight, persona_a, persona_b, cut)."""
+    """The rows of one network: node numbers; personas (id, node, label); links (a, b, weight, persona_a, persona_b,
+    cut).
+    """
 
     nodes: frozenset[int]
     personas: frozenset[tuple[int, int, int]]
@@ -35,7 +37,7 @@ class LevelRows:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A hierarchy as read; `version` is 0 if not stored yet."""
+    """A hierarchy as read from the store; `version` is 0 if it is not stored yet."""
 
     id: str
     user_id: str
@@ -45,13 +47,13 @@ class Stored:
 
 
 def hierarchy_id(user_id: str, agent_id: str | None) -> str:
-    """Return the id of the hierarchy of a user and agent."""
+    """Return the hierarchy id for a user and agent."""
     return derive_id("hierarchy", user_id, agent_id)
 
 
 def enqueue(connection: Connection, rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Queue episodes (rows) for their hierarchies, except those with an expiration date: a summary
-    would outlive them.
+    """Queue episodes (rows) for their hierarchies, except episodes with an expiration date, because a summary would
+    outlive them.
     """
     subjects: dict[str, list[tuple[str, int | None]]] = {}
     for row in rows:
@@ -64,12 +66,12 @@ def enqueue(connection: Connection, rows: Iterable[Mapping[Any, Any]]) -> None:
 
 
 def version_of(connection: Connection, hierarchy: str) -> int:
-    """Return the stored version, 0 for none."""
+    """Return the stored version, or 0 if there is none."""
     return connection.execute(select(hierarchies.c.version).where(hierarchies.c.id == hierarchy)).scalar() or 0
 
 
 def load(connection: Connection, user_id: str, agent_id: str | None) -> Stored:
-    """Load all networks of a user and agent."""
+    """Load all networks for a user and agent."""
     key = hierarchy_id(user_id, agent_id)
     row = connection.execute(select(hierarchies).where(hierarchies.c.id == key)).first()
     if row is None:
@@ -100,7 +102,7 @@ _KEYS = {nodes: ("number",), personas: ("id",), links: ("a", "b")}
 
 
 def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) -> Stored:
-    """Write the differences from `before`, as a new version; removed nodes must have lost their units."""
+    """Write the differences from `before` as a new version; the units of removed nodes must already be gone."""
     version = _save_version(connection, before, [level.next_id for level in levels])
     for number in range(max(len(before.levels), len(levels))):
         old = before.levels[number] if number < len(before.levels) else _NO_ROWS
@@ -128,7 +130,7 @@ def _save_version(connection: Connection, before: Stored, next_ids: Sequence[int
 
 
 def new_version(connection: Connection) -> int:
-    """Take a version that no hierarchy has had, to tell a rebuilt one from the old."""
+    """Return a version that no hierarchy has had, which distinguishes a rebuilt hierarchy from the old one."""
     return next_seq(connection, VERSIONS)
 
 
@@ -181,7 +183,7 @@ def attach(connection: Connection, hierarchy: Stored, said: Mapping[NodeKey, Seq
 
 
 def drop_summaries(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
-    """Delete summary units; their nodes wait for a new one. Returns the deleted rows by table."""
+    """Delete summary units; their nodes then wait for new summaries. Returns the number of deleted rows by table."""
     counts = _detach(connection, unit_seqs)
     for name, n in unit_rows.remove(connection, unit_seqs).items():
         counts[name] = counts.get(name, 0) + n
@@ -196,7 +198,7 @@ def _detach(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
 
 
 def above(connection: Connection, unit_seqs: Sequence[int]) -> list[int]:
-    """Return summary units of every node above one of these units, as they may contain its text."""
+    """Return the summary units of every node above one of these units, because they may contain its text."""
     found: set[int] = set()
     for some in pages(unit_seqs):
         bottom = select(node_units.c.hierarchy_id, node_units.c.level, node_units.c.number).where(
@@ -222,9 +224,9 @@ def above(connection: Connection, unit_seqs: Sequence[int]) -> list[int]:
 
 
 def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
-    """Remove units from their hierarchies, with every summary that saw them, before they are hidden or deleted.
+    """Remove units from their hierarchies, with every summary that used them, before the units are hidden or deleted.
 
-    Their nodes are removed by the next integration, which is queued. Returns the deleted rows by table.
+    Their nodes are removed by the next integration, which is queued. Returns the number of deleted rows by table.
     """
     concerned = holding(connection, unit_seqs)
     counts = drop_summaries(connection, above(connection, unit_seqs))
@@ -260,7 +262,7 @@ def reset(connection: Connection, hierarchy: str) -> None:
 
 
 def rebuild(connection: Connection, user_id: str, agent_id: str | None) -> int:
-    """Delete a hierarchy and queue all encoded episodes for a new one; return their number."""
+    """Delete a hierarchy and queue all encoded episodes to build a new one; return their number."""
     if version_of(connection, hierarchy_id(user_id, agent_id)):
         reset(connection, hierarchy_id(user_id, agent_id))
         streams.touch_user(connection, user_id)
@@ -288,7 +290,7 @@ def draft(connection: Connection, hierarchy: Stored, written: Mapping[str, str])
 
 
 def found_drafts(connection: Connection, hierarchy: str, keys: Sequence[str]) -> dict[str, str]:
-    """Return the existing drafts, by key."""
+    """Return those of the requested drafts that exist, by key."""
     found: dict[str, str] = {}
     for some in pages(keys):
         query = select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == hierarchy, drafts.c.key.in_(some))
@@ -302,13 +304,15 @@ def forget_drafts(connection: Connection, hierarchy: str) -> int:
 
 
 def all_of(connection: Connection, user_id: str) -> list[tuple[str, str | None]]:
-    """Return (id, agent_id) of a user's hierarchies."""
+    """Return (id, agent_id) for each of a user's hierarchies."""
     query = select(hierarchies.c.id, hierarchies.c.agent_id).where(hierarchies.c.user_id == user_id)
     return [(key, agent) for key, agent in connection.execute(query.order_by(hierarchies.c.id))]
 
 
 def of_episodes(connection: Connection, seqs: Sequence[int]) -> dict[str, str | None]:
-    """Return ids, with their agents, of the hierarchies of these episodes; missing episodes are skipped."""
+    """Return the ids, with their agents, of the hierarchies that these episodes belong to; missing episodes are
+    skipped.
+    """
     found: dict[str, str | None] = {}
     for some in pages(seqs):
         query = select(episodes.c.user_id, episodes.c.agent_id).where(episodes.c.seq.in_(some)).distinct()

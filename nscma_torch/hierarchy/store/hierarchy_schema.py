@@ -1,4 +1,4 @@
-"""Tables of hierarchies: nodes, their units, and the links of each level."""
+"""Tables for hierarchies: nodes, their units, and the links in each level."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ hierarchies = Table(
 def _of_level(*key: str, of_unit: tuple[Column[Any], ...] = ()) -> list[Column[Any]]:
     """Return columns that identify a row's level in a hierarchy; ids in `key` are numbers within that level.
 
-    Those of the primary key come first, as SQLite's integrity check otherwise fails on tables without rowid.
+    Primary key columns come first, because SQLite's integrity check otherwise fails on tables without rowid.
     """
     return [
         Column("hierarchy_id", Text, ForeignKey("hierarchies.id"), primary_key=True),

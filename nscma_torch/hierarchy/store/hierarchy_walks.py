@@ -1,7 +1,7 @@
 """The hierarchy as a graph over units: the members of summaries, and the links within a level.
 
-Units are named by their row numbers. `children` and `peers` read only the rows around the given units, so a walk's cost
-depends on the nodes it visits.
+Units are identified by their row numbers. `children` and `peers` read only the rows around the given units, so a walk's
+cost depends on the nodes that it visits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import links, node_units, pers
 
 
 def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[int]:
-    """Return units of the nodes under no summary, from the bottom up; none without a hierarchy."""
+    """Return the units of the nodes that are under no summary, from the bottom up; empty if there is no hierarchy."""
     key = hierarchy_id(user_id, agent_id)
     said = units_of(connection, key)
     query = select(personas.c.level, personas.c.node, personas.c.label).where(personas.c.hierarchy_id == key)
@@ -25,7 +25,7 @@ def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[in
 
 
 def children(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Return the units directly below each summary among these, in the order of their nodes."""
+    """Return the units directly below each of these units that is a summary, in node order."""
 
     def below(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
         query = select(personas.c.label, personas.c.node).where(
@@ -37,7 +37,7 @@ def children(connection: Connection, user_id: str, agent_id: str | None, seqs: S
 
 
 def peers(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Return the units of the nodes linked to each unit's node on its level, in the order of the nodes."""
+    """Return the units of the nodes that are linked to each unit's node on its level, in node order."""
 
     def beside(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
         query = select(links.c.a, links.c.b).where(links.c.hierarchy_id == key, links.c.level == level)

@@ -1,4 +1,4 @@
-"""The messages below summaries."""
+"""Find the messages below summaries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import node_units, personas
 
 
 def leaves(connection: Connection, user_id: str, summaries: Sequence[int]) -> dict[int, list[str]]:
-    """Return ids of the episodes below each of these summaries (row numbers), in order of arrival."""
+    """Return the ids of the episodes below each of these summaries (row numbers), in order of arrival."""
     places: dict[int, tuple[str, int, int]] = {}
     query = select(node_units.c.unit_seq, node_units.c.hierarchy_id, node_units.c.level, node_units.c.number)
     for some in pages(summaries):
@@ -30,9 +30,9 @@ def leaves(connection: Connection, user_id: str, summaries: Sequence[int]) -> di
 def _episodes_below(
     connection: Connection, hierarchy: str, asked: Set[tuple[int, int]], known: dict[int, str]
 ) -> dict[tuple[int, int], set[int]]:
-    """Return the episodes (row numbers) below each of these nodes (level, number); add their ids to `known`.
+    """Return the episodes (row numbers) below each of these nodes (level, number), and add their ids to `known`.
 
-    Each level is read once for all nodes: most episodes below one summary are below another too.
+    Each level is read once for all nodes, because most episodes below one summary are also below another.
     """
     members: dict[tuple[int, int], list[tuple[int, int]]] = {}
     reached = set(asked)

@@ -1,4 +1,4 @@
-"""Clusters of a hierarchy without a summary."""
+"""Queue the clusters in a hierarchy that have no summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import node_units, nodes
 
 
 def queue_stale(connection: Connection, user_id: str) -> int:
-    """Queue the user's hierarchies with unsummarized clusters; return the number of those clusters."""
+    """Queue the user's hierarchies that have clusters without a summary; return the number of those clusters."""
     found = 0
     for hierarchy, _ in hierarchies.all_of(connection, user_id):
         said = (

@@ -1,4 +1,4 @@
-"""The hierarchy as records."""
+"""The hierarchy as public records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nscma_torch.hierarchy.store.hierarchy_schema import nodes, personas
 
 
 def tree(connection: Connection, user_id: str, agent_id: str | None) -> list[Node]:
-    """Return every node of a hierarchy, chunks first, each level in the order of its numbers."""
+    """Return every node in a hierarchy, chunks first; each level is ordered by node number."""
     key = hierarchies.hierarchy_id(user_id, agent_id)
     said = hierarchies.units_of(connection, key)
     units = unit_rows.load(connection, user_id, [seq for seqs in said.values() for seq in seqs])

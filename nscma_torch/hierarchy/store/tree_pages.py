@@ -1,4 +1,4 @@
-"""The hierarchy in pages: its roots, or the members of one node."""
+"""Paged access to the hierarchy: its roots, or the members of one node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _N, _P, _U = nodes.c, personas.c, units.c
 
 @dataclass(frozen=True, slots=True)
 class Twig:
-    """A node as the page shows it. `number` identifies it within its level; `text` is empty until written.
+    """A node as shown on the page. `number` identifies it within its level; `text` is empty until it is written.
 
-    `members` counts the nodes below; `message` is a chunk's message (level 0).
+    `members` is the number of nodes below; `message` is the message that a chunk (level 0) comes from.
     """
 
     level: int
@@ -34,7 +34,9 @@ class Twig:
 def page(
     connection: Connection, user_id: str, agent_id: str | None, *, below: NodeKey | None, limit: int, offset: int
 ) -> tuple[list[Twig], int]:
-    """Return the members of a node, by default the roots (clusters under no other, highest first), and their number."""
+    """Return a node's members, by default the roots (clusters under no other cluster, highest first), and their
+    number.
+    """
     key = hierarchies.hierarchy_id(user_id, agent_id)
     query = _roots(key) if below is None else _members(key, below)
     total = connection.execute(select(func.count()).select_from(query.order_by(None).subquery())).scalar_one()
