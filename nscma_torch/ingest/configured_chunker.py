@@ -1,4 +1,4 @@
-"""The configured chunker."""
+"""Build the configured chunker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.text.segmentation import Segmentation
 def configured_chunker(
     section: ChunkerConfig, embedder: Embedder, surprise_model: Callable[[], SurpriseModel]
 ) -> Chunker:
-    """Build the chunker for an embedder; `surprise_model` returns the model used by strategy "surprise"."""
+    """Build the chunker for an embedder; `surprise_model` returns the model that the strategy "surprise" uses."""
     limit = min(section.max_tokens or embedder.max_tokens, embedder.max_tokens)
     segmentation = None
     if section.strategy == "surprise":
@@ -27,7 +27,7 @@ def configured_chunker(
 
 
 def _surprise(surprise_model: SurpriseModel, text: str) -> torch.Tensor:
-    """Return the nats of each byte of a text read alone, and of its end."""
+    """Return the surprise in nats for each byte of a text read on its own, and for its end."""
     score = surprise_model.score([[text]], [None])[0]
     if score.ends is None:
         return score.nll[0]

@@ -1,4 +1,4 @@
-"""Read or write only the gate state of a stream."""
+"""Read or write a stream's gate state without its other state."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nscma_torch.surprise.gate import GateState
 
 
 def gate_state_of(stream: Stream) -> GateState:
-    """Return the stored state, or a fresh one."""
+    """Return the stored gate state, or a fresh one."""
     return GateState.from_bytes(stream.gate_state.encode()) if stream.gate_state else GateState()
 
 
 def save_gate_state(connection: Connection, stream: Stream, state: GateState) -> None:
-    """Store the gate state of a stored stream; its other state is unchanged."""
+    """Store the gate state for a stored stream; its other state is unchanged."""
     streams.save(
         connection,
         stream,

@@ -1,4 +1,4 @@
-"""Score consecutive messages of one stream with the surprise model and the gate, whatever the batching."""
+"""Score consecutive messages in one stream with the surprise model and the gate; results don't depend on batching."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ HISTORY = 32_768  # characters of the stream's past that repetition is looked up
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The state that a stream carries into its next message; by default that of a new stream.
+    """The state that a stream carries into its next message; the default is a new stream's state.
 
-    `history` holds the last `HISTORY` characters as whole messages (or the end of a longer last message), oldest first,
-    and `vectors` [n, d] their vectors, zeros if absent; `said` holds those `content_hashes` of the new texts that are
-    already in the user's memory.
+    `history` contains the last `HISTORY` characters as whole messages (or the end of a longer last message), oldest
+    first, and `vectors` [n, d] their vectors, with zeros for missing ones. `said` contains those `content_hashes` of
+    the new texts that are already in the user's memory.
     """
 
     proxy_state: bytes | None = None
@@ -41,7 +41,7 @@ class Past:
     vectors: Tensor | None = None
 
     def after(self, texts: Sequence[str], weighed: Gated, vectors: Tensor | None) -> Past:
-        """Return the stream's state after these messages with vectors [m, d]."""
+        """Return the stream's state after these messages, given their vectors [m, d]."""
         history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
         if vectors is not None:
             before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors
@@ -51,9 +51,9 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A decision and an observation per message, and the final state (None without any message).
+    """A decision and an observation for each message, and the final state (None if there are no messages).
 
-    `said` has the hashes of these texts and of those known before.
+    `said` contains the hashes of these texts and of the texts known before.
     """
 
     decisions: list[Decision]
@@ -64,13 +64,13 @@ class Gated:
 
 
 def content_hashes(text: str) -> list[str]:
-    """Return hashes of a text and of each statement that it quotes; each distinct text is hashed once."""
+    """Return the hashes of a text and of each statement that it quotes; each distinct text is hashed once."""
     said = dict.fromkeys(episodes.plain(one) for one in (text, *unquoted(text)))
     return [episodes.hash_of(one) for one in said]
 
 
 def state_after(history: Sequence[str], surprise_model: SurpriseModel) -> bytes | None:
-    """Recompute a stream's state by reading its recent messages; None if there are none."""
+    """Recompute a stream's state by reading its recent messages; return None if there are none."""
     return surprise_model.score([history], [None])[0].state if history else None
 
 
@@ -85,10 +85,10 @@ def gate_messages(
 ) -> Gated:
     """Run the surprise model and the gate on a stream's next messages, in order.
 
-    `vectors` returns those of the messages, [n, d]; it is called once the surprise model is done, so they can be
-    computed in parallel. Without it, paraphrases aren't detected: `nearest`, `news`, `learned` and `gradient` are None.
-    A state that the surprise model can't read is recomputed from the history. `hashes`: the `content_hashes` of each
-    text, if known.
+    `vectors` returns the messages' vectors [n, d]; it is called once the surprise model is done, so that they can be
+    computed in parallel. Without it, paraphrases aren't detected, and `nearest`, `news`, `learned` and `gradient` are
+    None. A state that the surprise model can't read is recomputed from the history. `hashes` contains the
+    `content_hashes` of each text, if known.
     """
     if not texts:
         return Gated([], [], past.proxy_state, past.gate_state, past.said)

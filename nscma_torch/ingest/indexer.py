@@ -22,7 +22,7 @@ _RUN = 128  # chunks handed to the embedder at once, which sorts them by length
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk of one text with its search data; `vector` is [d], or None if not embedded."""
+    """A chunk of a text with its search data; `vector` is [d], or None if it is not embedded."""
 
     chunk: Chunk
     terms: tuple[str, ...]
@@ -30,7 +30,7 @@ class IndexedChunk:
 
     @property
     def packed(self) -> bytes | None:
-        """Return the vector as stored. Raises `VectorError` for NaN or infinity."""
+        """Return the vector in its stored form. Raises `VectorError` for NaN or infinity."""
         return None if self.vector is None else pack_vector(self.vector)
 
 
@@ -50,9 +50,9 @@ class Indexer:
     def index(
         self, texts: Sequence[str], embed: Sequence[bool], progress: Callable[[float], None] = lambda _: None
     ) -> list[list[IndexedChunk]]:
-        """Return the chunks of each text, in order; only texts marked in `embed` get vectors.
+        """Return the chunks for each text, in order; only texts marked in `embed` get vectors.
 
-        `progress` is called with the share of chunks embedded, after every `_RUN` of them.
+        `progress` is called with the share of chunks embedded so far, after every `_RUN` chunks.
 
         Raises `VectorError` if the embedder's vectors don't have its declared dimension.
         """
@@ -79,13 +79,13 @@ class Indexer:
             ]
 
     def units(self, kind: str, texts: Sequence[str], origins: Sequence[Mapping[str, Any]]) -> list[list[NewUnit]]:
-        """Return the embedded units of each text: one, or several if it is too long for the embedder."""
+        """Return the embedded units for each text: one, or several if the text is too long for the embedder."""
         indexed = self.index(texts, [True] * len(texts))
         return [_units(kind, origin, own) for origin, own in zip(origins, indexed, strict=True)]
 
 
 def chunk_units(episode: Mapping[str, Any], indexed: Sequence[IndexedChunk]) -> list[NewUnit]:
-    """Return the chunk units of an episode's row."""
+    """Return the chunk units for an episode's row."""
     return _units("chunk", episode, indexed)
 
 

@@ -1,4 +1,4 @@
-"""Measure a message's similarity to earlier messages of its stream, and its news over similar ones.
+"""Measure how similar a message is to earlier messages in its stream, and how much news it adds to similar ones.
 
 d is the embedder's dimension. A message is compared with those in the repetition window; a message of several chunks
 uses the normalised mean of their vectors.
@@ -25,17 +25,17 @@ DECIMALS = 4  # of a cosine; those beyond depend on which texts were embedded si
 
 
 def message_vectors(owners: Sequence[int], chunks: Tensor, n: int) -> Tensor:
-    """Return unit vectors [n, d] of messages from chunks [m, d]; `owners` [m] names each chunk's message; zeros without
-    any.
+    """Return unit vectors [n, d] for messages, from chunk vectors [m, d]; `owners` [m] gives each chunk's message.
+    Messages without chunks get zeros.
     """
     sums = chunks.new_zeros(n, chunks.shape[1]).index_add(0, torch.tensor(owners, dtype=torch.long), chunks)
     return torch.nn.functional.normalize(sums, dim=1)
 
 
 def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[int]) -> Tensor:
-    """Return vectors [n, d] of the messages at these positions of a stream, ascending; zeros for missing ones.
+    """Return the vectors [n, d] for the messages at these ascending positions in a stream; zeros for missing ones.
 
-    d is 1 if none has a vector.
+    If no message has a vector, d is 1.
     """
     places = {position: row for row, position in enumerate(positions)}
     stored = packed_vectors.vectors_from(connection, stream_id, positions[0]) if positions else []
@@ -48,16 +48,16 @@ def stored_vectors(connection: Connection, stream_id: str, positions: Sequence[i
 
 
 def followed(past: Tensor, new: Tensor) -> Tensor:
-    """Concatenate past vectors [n, d], or zeros of any width, with new ones [m, d]: [n + m, d]."""
+    """Concatenate past vectors [n, d] (or zeros of any width) and new ones [m, d] into [n + m, d]."""
     return torch.cat([past if past.any() else new.new_zeros(len(past), new.shape[1]), new])
 
 
 class Novelty:
-    """The vectors of a stream's recent messages, extended by those of a call one by one.
+    """The vectors of a stream's recent messages, extended one by one with those from the current call.
 
     Args:
-        past: of the messages before the call, oldest first, [n, d]; zeros, of any d, for missing ones.
-        new: of the messages of the call, in order, [m, d].
+        past: vectors [n, d] of the messages before the call, oldest first; zeros, with any d, for missing ones.
+        new: vectors [m, d] of the messages in the call, in order.
     """
 
     def __init__(self, past: Tensor, new: Tensor) -> None:
@@ -81,10 +81,10 @@ class Novelty:
 
 
 def _least_news(text: str, near: Sequence[str]) -> float:
-    """Sum over sentences the least news to any one or two consecutive sentences of a near message.
+    """Sum, over sentences, the least news relative to any one or two consecutive sentences in a near message.
 
-    It works by sentence, as the pooled words of a long message would form facts that it never stated. News over all
-    near messages together is counted first: a long message mostly has that much.
+    It works sentence by sentence, because the pooled words of a long message would form facts that it never stated.
+    News relative to all near messages together is counted first, since a long message usually has enough of it.
     """
     together = joined([wording(other) for other in near])
     sentences = wordings(text)[0]
@@ -101,7 +101,7 @@ def _least_news(text: str, near: Sequence[str]) -> float:
 
 @erasable_cache(1 << 10)  # a message is near to many later ones
 def wordings(text: str) -> tuple[Sequence[Wording], Sequence[Wording]]:
-    """Return the wording of each sentence of a text; and of each one and two consecutive sentences."""
+    """Return the wording of each sentence in a text, and the wordings of each one and two consecutive sentences."""
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
     alone = [wording(sentence) for sentence in sentences]
     return alone, [*alone, *(wording(f"{first} {second}") for first, second in pairwise(sentences))]

@@ -1,6 +1,6 @@
-"""The recent messages of streams that this process wrote last, to save reading them at the next `add`.
+"""Cache the recent messages in the streams that this process wrote last, so the next `add` needn't read them.
 
-A window is valid while nothing else of its user was written, in this process or another one: each is stored with the
+A window is valid until something else is written for its user, in this process or another one. Each is stored with the
 user's version (`user_versions.version`) after its last message's commit.
 """
 
@@ -20,14 +20,16 @@ _STREAMS = 16  # windows that are kept, of about 400 kB
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Texts of a stream's recent messages, oldest first, and their vectors [n, d]; None if none are compared."""
+    """The texts of a stream's recent messages, oldest first, and their vectors [n, d]; None if vectors are not
+    compared.
+    """
 
     history: Sequence[str]
     vectors: Tensor | None
 
 
 class Windows:
-    """Windows by stream; safe to share between threads. Any erasure in this process empties it."""
+    """Windows by stream. Thread-safe. Any erasure in this process empties the cache."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[tuple[int, int], Window]] = OrderedDict()
@@ -41,7 +43,7 @@ class Windows:
         return self._erasures
 
     def get(self, stream_id: str, version: tuple[int, int]) -> Window | None:
-        """Return the stream's window if the user still has this version; drop an older one."""
+        """Return the stream's window if the user still has this version; drop it if it is older."""
         with self._lock:
             kept, window = self._kept.pop(stream_id, (None, None))
             if kept != version or window is None:

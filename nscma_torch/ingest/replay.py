@@ -1,4 +1,4 @@
-"""Repeat the gate's decisions with other rules, from the logged observations."""
+"""Repeat the gate's decisions with other rules, using the logged observations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nscma_torch.surprise.rules import OF_THE_MODEL
 
 @dataclass(frozen=True, slots=True)
 class Redecision:
-    """A message on which the new rules decide differently."""
+    """A message for which the new rules decide differently."""
 
     episode: Episode
     decision: Decision
@@ -28,12 +28,13 @@ class Redecision:
 def replay(
     database: Database, gate: MessageGate, scope: Scope, *, at: datetime, dry_run: bool
 ) -> tuple[int, list[Redecision]]:
-    """Run `gate` over the logged observations of each stream of the scope, in order.
+    """Run `gate` over the logged observations of each stream in the scope, in order.
 
     Returns the number of messages decided and the decisions that changed. With `dry_run=False` the decisions are
     replaced, newly written messages are queued for extraction and newly deferred ones removed from the queue, each
     change is recorded in the history, and streams continue from the new statistics. Nats per byte and per token are
-    never mixed: where a stream switches, their statistics restart. A message already extracted stays so.
+    never mixed: the statistics restart wherever a stream switches. A message that was already extracted stays
+    extracted.
     """
     decided = 0
     changed: list[Redecision] = []

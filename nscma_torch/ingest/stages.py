@@ -1,4 +1,4 @@
-"""Seconds spent per stage of ingestion, for `stats()` and the ingest benchmark."""
+"""Measure the seconds spent in each stage of ingestion, for `stats()` and the ingest benchmark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the seconds inside the block to `name`."""
+        """Add the time spent inside the block to the stage `name`."""
         begin = time.perf_counter()
         try:
             yield

@@ -2,8 +2,8 @@
 
 The surprise model and the embedder run outside the transaction, on the stream as read. If another writer changed the
 stream meanwhile (compare-and-set), the batch is scored again; after a few such conflicts it is scored while holding the
-write lock, which always succeeds. A served surprise model may take minutes and is never called inside a transaction: it
-gets more attempts, and the last conflict raises.
+write lock, which always succeeds. A served surprise model can take minutes and is never called inside a transaction: it
+gets more attempts, and the last conflict raises an error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Writer:
     """Adds messages to the store.
 
     Args:
-        embed_deferred: embed messages that the gate defers, too.
+        embed_deferred: also embed messages that the gate defers.
         served: True if the surprise model is called over a network.
     """
 
@@ -94,15 +94,15 @@ class Writer:
         check: Callable[[Connection], None] = lambda _: None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[Added]:
-        """Store messages of one scope in order; they are on disk and searchable when this returns.
+        """Store messages from one scope in order; they are on disk and searchable when this returns.
 
-        Each run of messages of one document or conversation (`source`) is one transaction, which begins with `check`:
-        if it raises, this run and those after it are not stored, and the runs before it stay. With `infer=False` no
-        decision is recorded and nothing is ever extracted; the message still counts in the gate's statistics.
-        `progress` is called with each number of newly indexed UTF-8 bytes, possibly from another thread.
+        Each run of messages from one document or conversation (`source`) is one transaction, which begins with a call
+        to `check`: if that raises, this run and the later ones are not stored, and the earlier ones stay. With
+        `infer=False` no decision is recorded and nothing is ever extracted; the message still counts in the gate's
+        statistics. `progress` is called with the number of newly indexed UTF-8 bytes, possibly from another thread.
 
-        Raises `StoreBusyError` if a served surprise model was slower than other writers to the stream; that run and
-        those after it are not stored.
+        Raises `StoreBusyError` if a served surprise model was slower than other writers to the stream; that run and the
+        later ones are not stored.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda checked: checked.message.source):
@@ -150,7 +150,7 @@ class Writer:
             return batch.results(known, stored.made)
 
     def _past(self, connection: Connection, batch: _Batch, new: Sequence[int]) -> tuple[Stream, Past]:
-        """Return the stored stream, and the state that the surprise model and the gate need of it and of the user's
+        """Return the stored stream, and the state that the surprise model and the gate need from it and from the user's
         memory.
         """
         fingerprint.check(connection, self._indexer.fingerprint)  # before its vectors meet stored ones
@@ -165,7 +165,7 @@ class Writer:
         return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
 
     def proxy_state(self, scope: Scope, source: str | None) -> bytes | None:
-        """Return the surprise model's state for the next message of a stream."""
+        """Return the surprise model's state for the next message in a stream."""
         with self._database.read(scope.user_id) as connection:
             stream = streams.load(connection, scope, source)
             anew = stream.proxy_fingerprint != self._surprise_model.fingerprint
@@ -173,13 +173,13 @@ class Writer:
         return self._proxy_state(stream, history)
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
-        """Return the stream's state, or recompute it from recent text if it is another surprise model's."""
+        """Return the stream's state; recompute it from recent text if it comes from another surprise model."""
         if stream.proxy_fingerprint == self._surprise_model.fingerprint:
             return stream.proxy_state
         return state_after(history, self._surprise_model)
 
     def _gate_state(self, stream: Stream) -> GateState:
-        """Return the stream's statistics, without those from another surprise model's nats."""
+        """Return the stream's statistics, except those in nats from another surprise model."""
         state = gate_state_of(stream)
         return state if stream.proxy_fingerprint == self._surprise_model.fingerprint else state.without(*OF_THE_MODEL)
 
@@ -191,7 +191,7 @@ class Writer:
         past: Past,
         indexed: dict[int, list[IndexedChunk]],
     ) -> tuple[Gated, Past]:
-        """Score and index the new messages: in parallel, unless the gate decides what to embed.
+        """Score and index the new messages, in parallel unless the gate decides which to embed.
 
         Returns the results, and the stream's state after them.
         """
@@ -217,7 +217,7 @@ class Writer:
             return weighed, past.after(texts, weighed, vectors())
 
     def _index(self, batch: _Batch, embed: Mapping[int, bool], indexed: dict[int, list[IndexedChunk]]) -> None:
-        """Fill `indexed` for the messages of `embed` that are missing in it, or lack a vector."""
+        """Fill `indexed` for the messages in `embed` that are missing from it or have no vector."""
         missing = [i for i in embed if i not in indexed or (embed[i] and indexed[i][0].vector is None)]
         texts = [batch.text(i) for i in missing]
         indexed.update(zip(missing, self._indexer.index(texts, [embed[i] for i in missing], batch.heard), strict=True))
@@ -231,7 +231,7 @@ class Writer:
         weighed: Gated,
         indexed: dict[int, list[IndexedChunk]],
     ) -> _Stored | None:
-        """Write the whole batch; return None, having written nothing, if the stream has changed."""
+        """Write the whole batch; if the stream has changed, write nothing and return None."""
         user_id = batch.scope.user_id
         if not streams.unmoved(connection, stream):
             return None
@@ -277,7 +277,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Id and decision of the new episodes by position in the batch, and the user's version after them."""
+    """The id and decision for each new episode, by position in the batch, and the user's version afterwards."""
 
     made: dict[int, tuple[str, Decision | None]]
     version: tuple[int, int]
@@ -285,7 +285,7 @@ class _Stored:
 
 @dataclass(slots=True)
 class _Heard:
-    """Converts the share of `size` bytes done to the bytes added since the last call."""
+    """Converts the completed share of `size` bytes to the number of bytes added since the last call."""
 
     progress: Callable[[int], None]
     size: int
@@ -300,7 +300,7 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Messages of one stream stored together."""
+    """Messages in one stream that are stored together."""
 
     messages: list[CheckedMessage]
     hashes: list[list[str]]  # the `content_hashes` of each
@@ -321,12 +321,12 @@ class _Batch:
         return self.messages[place].message.idempotency_key
 
     def known(self, connection: Connection) -> dict[str, Episode]:
-        """Return the episodes that already hold one of the batch's idempotency keys."""
+        """Return the episodes that already have one of the batch's idempotency keys."""
         keys = [key for i in range(len(self.messages)) if (key := self.key(i)) is not None]
         return episodes.known_keys(connection, self.scope.user_id, keys) if keys else {}
 
     def new(self, known: dict[str, Episode]) -> list[int]:
-        """Return positions of the messages to store: all except retries and repeated keys."""
+        """Return the positions of the messages to store: all except retries and repeated keys."""
         seen = set(known)
         places = []
         for i in range(len(self.messages)):
@@ -337,7 +337,7 @@ class _Batch:
         return places
 
     def results(self, known: dict[str, Episode], made: dict[int, tuple[str, Decision | None]]) -> list[Added]:
-        """Return the outcome of each message, in order."""
+        """Return the outcome for each message, in order."""
         by_key = {self.key(i): id for i, (id, _) in made.items()}
         added = []
         for i in range(len(self.messages)):
