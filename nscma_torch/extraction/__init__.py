@@ -1,1 +1,1 @@
-"""The extract job: statements, triples and notes from messages."""
+"""The extract job: read statements, triples and notes from messages."""

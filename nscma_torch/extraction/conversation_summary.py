@@ -1,8 +1,10 @@
-"""The running summary of a conversation, beside which its messages are read (mem0: a separate module renews it).
+"""The running summary of a conversation, which accompanies its messages when they are read (mem0: a separate module
+renews it).
 
-It is renewed after every m messages, from the old summary and these, by the background job that first needs it; never
-from the whole history. Only the preceding messages decide which summary a message is read with, at any time. Summaries
-are stored as drafts: they can be recomputed, and hiding or erasing a text of the user deletes them.
+It is renewed after every m messages, from the old summary and these messages but never from the whole history, by the
+first background job that needs it. The summary that a message is read with depends only on the preceding messages, no
+matter when it is read. Summaries are stored as drafts: they can be recomputed, and hiding or erasing any of the user's
+texts deletes them.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from nscma_torch.hierarchy.store import hierarchies
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Position of a message in its conversation.
+    """A message's position in its conversation.
 
     Attributes:
         stream: the conversation.
-        keys: keys of its summaries up to here, oldest first: each identifies the texts summarized.
-        blocks: row numbers of the m messages that each of these adds.
-        recent: row numbers of the preceding m messages, whatever the summary covers.
+        keys: keys of the conversation's summaries up to here, oldest first; each identifies the summarized texts.
+        blocks: row numbers of the m messages that each of these summaries adds.
+        recent: row numbers of the preceding m messages, regardless of what the summary covers.
     """
 
     stream: str
@@ -41,7 +43,7 @@ class Place:
 
 
 def places(connection: Connection, wanted: Mapping[int, str], size: int) -> dict[int, Place]:
-    """Return the place of each message, given its stream by row number; `size` is m.
+    """Return each message's place, given its stream by row number; `size` is m.
 
     Messages that are hidden or have an expiration date are not part of a conversation.
     """
@@ -70,9 +72,9 @@ class ConversationSummaries:
         self._tasks = tasks
 
     def before(self, user_id: str, wanted: Mapping[int, Place]) -> dict[int, tuple[Unit, ...]]:
-        """Return for each message the summary up to it, if any, and the m messages before it, as units.
+        """Return, for each message, the summary up to it, if any, and the m messages before it, as units.
 
-        Raises the errors of the language tasks; the summaries finished by then are stored.
+        Raises errors from the language tasks; the summaries finished by then are stored.
         """
         if not wanted:
             return {}
@@ -90,9 +92,9 @@ class ConversationSummaries:
         }
 
     def _summaries(self, user_id: str, place: Place) -> dict[str, Unit]:
-        """Return the summaries of a conversation by key; a missing one is made from its predecessor.
+        """Return a conversation's summaries by key; a missing one is made from its predecessor.
 
-        It stops before messages hidden meanwhile.
+        It stops before messages that were hidden meanwhile.
         """
         lane = derive_id("conversation", place.stream)
         with self._database.read(user_id) as connection:

@@ -1,4 +1,4 @@
-"""The extract job: process messages that the gate wrote, or deferred but a search recalled."""
+"""The extract job: process messages that the gate wrote, and those that it deferred but a search recalled."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class _Context(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """The messages of jobs: row numbers of each episode's chunks, and those chunks."""
+    """The messages that jobs refer to: the row numbers of each episode's chunks, and those chunks."""
 
     chunks_of: dict[int, list[int]]
     found: Mapping[int, Unit]
 
     @property
     def ids(self) -> dict[int, str]:
-        """Return ids of the episodes that have chunks, by row number."""
+        """Return the ids of the episodes that have chunks, by row number."""
         return {seq: self.found[own[0]].episode_ids[0] for seq, own in self.chunks_of.items() if own}
 
     @property
@@ -64,22 +64,23 @@ class _Messages(NamedTuple):
 
 
 class Extractor:
-    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into the curator's
-    statements. Idempotent.
+    """Turns chunk units into atomic facts and triples (Structural Memory section 3.1), and into statements for the
+    curator. Idempotent.
 
     Args:
-        schema: the relations of statements.
-        made: kinds of units to make, of "atomic_fact", "triple" and "summary".
-        rate: rates units read for the first time from 1 to 10; None if importance is not rated.
-        records: rows of structured records; None if that capability was removed.
-        record_maker: makes them; None if they are disabled.
-        integrate: queue extracted episodes for their hierarchy.
-        notes: make each atomic fact a statement of its own (`semantic.notes`), beside the others or instead.
-        predicates: "open" makes every statement one of the open relation.
-        conversation: m, the number of earlier messages that a message is read with, beside the running summary of those
-            before them; 0 for the preceding turns only.
-        read_many: reads the messages of many users together for `gather`; None if unused.
-        batch_size: jobs of a batch, as the worker cuts them.
+        schema: the relations that statements can use.
+        made: kinds of units to make, out of "atomic_fact", "triple" and "summary".
+        rate: rates units from 1 to 10 when they are first read; None if importance is not rated.
+        records: rows for structured records; None if that capability was removed.
+        record_maker: makes the records; None if they are disabled.
+        integrate: if True, queue extracted episodes for their hierarchy.
+        notes: turn each atomic fact into its own statement (`semantic.notes`), in addition to the others or instead of
+            them.
+        predicates: "open" makes every statement use the open relation.
+        conversation: m, the number of earlier messages that a message is read with, in addition to the running summary
+            of the messages before them; 0 to use only the preceding turns.
+        read_many: reads messages from many users together, for `gather`; None if unused.
+        batch_size: number of jobs per batch, as the worker forms them.
     """
 
     def __init__(
@@ -118,14 +119,14 @@ class Extractor:
 
     @property
     def gathers(self) -> bool:
-        """True if `gather` reads messages of many users together."""
+        """Return True if `gather` reads messages from many users together."""
         return self._ahead is not None
 
     def gather(self, batch: Sequence[Job], waiting: Callable[[], Sequence[Sequence[Job]]]) -> None:  # noqa: ARG002
-        """Read the next batches' messages, of all users, together, in advance of `run`.
+        """Read the messages for the next batches from all users together, before `run` is called for them.
 
-        Does nothing if the current batch is read already, or if messages are read beside a summary of their
-        conversation, which is written only in its turn.
+        Does nothing if the current batch is already read, or if messages are read with a summary of their conversation,
+        because that summary is only written when its turn comes.
         """
         if self._ahead is None or self._conversation or batch[0].attempts:
             return
@@ -137,7 +138,7 @@ class Extractor:
         self._ahead.begin([one for own in batches for one in self._given(own)])
 
     def _given(self, batch: Sequence[Job]) -> list[Given]:
-        """Return the inputs of a batch of one user's jobs."""
+        """Return the inputs for a batch of one user's jobs."""
         with self._database.read(batch[0].user_id) as connection:
             found = self._messages(connection, batch)
             contexts = self._contexts(connection, batch[0].user_id, found.ids)
@@ -151,7 +152,7 @@ class Extractor:
         return _Messages(chunks_of, found)
 
     def _extract(self, given: Sequence[Given]) -> list[Extraction]:
-        """Return each unit's extraction, read ahead or now."""
+        """Return the extraction for each unit, read ahead or read now."""
         known = [None] * len(given) if self._ahead is None else self._ahead.take(given)
         left = [one for one, own in zip(given, known, strict=True) if own is None]
         if not left:  # and the models of the tasks are not loaded for nothing
@@ -167,7 +168,7 @@ class Extractor:
         return [next(rest) if own is None else own for own in known]
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Process one batch of one user's jobs: language first, then one transaction for the results."""
+        """Process one batch of one user's jobs: first the language tasks, then one transaction for the results."""
         user_id = batch[0].user_id
         wanted = {job.episode_seq: job for job in batch if job.episode_seq is not None}
         with self._database.read(user_id) as connection:
@@ -239,7 +240,7 @@ class Extractor:
                 streams.touch_user(connection, user_id)
 
     def _contexts(self, connection: Connection, user_id: str, ids: Mapping[int, str]) -> dict[int, _Context]:
-        """Return the reading contexts of messages, given their ids by row number."""
+        """Return the reading contexts for messages, given their ids by row number."""
         listeners = {seq: speakers.listener_of(connection, seq) for seq in ids}
         found: Mapping[int, Place] = {}
         if self._conversation:
@@ -274,8 +275,8 @@ class Extractor:
         return [MadeText(seq, "summary", text, ()) for seq, text in zip(groups, texts, strict=True)]
 
     def _noted(self, unit: Unit, own: Extraction) -> list[Statement]:
-        """Return the sentences of an extraction as statements, without repetitions, with offsets in
-        the episode's text.
+        """Return the sentences in an extraction as statements, without repetitions, with offsets in the
+        episode's text.
         """
         spans = spans_of(own) or [(0, unit.end - unit.start)] * len(own.sentences)
         placed = dict(zip(own.sentences, spans, strict=True))
@@ -287,7 +288,7 @@ class Extractor:
     def _told_apart(
         self, user_id: str, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction]
     ) -> list[list[Statement]]:
-        """Return each chunk's statements, with namesakes told apart."""
+        """Return the statements for each chunk, with namesakes told apart."""
         placed = [
             [self._placed(one, unit) for one in own.statements if name_key(one.subject) and self._notes != "alone"]
             for (_, unit), own in zip(chunks, extracted, strict=True)
@@ -296,7 +297,9 @@ class Extractor:
             return told_apart(connection, user_id, chunks, placed, self._schema)
 
     def _placed(self, statement: Statement, unit: Unit) -> Statement:
-        """Return a statement with offsets in the episode's text; `JobError` for a relation not in the schema."""
+        """Return a statement with offsets in the episode's text. Raises `JobError` if its relation is not in the
+        schema.
+        """
         if statement.relation not in self._schema:
             raise JobError(
                 f"extract returned the relation {statement.relation!r}, which is not in the relation file; add it there"
@@ -305,7 +308,7 @@ class Extractor:
         return opened(placed, self._schema) if self._open else placed
 
     def _rated(self, chunks: Sequence[tuple[int, Unit]]) -> dict[int, float]:
-        """Return the importance of messages, in [0, 1]: that of each one's most important chunk."""
+        """Return the importance of messages, in [0, 1]; a message is as important as its most important chunk."""
         if self._rate is None or not chunks:
             return {}
         importance: dict[int, float] = {}
@@ -314,6 +317,6 @@ class Extractor:
         return importance
 
     def _vectors(self, texts: Mapping[int, str]) -> dict[int, Tensor]:
-        """Return vectors of chunks that were stored without one."""
+        """Return vectors for chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}

@@ -1,4 +1,4 @@
-"""Handlers of the background jobs that reading messages queues: extraction, curation and the hierarchy."""
+"""Handlers for the background jobs queued when messages are read: extraction, curation and the hierarchy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nscma_torch.semantic.timeline.curation import Curator
 def job_handlers(
     config: Config, database: Database, extractor: Extractor, curator: Curator, integrator: Integrator
 ) -> Mapping[str, Handler]:
-    """Return the handler of each kind of job."""
+    """Return the handler for each kind of job."""
     size = config.worker.batch_size
     return {
         EXTRACT: Handler(extractor.run, size, language=True, gather=extractor.gather if extractor.gathers else None),
@@ -39,7 +39,9 @@ def job_handlers(
 
 
 def kept_notes(config: Config) -> Literal["none", "beside", "alone"]:
-    """Return how atomic facts are stored: as notes if a model decides on them, alone if nothing reads other facts."""
+    """Return how atomic facts are stored: as notes if a model decides on them, and only as notes if nothing reads other
+    facts.
+    """
     made = config.facts.units
     if config.curator.rule != "model" or "atomic_fact" not in made:
         return "none"

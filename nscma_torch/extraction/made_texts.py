@@ -1,4 +1,4 @@
-"""Units made from the reading of a message: sentences, triples and summaries, with their statements."""
+"""Units made when a message is read: sentences, triples and summaries, with their statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nscma_torch.semantic.store import fact_units
 
 
 class MadeText(NamedTuple):
-    """A unit to be made: its episode's row number, its kind and text, and its statements."""
+    """A unit to make: its episode's row number, its kind and text, and its statements."""
 
     seq: int
     kind: str
@@ -25,9 +25,9 @@ class MadeText(NamedTuple):
 
 
 def atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Statement]) -> list[MadeText]:
-    """Return the sentences of an extraction, each with the statements at its position, if known.
+    """Return the sentences in an extraction, each with the statements at its position, if known.
 
-    Positions of `placed` are those in the episode's text.
+    The positions in `placed` refer to the episode's text.
     """
     spans = spans_of(own)
     if not spans:
@@ -39,7 +39,7 @@ def atomic_facts(seq: int, unit: Unit, own: Extraction, placed: Sequence[Stateme
 
 
 def spans_of(own: Extraction) -> Sequence[tuple[int, int]]:
-    """Return the position of each sentence in the unit, none if unknown."""
+    """Return the position of each sentence in the unit; empty if unknown."""
     if own.spans and len(own.spans) != len(own.sentences):
         raise JobError(f"extract returned {len(own.sentences)} sentences and {len(own.spans)} spans; correct it")
     return own.spans
@@ -53,9 +53,10 @@ def _said_in(
     first: int,
     placed: Sequence[Statement],
 ) -> tuple[Statement, ...]:
-    """Return the statements within a sentence's span in the unit, which begins at `first` in the episode.
+    """Return the statements within a sentence's span in the unit; the unit begins at offset `first` in the episode.
 
-    If several sentences have the same span, a statement belongs to those that name its object, if any does.
+    If several sentences have the same span, a statement belongs to the sentences that name its object, if there are
+    any.
     """
     start, end = place
     here = [s for s in placed if first + start <= s.start and s.end <= first + end]
@@ -90,8 +91,8 @@ def store(
 
 
 def origins_of(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, Mapping[Any, Any]]:
-    """Return the attributes that new units inherit from their episodes; if the episode faded from search, so do
-    they.
+    """Return the attributes that new units inherit from their episodes; if an episode faded from search, its units are
+    archived too.
     """
     shown = units.active_chunks(connection, list(rows))
     faded = [seq for seq, row in rows.items() if row["status"] == "active" and seq not in shown]
@@ -99,6 +100,6 @@ def origins_of(connection: Connection, rows: Mapping[int, Mapping[Any, Any]]) ->
 
 
 def _distinct(new: Sequence[NewUnit]) -> list[NewUnit]:
-    """Remove what one message states twice in the same words."""
+    """Remove units that repeat the wording of another unit from the same message."""
     seen = {(unit.origin["seq"], unit.kind, unit.text): unit for unit in reversed(new)}
     return list(reversed(seen.values()))

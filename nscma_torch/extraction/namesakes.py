@@ -1,8 +1,8 @@
-"""Tell namesakes apart by what their speaker calls them: "my boss Maria", "my cousin Maria".
+"""Tell namesakes apart by what their speaker calls them ("my boss Maria", "my cousin Maria").
 
-The first keeps the name, the other is "Maria (cousin)". A mention without a role means the one mentioned last. Once a
-message calls both roles one person, they are merged. Two roles of one person that no message joins stay apart: a wrong
-merge is worse than a split.
+The first keeps the name, and the other becomes "Maria (cousin)". A mention without a role means the person mentioned
+last. Once a message states that both roles are one person, they are merged. Two roles that no message joins stay
+separate even if they belong to one person, because a wrong merge is worse than a split.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def told_apart(
 
 
 class Namesakes:
-    """Resolves the names in messages, in the order these were said.
+    """Resolves the names in messages, in the order the messages were said.
 
     Args:
-        mentions: finds a name's mentions before a message, outside the messages at hand.
+        mentions: finds mentions of a name before a message, excluding the messages being processed.
     """
 
     def __init__(self, mentions: Mentions, schema: Schema) -> None:
@@ -55,7 +55,7 @@ class Namesakes:
         self._here: list[Mention] = []
 
     def told_apart(self, seq: int, unit: Unit, statements: Sequence[Statement]) -> list[Statement]:
-        """Return the statements of message number `seq` with distinct names for namesakes."""
+        """Return the statements in message number `seq`, with distinct names for namesakes."""
         speaker = unit.name or unit.role
         found = list(statements)
         for name in dict.fromkeys(filter(None, (_person(one, speaker) for one in statements))):
@@ -67,7 +67,7 @@ class Namesakes:
         return found
 
     def _meant(self, name: str, seq: int, unit: Unit, speaker: str) -> list[str]:
-        """Return the entity that a name means in a message, and others that the message says are the same."""
+        """Return the entity that a name means in a message, and other entities that the message equates with it."""
         role = role_of(name, unit.text)
         known = _Known([*self._mentions(name, seq), *(one for one in self._here if _is_of(one, name))], name, speaker)
         if not known.entities or not (role or len(known.entities) > 1):
@@ -81,7 +81,7 @@ class Namesakes:
 
 
 class _Known:
-    """The entities of a name, latest mention last, and each one's nouns used by the speaker."""
+    """The entities that share a name, latest mention last, and the nouns that the speaker used for each."""
 
     def __init__(self, mentions: Sequence[Mention], name: str, speaker: str) -> None:
         last = {one.entity: place for place, one in enumerate(mentions)}
@@ -93,13 +93,13 @@ class _Known:
                 self._roles[one.entity].add(role)
 
     def in_roles(self, roles: frozenset[str], schema: Schema) -> list[str]:
-        """Return the entities that may have one of these roles: those called so, else those without a noun."""
+        """Return the entities that can have one of these roles: those called so, or else those without a noun."""
         called = [e for e in self.entities if any(same_role(a, b, schema) for a in self._roles[e] for b in roles)]
         return sorted(called, key=len) or [e for e in self.entities if not self._roles[e]][-1:]
 
 
 def _person(statement: Statement, speaker: str) -> str:
-    """Return the single-word proper name that begins a statement's subject or object; "" if neither."""
+    """Return the single-word proper name at the start of a statement's subject or object; "" if there is none."""
     for phrase in (statement.subject, statement.object):
         first = phrase.removesuffix("'s").partition("'s ")[0]
         if first.isalpha() and first[:1].isupper() and name_key(first) != name_key(speaker):

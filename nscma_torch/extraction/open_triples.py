@@ -1,4 +1,4 @@
-"""Triples with free predicates: <head; relation; tail> as in Structural Memory section 3.1."""
+"""Triples with free predicates: <head; relation; tail>, as in Structural Memory section 3.1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLACES = re.compile(r"\{(subject|object)\}")
 
 
 def opened(statement: Statement, schema: Schema) -> Statement:
-    """Convert a statement to the open relation, with the wording of its own relation as predicate.
+    """Convert a statement to the open relation, using the wording of its own relation as predicate.
 
     "Ann's manager is Bob" becomes <Ann; manager; Bob>, "Bob is a parent of Ann" <Bob; is a parent of; Ann>. If the
     wording continues after the second name, the relation's name is the predicate: <Ann; sibling; Bob>. Raises

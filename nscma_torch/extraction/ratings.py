@@ -1,4 +1,4 @@
-"""Validate importance ratings of the language tasks."""
+"""Validate the importance ratings that the language tasks return."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nscma_torch.core.records import Unit
 
 
 def configured_rate(importance: str, tasks: object) -> Callable[[Sequence[Unit]], list[int]] | None:
-    """Return what rates messages if `score.importance` is "model"; None if the gate's cues do.
+    """Return the function that rates messages if `score.importance` is "model"; None if the gate's cues decide.
 
-    Raises `ConfigError` for language tasks that rate nothing.
+    Raises `ConfigError` if the language tasks can't rate messages.
     """
     if importance == "cues":
         return None
@@ -25,7 +25,7 @@ def importances(rate: Callable[[Sequence[Unit]], list[int]], texts: Sequence[Uni
     found = rate(texts)
     if len(found) != len(texts) or any(not isinstance(r, int) or not 1 <= r <= MOST_IMPORTANT for r in found):
         raise JobError(
-            f"rate was given {len(texts)} texts and did not return as many whole numbers from 1 to "
+            f"rate was given {len(texts)} texts and must return one whole number for each, from 1 to "
             f"{MOST_IMPORTANT}; correct it"
         )
     return [(rating - 1) / (MOST_IMPORTANT - 1) for rating in found]

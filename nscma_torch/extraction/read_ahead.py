@@ -1,6 +1,6 @@
-"""Messages of many users read together, ahead of the jobs that need them.
+"""Read messages from many users together, ahead of the jobs that need them.
 
-A job uses only results read from exactly its own input, so it commits the same with and without this.
+A job uses only results read from exactly its own input, so it commits the same results with and without this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nscma_torch.core.records import Extraction, Unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A unit to be read: the listener that its "you" means, and the turns before it."""
+    """A unit to read: the listener that "you" means in it, and the turns before it."""
 
     unit: Unit
     listener: str
@@ -25,7 +25,7 @@ ReadMany = Callable[[Sequence[Given]], Iterable[tuple[Given, Extraction]]]
 
 
 class ReadAhead:
-    """Units read ahead of their turn, and those being read."""
+    """Units that were read ahead of their turn, and those being read."""
 
     def __init__(self, read: ReadMany) -> None:
         self._read = read
@@ -38,13 +38,15 @@ class ReadAhead:
         return any(one in self._expected or one in self._kept for one in unit_ids)
 
     def begin(self, given: Sequence[Given]) -> None:
-        """Start reading these; earlier results not taken are dropped."""
+        """Start reading these units; earlier results that were not taken are dropped."""
         self._kept.clear()
         self._expected = {one.unit.id for one in given}
         self._coming = iter(self._read(given))
 
     def take(self, given: Sequence[Given]) -> list[Extraction | None]:
-        """Return each unit's extraction; None if it was not read in its current form. Waits for reads in progress."""
+        """Return the extraction for each unit; None if it was not read in its current form. Waits for reads in
+        progress.
+        """
         awaited = {one.unit.id for one in given} & self._expected
         while awaited and (made := next(self._coming, None)) is not None:
             unit_id = made[0].unit.id

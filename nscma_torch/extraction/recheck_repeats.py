@@ -1,8 +1,8 @@
-"""The restate job: encode a repetition of an earlier message if what that message said no longer holds.
+"""The restate job: extract a repetition of an earlier message if the facts from that message no longer hold.
 
 The gate defers repetitions, and "I live in Rome" repeats last year's sentence even after "I moved to Oslo". The facts
-made from the earlier message reveal the difference without a second reading. These jobs run after all others, one by
-one in the order of saying, when the facts are up to date.
+made from the earlier message reveal the difference without a second reading. These jobs run after all others, when the
+facts are up to date, one by one in the order said.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from nscma_torch.semantic.store import facts, statements
 
 
 class RepeatRecheck:
-    """Queues a repetition for extraction, unless everything its speaker said in these words before still holds."""
+    """Queues a repetition for extraction, unless everything its speaker said before in these words still holds."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def run(self, batch: Sequence[Job]) -> None:
-        """Process jobs of deferred messages whose text the user's memory held before."""
+        """Process jobs for deferred messages whose text was already in the user's memory."""
         with self._database.write(batch[0].user_id) as connection:
             for job in batch:
                 assert job.episode_seq is not None, "a message repeats, not a stream"

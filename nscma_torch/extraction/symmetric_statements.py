@@ -1,4 +1,4 @@
-"""Add the reverse of statements of symmetric relations: "I married Ana" is about Ana too."""
+"""Add the reverse of statements that use a symmetric relation: "I married Ana" is also a statement about Ana."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nscma_torch.reading.relations import Schema
 
 
 def with_symmetric(statements: Iterable[Statement], schema: Schema) -> list[Statement]:
-    """Return the statements, each of a symmetric one-valued relation followed by its reverse.
+    """Return the statements; if the relation is symmetric and has one value, the reverse follows each statement.
 
-    This reveals conflicts on either side: a marriage ends an earlier one, whichever way round it was stated. If many
-    objects can hold, the fact graph follows the edge backwards instead.
+    This reveals conflicts on either side: a marriage ends an earlier one, whichever spouse was the subject. If a
+    relation has many objects, the fact graph follows the edge backwards instead.
     """
     found: list[Statement] = []
     for statement in statements:
