@@ -1,1 +1,1 @@
-"""Removable capabilities: structured records, skills, bulk loading."""
+"""Removable capabilities: structured records, skills, and bulk loading."""

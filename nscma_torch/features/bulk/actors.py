@@ -1,7 +1,7 @@
 """Distribute work over Ray Data actors, each with its own models.
 
-Without a cluster, a local Ray is started, which listens only on the loopback interface, sends no usage reports, and
-ends with the work.
+Without a cluster, a local Ray instance is started, which listens only on the loopback interface, sends no usage
+reports, and stops when the work is done.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ _ENDED = "ended"
 
 
 class RayActors:
-    """Actors of Ray Data.
+    """Runs work on Ray Data actors.
 
     Args:
-        address: of a running Ray ("auto", or host:port); None for RAY_ADDRESS, or to start one here.
-        actors: number of actors; None for one per processor, or as many as the GPUs have room for.
-        gpus: share of a GPU per actor; 0: compute on a CPU.
+        address: the address of a running Ray ("auto", or host:port); None to use RAY_ADDRESS if set, else to start Ray
+            here.
+        actors: number of actors; None for one per processor, or for as many as fit on the GPUs.
+        gpus: share of a GPU per actor; 0 to compute on the CPU.
 
-    Raises MissingDependencyError without the extra `ray`, ConfigError if no Ray answers at the address, or its machines
-    lack the resources of one actor.
+    Raises `MissingDependencyError` if the extra `ray` is not installed, and `ConfigError` if no Ray answers at the
+    address or its machines lack the resources for one actor.
     """
 
     def __init__(self, *, address: str | None = None, actors: int | None = None, gpus: float = 0.0) -> None:
@@ -58,10 +59,10 @@ class RayActors:
             )
 
     def each(self, make: Callable[[], Work[T, R]], items: Sequence[T]) -> Iterator[R]:
-        """Apply the work that `make` returns in every actor to each item.
+        """Apply the function that `make` returns in every actor to each item.
 
-        Results of one item come in order, those of different items as they finish. A library error in an actor is
-        raised here.
+        Results for one item come in order; results for different items come as they finish. A library error in an actor
+        is raised here.
         """
         if not items:
             return
@@ -80,7 +81,7 @@ class RayActors:
         yield from _in_order(results.iter_rows(), len(items))
 
     def close(self) -> None:
-        """Stop the Ray that was started here."""
+        """Stop Ray if it was started here."""
         if self._started:
             self._started = False
             self._ray.shutdown()
@@ -130,7 +131,9 @@ def _be_quiet(data: Any) -> None:
 
 
 class _Actor:
-    """Worker that each Ray Data actor instantiates; rows come in and go out with pickled items and results."""
+    """The worker that each Ray Data actor instantiates; rows contain pickled items on input and pickled results on
+    output.
+    """
 
     def __init__(self, make: Callable[[], Work[Any, Any]]) -> None:
         self._work = make()
@@ -148,7 +151,7 @@ class _Actor:
 
 
 class _Failed:
-    """An error raised in an actor."""
+    """An error that was raised in an actor."""
 
     def __init__(self, error: NscmaError) -> None:
         self.error = error
@@ -159,7 +162,7 @@ def _row(number: int, part: int, result: object) -> dict[str, Any]:
 
 
 def _in_order(rows: Iterator[dict[str, Any]], items: int) -> Iterator[Any]:
-    """Yield the results of each item in order of its parts, dropping duplicates and holding back early ones."""
+    """Yield each item's results in the order of its parts, dropping duplicates and holding back early ones."""
     due, early, left = [0] * items, dict[tuple[int, int], Any](), items
     for row in rows:
         number, part = int(row["number"]), int(row["part"])

@@ -1,7 +1,7 @@
-"""Add the messages of many users: rows are computed in packs and stored by `Memory.add`, in order per user.
+"""Add messages for many users: rows are computed in packs and stored by `Memory.add`, in order per user.
 
-The digest equals that of adding row by row, whoever computes. To resume an interrupted run, start it again with the
-same files: stored rows are skipped by their key, before any computation.
+The digest is the same as after adding row by row, no matter which process computes. To resume an interrupted run, start
+it again with the same files: rows already stored are recognized by their key and skipped before any computation.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ WINDOW = 65_536  # rows that are planned together, and by Ray computed in one ru
 class BulkReport:
     """Result of a bulk add.
 
-    `rows` counts rows of the files, belonging to `users`; `added` of them are new, `known` were stored already or are
-    duplicates. `asked` counts requests to the embedder and the surprise model within a commit. `jobs` were run;
-    `jobs_queued` and `jobs_failed` remain in the store. `seconds` is the total time.
+    `rows` is the number of rows in the files, which belong to `users`; `added` of them are new, and `known` were
+    already stored or are duplicates. `asked` counts requests to the embedder and the surprise model within a commit.
+    `jobs` is the number of jobs run; `jobs_queued` and `jobs_failed` remain in the store. `seconds` is the total time.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class BulkReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Callbacks for the progress of a bulk add: rows checked, rows stored of all, and jobs run."""
+    """Progress callbacks for a bulk add: rows checked, rows stored out of the total, and jobs run."""
 
     checked: Callable[[int], None] = lambda _: None
     stored: Callable[[int, int], None] = lambda _, __: None
@@ -78,18 +78,18 @@ def bulk_add(
     now: datetime | None = None,
     progress: Progress | None = None,
 ) -> BulkReport:
-    """Add all rows of JSON lines and Parquet files to a store, and process them.
+    """Add all rows in JSON lines and Parquet files to a store, and process them.
 
     Args:
         paths: files, folders and patterns; see `rows` for the row format.
-        user_id: the user of rows that name none.
+        user_id: the user for rows that name none.
         infer: queue messages that pass the gate for extraction.
         read: run the store's background jobs afterwards; if False they are left to a worker.
-        actors: do the computation; None: this process does. In PostgreSQL they also store.
-        window: number of rows planned and computed by one run of the actors.
+        actors: do the computation; if None, this process does it. With PostgreSQL they also store the results.
+        window: number of rows planned together and computed in one run of the actors.
         now: overrides the clock.
 
-    Raises InvalidInputError if a row of any file can't be stored; nothing is stored then.
+    Raises `InvalidInputError` if a row in any file can't be stored; nothing is stored then.
     """
     began, told = time.monotonic(), progress or Progress()
     settings = config if isinstance(config, Config) else load_config(config)
@@ -117,7 +117,7 @@ def bulk_add(
 
 
 class _Adding:
-    """Computes and stores packs, here or in the actors."""
+    """Computes and stores packs, in this process or in the actors."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _Adding:
         self._shared = is_postgres(store)
 
     def run(self, work: Sequence[Pack]) -> Iterator[Committed]:
-        """Commit packs, and yield the stored ones piece by piece."""
+        """Commit packs, and yield the parts stored, one by one."""
         if self._actors is None:
             for pack in work:
                 yield from self._here(pack)
@@ -154,7 +154,7 @@ def _checked(
     files: list[CheckedFile] = []
     for path in files_of(paths):
         if is_of(str(store), path):
-            raise InvalidInputError(f"{path} is a file of the store itself; name the files that are to go into it")
+            raise InvalidInputError(f"{path} belongs to the store itself; name the files to add")
         files.append(check_file(path, config.limits, now, user_id=user_id))
         told.checked(sum(file.rows for file in files))
     return files
@@ -166,7 +166,7 @@ def _rows(files: Sequence[CheckedFile], config: Config, now: datetime, user_id: 
 
 
 def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progress) -> int:
-    """Run the store's jobs; language engine and actors process many users at once."""
+    """Run the store's jobs; the language engine and the actors process many users at once."""
 
     def here(given: Sequence[Given]) -> Iterator[tuple[Given, Extraction]]:
         reader = reading.BulkReader(memory.components.tasks)

@@ -16,9 +16,9 @@ from nscma_torch.features.bulk.weighing import BulkModels, Weighed, Weigher
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Messages on disk: new ones by the gate's decision, and those stored already.
+    """Messages written to disk: new ones by the gate's decision, and those already stored.
 
-    `asked` counts texts the commit had to send to a model itself, because others wrote into the stream meanwhile.
+    `asked` counts texts that the commit had to send to a model itself, because others wrote to the stream meanwhile.
     """
 
     added: int = 0
@@ -43,7 +43,7 @@ class Committer:
     Args:
         models: the models that the memory was opened with.
         infer: queue messages that pass the gate for extraction.
-        now: the time of storing; None for the clock.
+        now: the time at which messages are stored; None to use the clock.
     """
 
     def __init__(self, memory: Memory, models: BulkModels, *, infer: bool, now: datetime | None) -> None:
@@ -53,7 +53,7 @@ class Committer:
         self._now = now
 
     def __call__(self, weighed: Weighed) -> Committed:
-        """Store them; each batch is on disk when the next begins."""
+        """Store the batches; each one is on disk before the next begins."""
         embedder, surprise_model = self._models.embedder, self._models.surprise_model
         before = self._asked
         embedder.known = dict(zip(weighed.texts, weighed.vectors, strict=True))
@@ -88,7 +88,7 @@ class Committer:
 
 
 class WeigherAndCommitter:
-    """Computes packs and stores them, in an actor, if the store allows several writers."""
+    """Computes packs and stores them in an actor, if the store allows several writers."""
 
     def __init__(self, weigher: Weigher, committer: Committer) -> None:
         self._weigher = weigher
@@ -96,7 +96,7 @@ class WeigherAndCommitter:
 
     @classmethod
     def load(cls, store: str, config: Config, *, infer: bool, now: datetime | None) -> Self:
-        """Create one with its own models and connection."""
+        """Create an instance with its own models and connection."""
         models = BulkModels.load(config)
         memory = Memory(store, config=config, embedder=models.embedder, surprise_model=models.surprise_model)
         made = cls(Weigher(config, models), Committer(memory, models, infer=infer, now=now))

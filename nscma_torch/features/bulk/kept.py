@@ -1,6 +1,6 @@
-"""An embedder and a surprise model with precomputed results, which call the underlying model for the rest.
+"""An embedder and a surprise model with precomputed results, which call the underlying model for all other inputs.
 
-Cached results don't change what is stored: their keys are the model's complete inputs.
+Cached results don't change what is stored, because their keys are the model's complete inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = tuple[bytes | None, bytes]  # digests of a state and of the texts that fol
 
 
 class KeptEmbedder:
-    """`Embedder` that looks texts up first.
+    """An `Embedder` that looks up texts before calling the model.
 
     Attributes:
         known: vectors [d] by text.
@@ -44,12 +44,12 @@ class KeptEmbedder:
         return self._embedder.count_tokens(texts)
 
     def made(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-        """Return vectors [d] of texts by the model, on the CPU, processing duplicates separately."""
+        """Return the model's vectors [d] for texts, on the CPU, processing duplicates separately."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self._embedder.embed(distinct).cpu(), strict=True)) if distinct else {}
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, d]: on the CPU if all are known, else on the model's device."""
+        """Return unit vectors [n, d]: on the CPU if all texts are known, else on the model's device."""
         left = [text for text in texts if text not in self.known]
         if not texts or len(left) == len(texts):
             self.computed += len(left)
@@ -63,7 +63,7 @@ class KeptEmbedder:
 
 
 class KeptSurpriseModel:
-    """`SurpriseModel` that looks scores up first.
+    """A `SurpriseModel` that looks up scores before calling the model.
 
     Attributes:
         known: scores by their inputs.
@@ -80,14 +80,14 @@ class KeptSurpriseModel:
         return self._surprise_model.fingerprint
 
     def make(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
-        """Compute scores with the model and cache them."""
+        """Compute scores with the model, and cache them."""
         scores = self._surprise_model.score(streams, states)
         for texts, state, score in zip(streams, states, scores, strict=True):
             self.known[_key(texts, state)] = score
         return scores
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[StreamScore]:
-        """Return scores of consecutive messages of each stream."""
+        """Return scores for consecutive messages in each stream."""
         return [self._one(texts, state) for texts, state in zip(streams, states, strict=True)]
 
     def _one(self, texts: Sequence[str], state: bytes | None) -> StreamScore:

@@ -1,4 +1,4 @@
-"""Rows as work: new messages in batches that are stored at once, in packs that one actor computes.
+"""Split rows into work: batches of new messages that are stored at once, grouped into packs that one actor computes.
 
 A window is the number of rows planned together. Each user's rows stay in file order; users are independent.
 """
@@ -20,14 +20,14 @@ _PACK = 256  # messages from which on a pack takes no more users
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive messages of a user in one stream, stored in one transaction."""
+    """Consecutive messages from one user in one stream, stored in one transaction."""
 
     scope: Scope
     messages: tuple[Message, ...]
 
     @property
     def stream_id(self) -> str:
-        """Return the id of their stream."""
+        """Return the id of the messages' stream."""
         return stream_id_of(self.scope, self.messages[0].source)
 
     @property
@@ -38,8 +38,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """All new messages of some users in a window, in order, and the surprise model's states of their streams before
-    them.
+    """All new messages from some users in a window, in order, and the surprise model's states before them, by
+    stream.
     """
 
     batches: tuple[Batch, ...]
@@ -52,14 +52,14 @@ class Pack:
 
 
 def windows(rows: Iterable[BulkRow], size: int) -> Iterator[list[BulkRow]]:
-    """Yield the rows in runs of `size`."""
+    """Yield the rows in lists of `size` consecutive rows."""
     rest = iter(rows)
     while window := list(islice(rest, size)):
         yield window
 
 
 def new_rows(memory: Memory, window: Sequence[BulkRow]) -> dict[str, list[BulkRow]]:
-    """Return each user's rows that the store lacks, in order, without duplicate ids."""
+    """Return each user's rows that are not in the store, in order, without duplicate ids."""
     of_user: dict[str, dict[str, BulkRow]] = {}
     for row in window:
         assert row.message.idempotency_key is not None, "every row has a key"
@@ -75,7 +75,7 @@ def new_rows(memory: Memory, window: Sequence[BulkRow]) -> dict[str, list[BulkRo
 
 
 def packs(memory: Memory, rows: Mapping[str, Sequence[BulkRow]]) -> list[Pack]:
-    """Return the users' rows as packs, largest first, to keep the actors evenly busy."""
+    """Group the users' rows into packs, largest first, to keep the actors evenly busy."""
     made: list[Pack] = []
     own: list[Batch] = []
     for of_user in rows.values():

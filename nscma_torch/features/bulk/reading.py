@@ -1,4 +1,4 @@
-"""Read the messages of many users together, ahead of the jobs that need them."""
+"""Read messages from many users together, ahead of the jobs that need them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Read = list[tuple[Given, Extraction]]
 
 
 class BulkReader:
-    """Reads packs of messages with language tasks."""
+    """Reads packs of messages with the language tasks."""
 
     def __init__(self, tasks: LanguageTasks) -> None:
         self._tasks = tasks
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """Build from the configured tasks that need no language model; a language model is called by its engine's
-        owner.
+        """Build a reader from the configured tasks that need no language model; only the engine's owner calls a
+        language model.
         """
         bundled = config.facts.relations == "bundled"
         relations = load_relations(None if bundled else config.facts.relations)
@@ -38,8 +38,8 @@ class BulkReader:
         return cls(EmbeddedTasks(relations=relations, read_facts=facts))
 
     def __call__(self, pack: Sequence[Given]) -> Iterator[Read]:
-        """Read the statements of a pack's messages; nothing if the tasks fail, so that each message fails in its own
-        job.
+        """Read the statements in a pack's messages; yield nothing if the tasks fail, so that each message fails in its
+        own job.
         """
         try:
             made = self._tasks.extract(
@@ -53,5 +53,5 @@ class BulkReader:
 
 
 def in_packs(given: Sequence[Given], size: int) -> list[Sequence[Given]]:
-    """Return the messages in runs of `size`."""
+    """Return the messages in lists of `size` consecutive messages."""
     return [given[at : at + size] for at in range(0, len(given), size)]

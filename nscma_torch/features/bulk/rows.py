@@ -1,8 +1,8 @@
-"""Read messages of many users from JSON lines and Parquet.
+"""Read messages for many users from JSON lines and Parquet files.
 
 A row is `{"user_id", "role", "content", "agent_id"?, "run_id"?, "id"?, "session"?, "source"?, "name"?, "timestamp"?,
-"metadata"?}`. `id` is the message's idempotency key, unique per user; without one it is generated as in
-`text.file_keys`, so a file can grow. All other keys are stored as metadata.
+"metadata"?}`. `id` is the message's idempotency key, unique per user; if missing, it is generated as in
+`text.file_keys`, so rows can be appended to a file later. All other keys are stored as metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS = 1024  # of a Parquet file that are decoded at once
 
 @dataclass(frozen=True, slots=True)
 class BulkRow:
-    """A message and its user."""
+    """A message and the user it belongs to."""
 
     scope: Scope
     message: Message
@@ -38,16 +38,17 @@ class BulkRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file whose rows can all be stored, and their number."""
+    """A file in which every row can be stored, and the number of rows."""
 
     path: Path
     rows: int
 
 
 def files_of(paths: Sequence[str]) -> list[Path]:
-    """Return the named files, each once: folders are searched for JSON lines and Parquet, patterns are matched.
+    """Return the named files, each once; folders are searched for JSON lines and Parquet files, and patterns are
+    expanded.
 
-    Raises InvalidInputError if a name matches nothing, or a file of another kind.
+    Raises `InvalidInputError` if a name matches nothing, or matches a file of another kind.
     """
     found: dict[Path, None] = {}
     for name in paths:
@@ -64,7 +65,8 @@ def files_of(paths: Sequence[str]) -> list[Path]:
     for path in found:
         if path.suffix.lower() not in (*LINES, PARQUET):
             raise InvalidInputError(
-                f"{path}: only {', '.join((*LINES, PARQUET))} hold rows of many users; `nscma add` reads other files"
+                f"{path}: only {', '.join((*LINES, PARQUET))} files can contain rows for many users; "
+                "use `nscma add` for other files"
             )
     return list(found)
 
@@ -79,7 +81,7 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 
 def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> CheckedFile:
-    """Check a whole file. Raises InvalidInputError, naming file and row, if a row can't be stored."""
+    """Check a whole file. Raises `InvalidInputError`, which names the file and row, if a row can't be stored."""
     rows = sum(1 for _ in read_rows(path, limits, now, user_id=user_id))
     if not rows:
         raise EmptyTextError(f"{path} is empty: it has no messages")
@@ -87,7 +89,7 @@ def check_file(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str 
 
 
 def read_rows(path: Path, limits: LimitsConfig, now: datetime, *, user_id: str | None = None) -> Iterator[BulkRow]:
-    """Yield the rows of a file in order. `user_id` is the user of rows that name none; errors as in `check_file`."""
+    """Yield the rows in a file, in order. `user_id` is the user for rows that name none; errors as in `check_file`."""
     lines = path.suffix.lower() in LINES
     unit = "line" if lines else "row"
     keys: dict[str, FileKeys] = {}  # by user
@@ -115,7 +117,7 @@ def _row(value: object, user_id: str | None) -> BulkRow:
         label(name, fields.pop(name, None)) for name in ("user_id", "agent_id", "run_id", "source", "id")
     )
     if user is None and user_id is None:
-        raise InvalidInputError(f'no "user_id"; a row looks like {_EXAMPLE}, or set the user of all rows (--user)')
+        raise InvalidInputError(f'no "user_id"; write rows like {_EXAMPLE}, or set one user for all rows (--user)')
     if isinstance(fields.get("metadata"), str):  # of a Parquet file
         fields["metadata"] = _parsed(fields["metadata"])
     message = parse_message(fields)
@@ -133,7 +135,7 @@ def _line_values(path: Path, limits: LimitsConfig) -> Iterator[tuple[int, Any]]:
 
 
 def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield number, from 1, and values of each row of a Parquet file, without nulls."""
+    """Yield the number (from 1) and the values of each row in a Parquet file, without nulls."""
     arrow = require("pyarrow", extra="ray", purpose="reading Parquet")
     parquet = require("pyarrow.parquet", extra="ray", purpose="reading Parquet")
     number = 0
@@ -148,7 +150,7 @@ def _parquet_values(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Convert a row, or a nested struct, to its JSON-lines form."""
+    """Convert a row or a nested struct to the form it has in JSON lines."""
     if isinstance(value, Mapping):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return value

@@ -1,4 +1,4 @@
-"""Compute the chunk vectors and message surprise of a pack, for many users at once."""
+"""Compute chunk vectors and message surprise for a pack, for many users at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SEGMENT = 512  # messages that are computed, and handed on to be stored, at onc
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Batches of a pack, in order, with the embeddings and surprise scores that their commit needs."""
+    """The batches in a pack, in order, with the embeddings and surprise scores needed to commit them."""
 
     batches: tuple[Batch, ...]
     texts: tuple[str, ...]
@@ -33,10 +33,10 @@ class Weighed:
 
 
 class BulkModels:
-    """The embedder and the surprise model of a configuration.
+    """The embedder and the surprise model that a configuration names.
 
-    `surprise_model` is None if the language engine is the surprise model (`surprise.engine = "llm"`): the commit calls
-    that itself.
+    `surprise_model` is None if the language engine is the surprise model (`surprise.engine = "llm"`), which the commit
+    then calls itself.
     """
 
     def __init__(self, embedder: KeptEmbedder, surprise_model: KeptSurpriseModel | None) -> None:
@@ -45,7 +45,7 @@ class BulkModels:
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """Load them on the configured devices."""
+        """Load the models on the configured devices."""
         device = torch_device(config.device)
         surprise_model = (
             None if config.surprise.engine == "llm" else KeptSurpriseModel(load_surprise_model(config.surprise, device))
@@ -54,7 +54,7 @@ class BulkModels:
 
 
 class Weigher:
-    """Computes packs in segments; embedder and surprise model work in parallel."""
+    """Computes packs in segments; the embedder and the surprise model work in parallel."""
 
     def __init__(self, config: Config, models: BulkModels) -> None:
         self._embedder, self._surprise_model = models.embedder, models.surprise_model
@@ -66,7 +66,7 @@ class Weigher:
 
     @classmethod
     def load(cls, config: Config) -> Self:
-        """Create one with its own models."""
+        """Create an instance with its own models."""
         return cls(config, BulkModels.load(config))
 
     def __call__(self, pack: Pack) -> Iterator[Weighed]:
@@ -96,9 +96,9 @@ def _there(surprise_model: KeptSurpriseModel | None) -> KeptSurpriseModel:
 
 
 def _score(surprise_model: KeptSurpriseModel, batches: Sequence[Batch], states: dict[str, bytes | None]) -> None:
-    """Score batches, different streams in parallel; `states` are updated to those afterwards.
+    """Score batches, with different streams in parallel; `states` is updated to the states after the batches.
 
-    A stream with an unreadable state is left to the commit, which recomputes it.
+    A stream with an unreadable state is left to the commit, which recomputes the state.
     """
     waiting = list(batches)
     while waiting:

@@ -1,1 +1,1 @@
-"""Structured records of messages: type, entities, sentiment, resolution."""
+"""Structured records for messages: type, entities, sentiment, resolution."""

@@ -1,4 +1,4 @@
-"""Structured records of messages, and their resolution by later ones."""
+"""The records capability: structured records for messages, and their resolution by later messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[in
 
 
 def build(tasks: object) -> Describer:
-    """Return what makes records. Raises `ConfigError` for language tasks that describe nothing."""
+    """Return the object that makes records. Raises `ConfigError` if the language tasks can't describe messages."""
     from nscma_torch.features.records.describing import Describer  # reads texts
 
     return Describer(required(tasks, RecordTasks, "records.enabled"))

@@ -1,4 +1,4 @@
-"""Check structured records for integrity: known values, and rows of the user's own messages."""
+"""Check the integrity of structured records: values must be known, and rows must refer to the user's own messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _M, _N, _R, _E = memory_records.c, record_entities.c, record_resolutions.c, epis
 
 
 def problems(rows: RowQueries) -> Iterator[str]:
-    """Yield the problems in the records, one sentence each."""
+    """Yield the problems found in the records, one sentence each."""
     yield from _owners(rows)
     yield from _values(rows)
     yield from _entities(rows)

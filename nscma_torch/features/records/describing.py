@@ -1,4 +1,4 @@
-"""Make structured records of messages with the language tasks; see `memory_records`."""
+"""Make structured records for messages with the language tasks; see `memory_records`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nscma_torch.text.names import name_key
 
 
 class Describer:
-    """Has the language tasks describe messages by chunk, and makes one record per message."""
+    """Has the language tasks describe each chunk of a message, and makes one record per message."""
 
     def __init__(self, tasks: RecordTasks) -> None:
         self._tasks = tasks
@@ -26,12 +26,12 @@ class Describer:
         listeners: Mapping[int, str],
         before: Mapping[int, Sequence[Unit]],
     ) -> dict[int, NewRecord]:
-        """Return the record of each message that can be described, by row number.
+        """Return the record for each message that can be described, by row number.
 
-        `chunks` are pairs of a message's row number and its chunk, `extracted` are each chunk's statements; `listeners`
-        and `before` give, by message, its addressee and the turns before it.
+        `chunks` contains pairs of a message's row number and one of its chunks, and `extracted` the statements for each
+        chunk; `listeners` and `before` give each message's addressee and the turns before it.
 
-        Raises `JobError` for invalid results of the language tasks.
+        Raises `JobError` if the language tasks return invalid results.
         """
         described = self._tasks.describe(
             [unit for _, unit in chunks],
@@ -49,7 +49,9 @@ class Describer:
 
 
 def _record(parts: Sequence[tuple[Unit, Description]], before: Sequence[Unit]) -> NewRecord:
-    """Build one record from a message's chunks: the attributes of the most salient one, and the entities of all."""
+    """Build one record from a message's chunks, with the attributes of the most salient chunk and the entities of all
+    chunks.
+    """
     main, said = max(parts, key=lambda part: salience(part[0].text))
     own = [said, *(other for unit, other in parts if unit is not main)]
     entities = tuple(dict.fromkeys(name for one in own for name in one.entities))
@@ -62,7 +64,7 @@ def _checked(said: Description, before: int) -> Description:
     known = said.type in get_args(MemoryType) and said.sentiment in (*get_args(Sentiment), None)
     if not known or not all(0 <= place < before for place in said.settles):
         raise JobError(
-            f"describe returned {said!r}, with an unknown type or sentiment, or settling a turn outside the "
+            f"describe returned {said!r}; its type or sentiment is unknown, or it settles a turn outside the "
             f"{before} before it; correct it"
         )
     if not all(isinstance(name, str) and name_key(name) for name in said.entities):

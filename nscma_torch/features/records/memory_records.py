@@ -1,4 +1,4 @@
-"""Structured records of messages: type, entities, sentiment and resolution; importance is that of the message."""
+"""Structured records for messages: type, entities, sentiment and resolution; a record has its message's importance."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ _LATER = episodes.alias("later")  # the message that settles
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """A record to be stored, and the ids of earlier messages that its message settles."""
+    """A record to store, and the ids of the earlier messages that its message settles."""
 
     said: Description
     settles: tuple[str, ...] = ()
 
 
 def replace(connection: Connection, episode_row: Mapping[Any, Any], new: NewRecord | None) -> None:
-    """Replace the data derived from reading a message: its record (None: it has none), and what it settles.
+    """Replace the data derived from reading a message: its record (None if it has none), and what it settles.
 
-    Its settlement by later messages stays, as that was derived from them. Call `touch_user` in the same transaction.
+    Its settlement by later messages is kept, because it was derived from those. Call `touch_user` in the same
+    transaction.
     """
     seq, own = episode_row["seq"], {"user_id": episode_row["user_id"]}
     _delete(connection, [seq], settled_by_others=False)
@@ -64,7 +65,7 @@ def replace(connection: Connection, episode_row: Mapping[Any, Any], new: NewReco
 
 
 def present(connection: Connection, episode_seqs: Collection[int]) -> set[int]:
-    """Return the messages that have rows which `replace` would delete."""
+    """Return the messages with rows that `replace` would delete."""
     found: set[int] = set()
     for some in pages(sorted(episode_seqs)):
         columns = (_M.episode_seq, _N.episode_seq, _R.by_seq)
@@ -73,15 +74,17 @@ def present(connection: Connection, episode_seqs: Collection[int]) -> set[int]:
 
 
 def remove(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete the data derived from these messages, and their settlement, before they are changed or deleted.
+    """Delete the data derived from these messages, and their settlements, before the messages are changed or deleted.
 
-    Returns the deleted rows by table.
+    Returns the number of deleted rows by table.
     """
     return _delete(connection, episode_seqs, settled_by_others=True)
 
 
 def find(connection: Connection, user_id: str, episode_id: str, now: int) -> MemoryRecord | None:
-    """Return the record of the user's message; None if it has none, or isn't live at `now` (microseconds)."""
+    """Return the record for the user's message; None if it has none, or if the message isn't live at `now`
+    (microseconds).
+    """
     found = _records(connection, and_(_E.user_id == user_id, _E.id == episode_id), now, None)
     return found[0] if found else None
 
@@ -89,13 +92,13 @@ def find(connection: Connection, user_id: str, episode_id: str, now: int) -> Mem
 def select_records(
     connection: Connection, scope: Scope, wanted: RecordFilter, now: int, *, limit: int | None = None
 ) -> list[MemoryRecord]:
-    """Return the matching records of a scope's live messages, in order of arrival."""
+    """Return the matching records for a scope's live messages, in order of arrival."""
     fits = _fits(connection, scope, wanted, now)
     return _records(connection, and_(log.within(scope), fits), now, limit)
 
 
 def units_fitting(connection: Connection, scope: Scope, wanted: RecordFilter, now: int) -> list[int]:
-    """Return row numbers of the units of messages with a matching record, ascending."""
+    """Return the row numbers of the units from messages with a matching record, ascending."""
     query = (
         select(unit_sources.c.unit_seq)
         .join(memory_records, _M.episode_seq == unit_sources.c.episode_seq)
@@ -120,14 +123,14 @@ def _delete(connection: Connection, episode_seqs: Collection[int], *, settled_by
 
 
 def _settles(now: int) -> ColumnElement[bool]:
-    """Build the condition that the later message of a resolution is live, and was said by now."""
+    """Build the condition that the later message in a resolution is live, and was said by `now`."""
     lasting = func.coalesce(_LATER.c.expires_at, now + 1) > now
     said = func.coalesce(_LATER.c.occurred_at, _LATER.c.recorded_at) <= now
     return and_(_LATER.c.seq == _R.by_seq, _LATER.c.status == "active", lasting, said)
 
 
 def _resolution(now: int) -> ColumnElement[str]:
-    """Build the current resolution of a record: "open" becomes "resolved" once a live message settles it."""
+    """Build the column with a record's current resolution: "open" becomes "resolved" once a live message settles it."""
     settled = exists().where(_R.episode_seq == _M.episode_seq, _settles(now))
     return case((and_(_M.resolution == "open", settled), "resolved"), else_=_M.resolution)
 
@@ -147,7 +150,7 @@ def _fits(connection: Connection, scope: Scope, wanted: RecordFilter, now: int) 
 
 
 def _same_entity(connection: Connection, scope: Scope, key: str) -> set[str]:
-    """Return the keys of all names merged with one in any of the scope's namespaces, and its own."""
+    """Return a name's key, and the keys of all names merged with it in any of the scope's namespaces."""
     keys = {key}
     for namespace in namespaces.of_scope(connection, scope):
         into = entities.canonical(connection, namespace)

@@ -1,7 +1,7 @@
-"""Tables of structured records, which describe messages.
+"""Tables for structured records, which describe messages.
 
-A record is derived from its message and the turns before it: reading the message again replaces it, and editing or
-erasing one of them deletes it. Hidden messages keep theirs, invisibly.
+A record is derived from its message and the turns before it: reading the message again replaces the record, and editing
+or erasing any of these messages deletes it. Hidden messages keep their records, which are hidden too.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Procedural memory: named skills found by their trigger."""
+"""Procedural memory: named skills found by their triggers."""

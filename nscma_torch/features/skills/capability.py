@@ -1,4 +1,4 @@
-"""Skills: those that the user stored, and those written from helpful replies."""
+"""The skills capability: skills stored by the user, and skills written from helpful replies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _digest(rows: RowQueries) -> Iterator[tuple[Any, ...]]:
 
 
 def _problems(rows: RowQueries) -> Iterator[str]:
-    """Check that every skill has its units and its id, and every unit of that kind its skill."""
+    """Check that every skill has its units and the right id, and that every unit of this kind has its skill."""
     yield from strange_values(rows, skills, "status", ("active", "archived"))
     for text in rows(select(_K.steps), _K.user_id).scalars():
         if not is_texts(text):
@@ -53,7 +53,7 @@ def _problems(rows: RowQueries) -> Iterator[str]:
 
 
 def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[int]) -> Erased:
-    """Collect the steps of the skills that are deleted with a message's derived texts."""
+    """Collect the steps of the skills that are deleted together with a message's derived texts."""
     query = select(_K.steps).join(derived_texts, derived_texts.c.id == _K.id)
     query = query.join(derived_sources, derived_sources.c.derived_seq == derived_texts.c.seq)
     found = connection.execute(query.where(derived_sources.c.episode_seq == episode_seq)).scalars()
@@ -69,7 +69,7 @@ def _erase_conclusions(
 
 
 def build(database: Database, embedder: Embedder, units: UnitMaker) -> Skills:
-    """Return the skills of a store."""
+    """Return the skills in a store."""
     from nscma_torch.features.skills.skills import Skills  # loads torch
 
     return Skills(database, embedder, units)

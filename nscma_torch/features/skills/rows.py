@@ -34,12 +34,12 @@ _K = skills.c
 
 
 def skill_id(namespace: str, name: str) -> str:
-    """Return the id of the skill of this name; case and spacing are ignored."""
+    """Return the id of the skill with this name; case and spacing are ignored."""
     return derive_id("skill", namespace, name_key(name))
 
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
-    """Build the origin of a skill's units, in place of an episode's row, before the skill is `put`."""
+    """Build the origin for a skill's units, used instead of an episode's row, before the skill is `put`."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     return unit_rows.origin_alone(key, scope, at)
 
@@ -55,10 +55,10 @@ def put(
     *,
     behind: Collection[int] = (),
 ) -> Skill:
-    """Store a skill with its units, or update the existing one's trigger and steps, keeping its outcomes.
+    """Store a skill with its units; if it exists, update its trigger and steps but keep its outcomes.
 
-    `behind` are row numbers of its source messages, with which it is deleted; empty for the user's own. Call
-    `touch_user` in the same transaction, before.
+    `behind` contains the row numbers of its source messages; deleting any of them deletes the skill. It is empty for a
+    skill written by the user. Call `touch_user` first, in the same transaction.
     """
     namespace = namespaces.ensure(connection, scope.user_id, scope.agent_id)
     key = skill_id(namespace, name)
@@ -77,14 +77,14 @@ def put(
 
 
 def is_kept(connection: Connection, scope: Scope, name: str) -> bool:
-    """Return True if the user wrote or archived a skill of this name, which a derived skill must not replace."""
+    """Return True if the user wrote or archived a skill with this name, which a derived skill must not replace."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     known = find(connection, scope.user_id, key)
     return known is not None and (known.status == "archived" or not derived_texts.is_noted(connection, key))
 
 
 def require(connection: Connection, user_id: str, key: str) -> Skill:
-    """Return the user's skill with this id; raise `NotFoundError` if absent."""
+    """Return the user's skill with this id. Raises `NotFoundError` if there is none."""
     skill = find(connection, user_id, key)
     if skill is None:
         raise NotFoundError(f"user {user_id!r} has no skill with id {key!r}; `nscma skills --archived` lists the ids")
@@ -98,14 +98,14 @@ def find(connection: Connection, user_id: str, key: str) -> Skill | None:
 
 
 def texts(connection: Connection, user_id: str, key: str) -> list[str]:
-    """Return every stored text of a skill: its row's, and its units'. Raises `NotFoundError` for an unknown id."""
+    """Return every stored text of a skill, from its row and its units. Raises `NotFoundError` for an unknown id."""
     require(connection, user_id, key)
     of_row = connection.execute(select(_K.name, _K.trigger, _K.steps).where(_K.id == key)).one()
     return [*of_row, *unit_rows.texts(connection, _units(connection, key)).values()]
 
 
 def select_skills(connection: Connection, scope: Scope, *, archived: bool = False) -> list[Skill]:
-    """Return the skills of a scope in the order they were added; `archived` includes archived ones."""
+    """Return the skills in a scope, in the order they were added; `archived` includes archived skills."""
     found = []
     for namespace in namespaces.of_scope(connection, scope):
         own = namespaces.owner(connection, namespace)
@@ -119,7 +119,7 @@ def select_skills(connection: Connection, scope: Scope, *, archived: bool = Fals
 def note_outcome(
     connection: Connection, user_id: str, key: str, *, success: bool, at: int, withdrawn: bool = False
 ) -> Skill:
-    """Count one use of a skill, or subtract a counted one; `NotFoundError` for an unknown id."""
+    """Count one use of a skill, or subtract one that was counted. Raises `NotFoundError` for an unknown id."""
     column = _K.successes if success else _K.failures
     count = case((column > 0, column - 1), else_=0) if withdrawn else column + 1
     changes = {column.name: count, "updated_at": at}
@@ -137,7 +137,7 @@ def set_status(connection: Connection, user_id: str, key: str, status: Literal["
 
 
 def written_after(connection: Connection, reply: int) -> list[str]:
-    """Return ids of active skills written after feedback on a reply (row number), which is their last source."""
+    """Return the ids of active skills written after feedback on a reply (row number), which is their last source."""
     citing = select(derived_sources.c.derived_seq).where(derived_sources.c.episode_seq == reply)
     query = select(_K.id).join(derived_rows, derived_rows.c.id == _K.id)
     query = query.join(derived_sources, derived_sources.c.derived_seq == derived_rows.c.seq)
@@ -147,7 +147,7 @@ def written_after(connection: Connection, reply: int) -> list[str]:
 
 
 def remove(connection: Connection, key: str) -> dict[str, int]:
-    """Delete a skill with its units; return the deleted rows by table. Call `touch_user` as well."""
+    """Delete a skill with its units; return the number of deleted rows by table. Call `touch_user` as well."""
     rows = _remove_units(connection, key) | derived_texts.forget(connection, key)
     return rows | {skills.name: connection.execute(skills.delete().where(_K.id == key)).rowcount}
 
@@ -177,6 +177,6 @@ def _from_row(row: Mapping[Any, Any], scope: Scope) -> Skill:
 
 
 def units_of(connection: Connection, user_id: str) -> list[tuple[int, str]]:
-    """Return the active units of the user's skills: row number, and the skill's id."""
+    """Return the row number and skill id of each active unit of the user's skills."""
     query = select(units.c.seq, units.c.stream_id).where(units.c.user_id == user_id, units.c.kind == "skill")
     return [(row.seq, row.stream_id) for row in connection.execute(query.where(units.c.status == "active"))]

@@ -1,4 +1,4 @@
-"""Table of skills."""
+"""Table for skills."""
 
 from __future__ import annotations
 

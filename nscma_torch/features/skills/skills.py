@@ -1,4 +1,6 @@
-"""Procedural memory: named skills, found by their trigger's similarity to the situation (in the spirit of Voyager)."""
+"""Procedural memory: named skills, found by the similarity of their trigger to the situation (in the spirit of
+Voyager).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ from nscma_torch.text.surrogates import refuse_surrogates
 
 
 class Skills:
-    """The skills of a store.
+    """The skills in a store.
 
     Args:
-        units: builds the units by which skills are found.
+        units: builds the units by which search finds skills.
     """
 
     def __init__(self, database: Database, embedder: Embedder, units: UnitMaker) -> None:
@@ -37,8 +39,8 @@ class Skills:
         self._units = units
 
     def add(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], *, at: datetime) -> Skill:
-        """Store a skill: `trigger` describes when it helps, `steps` how it is done. Replaces one of this name, keeping
-        its outcomes.
+        """Store a skill: `trigger` describes when it helps, `steps` how to do it. An existing skill with this name is
+        replaced, but keeps its outcomes.
 
         Raises `InvalidInputError` for an empty name, trigger or step.
         """
@@ -60,10 +62,11 @@ class Skills:
         epoch: int,
         at: datetime,
     ) -> Skill | None:
-        """Store a skill written from messages (ids); it is deleted with any of them.
+        """Store a skill written from messages (ids); deleting any of them deletes the skill.
 
-        It replaces one of its name, unless the user wrote that or it is archived: then nothing is stored, and None is
-        returned. Raises `StoreBusyError` if messages changed since the user's `epoch`, when writing began.
+        It replaces a skill with the same name, unless that skill was written by the user or is archived; in this case
+        nothing is stored, and None is returned. Raises `StoreBusyError` if messages changed since writing began, at the
+        user's `epoch`.
         """
         when = to_micros(at)
         new = self._made(scope, name, trigger, steps, when)
@@ -79,7 +82,7 @@ class Skills:
             return skills.put(connection, scope, name, trigger, steps, new, when, behind=rows)
 
     def _made(self, scope: Scope, name: str, trigger: str, steps: Sequence[str], when: int) -> list[NewUnit]:
-        """Build the units of a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
+        """Build the units for a skill. Raises `InvalidInputError` for an empty name, trigger or step."""
         if not all(isinstance(text, str) and text.strip() for text in (name, trigger)):
             raise InvalidInputError("a skill needs a name and a trigger (when it helps)")
         listed = isinstance(steps, Sequence) and not isinstance(steps, str) and len(steps) > 0
@@ -90,8 +93,8 @@ class Skills:
         return new
 
     def find(self, scope: Scope, situation: str, *, top_k: int = 5) -> list[FoundSkill]:
-        """Return the skills of a scope whose triggers best match the situation, best first; ties go to the more
-        successful.
+        """Return the skills in a scope with the triggers that best match the situation, best first; more successful
+        skills win ties.
         """
         asked = query_vector(self._embedder, situation).cpu().numpy()
         with self._database.read(scope.user_id) as connection:
@@ -106,14 +109,14 @@ class Skills:
         return sorted(found, key=lambda one: (-one.similarity, -success(one.skill), one.skill.name))[:top_k]
 
     def outcome(self, user_id: str, skill_id: str, *, success: bool, at: datetime) -> Skill:
-        """Count the outcome of a use. Raises `NotFoundError` for an unknown id."""
+        """Count the outcome of one use. Raises `NotFoundError` for an unknown id."""
         with self._database.write(user_id) as connection:
             skill = skills.note_outcome(connection, user_id, skill_id, success=success, at=to_micros(at))
             streams.touch_user(connection, user_id)
         return skill
 
     def set_status(self, user_id: str, skill_id: str, status: Literal["active", "archived"], *, at: datetime) -> Skill:
-        """Archive a skill, hiding it from search, or restore it. Raises `NotFoundError` for an unknown id."""
+        """Archive a skill to hide it from search, or restore it. Raises `NotFoundError` for an unknown id."""
         with self._database.write(user_id) as connection:
             skill = skills.set_status(connection, user_id, skill_id, status, to_micros(at))
             streams.touch_user(connection, user_id)
@@ -121,5 +124,5 @@ class Skills:
 
 
 def success(skill: Skill) -> float:
-    """Estimate the probability that a skill works from its outcomes (Laplace's rule of succession); 1/2 if unused."""
+    """Estimate, from its outcomes, the probability that a skill works (Laplace's rule of succession); 1/2 if unused."""
     return (skill.successes + 1) / (skill.successes + skill.failures + 2)
