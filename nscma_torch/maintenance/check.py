@@ -1,4 +1,6 @@
-"""Check a store for integrity: every capability's rows are consistent, and none refers to another user's."""
+"""Check the integrity of a store: every capability's rows must be consistent and refer only to rows of the same
+user.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ _S = streams.c
 def problems(
     connection: Connection, users: Collection[str] | None = None, *, single: Collection[str] = ()
 ) -> list[str]:
-    """Return the store's problems, one sentence each; reads every row of all users, or of some.
+    """Return the problems found in the store, one sentence each; reads every row for all users, or for some.
 
-    `single` names the relations that hold one object at a time.
+    `single` contains the relations that have one object at a time.
     """
     rows = RowQueries(connection, users, single)
     found = [*_references(rows), *_lanes(rows)]
@@ -41,7 +43,9 @@ def _references(rows: RowQueries) -> Iterator[str]:
 
 
 def _lanes(rows: RowQueries) -> Iterator[str]:
-    """Check that jobs belong to a stream of their own user, or to the user's state for an agent with messages."""
+    """Check that each job belongs to one of its user's own streams, or to the user's state for an agent that has
+    messages.
+    """
     per_agent = [capability.per_agent for capability in capabilities() if capability.per_agent is not None]
     known: dict[str, set[str]] = {}
     for kept in per_agent:

@@ -1,4 +1,4 @@
-"""Copy a store, or one user of it, into another of either kind, and prove that the copy is equal."""
+"""Copy a store, or one user in it, to another store of either kind, and verify that the copy is equal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nscma_torch.maintenance.digest import digest
 def copy(
     source: Database, target: Database, *, user_id: str | None = None, progress: Callable[[int], None] | None = None
 ) -> tuple[int, int]:
-    """Copy the source's current rows into the target, all or nothing; return the numbers of users and rows.
+    """Copy the source's current rows to the target, all or nothing; return the numbers of users and rows copied.
 
-    The source is unchanged, and others may write to it meanwhile: the copy is of one instant. The target may hold other
-    users. Row numbers are reassigned; the `digest` of each user is compared before the commit.
+    The source is unchanged, and others can write to it meanwhile, because the copy is a snapshot. The target can
+    already contain other users. Row numbers are reassigned; each user's `digest` is compared before the commit.
 
     Raises:
         NotFoundError: the source has no such user.
-        InvalidInputError: the target already holds one of the users.
+        InvalidInputError: the target already contains one of the users.
         EmbedderMismatchError: the target's vectors come from another embedder.
         StoreFormatError: a user's copy differs; the target is unchanged.
     """

@@ -1,8 +1,8 @@
-"""The digest of a memory: equal for two stores given the same input.
+"""Compute a memory's digest, which is equal for two stores given the same input.
 
-It covers what the capabilities declare: first columns of tables, then the owners of units, then other lines. It
-excludes system times, job rows, access counts, row numbers, vectors, and the weights of links, which are cosines: their
-last bits depend on which texts were embedded in the same batch. Other floats count to six decimals.
+It covers the data that the capabilities declare: first table columns, then the owners of units, then other lines. It
+excludes system times, job rows, access counts, row numbers, vectors, and link weights, because these are cosines whose
+last bits depend on which texts were embedded in the same batch. Other floats are rounded to six decimals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nscma_torch.text.files.file_keys import without_place
 
 
 def digest(connection: Connection, user_id: str | None = None) -> str:
-    """Return the SHA-256, in hex, over the logical state of a user, or of all."""
+    """Return the SHA-256, in hex, of the logical state of one user or of all users."""
     sha = hashlib.sha256()
     rows = RowQueries(connection, None if user_id is None else (user_id,))
     for capability in capabilities():

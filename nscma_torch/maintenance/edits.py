@@ -27,11 +27,11 @@ from nscma_torch.text.files.json_messages import metadata_json
 
 
 class Editor:
-    """Edits single episodes of one user; an unknown id raises `NotFoundError`.
+    """Edits one user's episodes; an unknown id raises `NotFoundError`.
 
     Args:
-        integrate: return restored messages to their hierarchy.
-        reach: number of earlier messages that each is read with, as configured; the store may have used more.
+        integrate: if True, return restored messages to their hierarchy.
+        reach: the configured number of earlier messages that each message is read with; the store may have used more.
     """
 
     def __init__(self, database: Database, indexer: Indexer, *, integrate: bool, reach: int = TURNS_BEFORE) -> None:
@@ -50,11 +50,11 @@ class Editor:
         expires_at: datetime | Keep | None = KEEP,
         at: datetime,
     ) -> Episode:
-        """Change an episode's text, metadata, or expiration date; arguments not given leave them unchanged.
+        """Change an episode's text, metadata or expiration date; arguments that are not given leave these unchanged.
 
-        The old values stay in the history. If the text or expiration date changes, its units and statements are
-        recomputed: an expiring message gets no facts. The gate's decision stays, as it reflects what was known when the
-        message arrived.
+        The old values stay in the history. If the text or expiration date changes, the episode's units and statements
+        are recomputed; an expiring message gets no facts. The gate's decision stays, because it reflects what was known
+        when the message arrived.
         """
         anew = text is not None or expires_at is not KEEP
         with self._database.read(user_id) as connection:
@@ -96,7 +96,7 @@ class Editor:
         text: str,
         indexed: Sequence[IndexedChunk],
     ) -> None:
-        """Replace the units and statements of an episode by those of its text."""
+        """Replace an episode's units and statements by those for its new text."""
         fingerprint.bind(connection, self._indexer.fingerprint)
         earlier = units.seqs_of_episode(connection, seq)
         hierarchies.retire(connection, earlier)
@@ -114,12 +114,14 @@ class Editor:
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime, reason: str | None = None) -> int:
         """Hide episodes from every read except the history; `restore` undoes this. Returns how many were active.
 
-        Replies that may repeat them are hidden too. It is all or nothing: an unknown id changes nothing.
+        Replies that may repeat them are hidden too. If any id is unknown, nothing changes.
         """
         return self._set_status(user_id, episode_ids, "deleted", "DELETE", at, reason)
 
     def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
-        """Restore deleted episodes, and the replies based on nothing hidden. Returns how many were deleted."""
+        """Restore deleted episodes, and the replies that are based on no hidden message. Returns how many were
+        deleted.
+        """
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 
     def _set_status(
@@ -153,7 +155,7 @@ class Editor:
 
 
 def _before(old: Episode, changed: Mapping[str, Any]) -> str | None:
-    """Return the metadata and expiration date before a change as JSON; None if neither changed."""
+    """Return, as JSON, the metadata and expiration date from before a change; None if neither changed."""
     if not changed:
         return None
     was = {"metadata": dict(old.metadata), "expires_at": None if old.expires_at is None else old.expires_at.isoformat()}

@@ -1,4 +1,4 @@
-"""Erase a text from rows, indexes, and stream states; ends with a receipt."""
+"""Erase a text from rows, indexes and stream states, and return a receipt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ from nscma_torch.surprise.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class _Remaining:
-    """The rest of a stream: row number, text and observation of each message, and their vectors [n, d]."""
+    """The part of a stream that remains: row number, text and observation of each message, and the messages' vectors
+    [n, d].
+    """
 
     stream: Stream
     first: int  # row number of the first message that goes
@@ -44,7 +46,7 @@ class _Remaining:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """Progress in scoring a stream's remaining messages, from which another attempt continues."""
+    """Progress in scoring a stream's remaining messages, from which another attempt can continue."""
 
     said: list[tuple[int, str]]  # row number and text
     vectors: Tensor | None
@@ -66,11 +68,11 @@ class _Progress:
 
 
 class Eraser:
-    """Permanently deletes a user, an episode or a skill, and checks the files afterwards.
+    """Permanently deletes a user, an episode or a skill, and checks the store's files afterwards.
 
     Args:
         served: True if the surprise model is called over a network, and thus never inside a transaction.
-        reach: number of earlier messages that each is read with, as configured; the store may have used more.
+        reach: the configured number of earlier messages that each message is read with; the store may have used more.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Eraser:
         self._gate = gate
 
     def user(self, user_id: str) -> EraseReceipt:
-        """Erase all data of a user. Raises `NotFoundError` for a user without memory."""
+        """Erase all of a user's data. Raises `NotFoundError` for a user without memory."""
         rows: dict[str, int] = {}
         with self._database.write(user_id) as connection:
             texts = file_erasure.texts_of_user(connection, user_id)
@@ -116,7 +118,7 @@ class Eraser:
         return self._receipt(user_id, skill_id, dict(erased.rows), (), erased.texts, erased.ids)
 
     def finish(self) -> None:
-        """Rewrite the files if an earlier erasure deleted rows but failed to."""
+        """Rewrite the files if an earlier erasure deleted rows but failed to rewrite them."""
         with self._database.read(NO_USER) as connection:
             due = file_erasure.rewrite_due(connection)
         if due:
@@ -125,10 +127,10 @@ class Eraser:
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
         """Erase one episode with all derived data, and recompute its stream's state without it.
 
-        A controller's replies written from it are erased too, in the same transaction. The states are computed outside
-        it, each once; if a stream changed meanwhile, the new messages are scored in another attempt, and after a few
-        attempts while holding the user's write lock. With a served surprise model, there are more attempts, after which
-        `StoreBusyError` is raised, and nothing is erased.
+        Replies that a controller wrote from it are erased too, in the same transaction. The states are computed outside
+        the transaction, once each. If a stream changed meanwhile, another attempt scores the new messages; after a few
+        attempts this happens while holding the user's write lock. A served surprise model gets more attempts instead;
+        if they all fail, `StoreBusyError` is raised and nothing is erased.
         """
         with self._database.read(user_id) as connection:
             ends = file_erasure.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
@@ -156,12 +158,12 @@ class Eraser:
         return self._receipt(user_id, episode_id, dict(erased.rows), rebuilt, erased.texts, erased.ids)
 
     def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
-        """Return row number and record of the replies to erase, and of the episode."""
+        """Return the row number and record of each reply to erase, and of the episode."""
         replies = turns.quoting(connection, user_id, [episode_id])
         return [episodes.require(connection, user_id, one) for one in (*replies, episode_id)]
 
     def _without(self, connection: Connection, gone: Sequence[tuple[int, Episode]]) -> list[_Remaining]:
-        """Return what will remain of each stream that loses messages."""
+        """Return the remaining part of each stream that loses messages."""
         going: dict[str, list[int]] = {}
         for seq, episode in gone:
             going.setdefault(episode.stream_id, []).append(seq)
@@ -177,7 +179,7 @@ class Eraser:
         return found
 
     def _weighed(self, remaining: Sequence[_Remaining], done: Mapping[str, _Progress]) -> dict[str, _Progress]:
-        """Score the remaining messages, continuing after `done`."""
+        """Score the remaining messages, continuing from `done`."""
         return {one.stream.id: self._carried_on(one, done.get(one.stream.id)) for one in remaining}
 
     def _carried_on(self, remaining: _Remaining, done: _Progress | None) -> _Progress:
@@ -201,7 +203,7 @@ class Eraser:
     ) -> Erased:
         """Delete the rows, and update the streams' states and the gate's observations of later messages.
 
-        Decisions stay: they reflect what was known when the message arrived. `replay` decides again.
+        Decisions stay, because they reflect what was known when the message arrived; `replay` decides again.
         """
         read_again_after(connection, user_id, [seq for seq, _ in gone], self._reach, forget=True)
         erased = Erased()
@@ -247,6 +249,8 @@ class Eraser:
 
 
 def _said(connection: Connection, user_id: str, seq: int, text: str) -> bool:
-    """Return True if the user's memory held a text, or all its quotations, before the episode that says it."""
+    """Return True if the user's memory contained a text, or all of its quotations, before the episode with that
+    text.
+    """
     whole, *quoted = content_hashes(text)
     return any(episodes.said_before(connection, user_id, seq, hashes) for hashes in ([whole], quoted))

@@ -1,8 +1,8 @@
 """Permanent deletion: delete the rows, rewrite the file without them, and search for remaining bytes.
 
-`secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search looks
-at every file of the store, as another process reads it, for fragments of each erased text and name (of a document,
-agent, run, session or speaker) that occur in nothing that remains.
+`secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search reads
+every file of the store, as another process would, and looks for fragments of each erased text and name (of a document,
+agent, run, session or speaker) that occur in no remaining text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES = ("name", "session", "agent_id", "run_id", "idempotency_key")
 
 
 def delete_user(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete every row of a user; return the deleted rows by table."""
+    """Delete every row that belongs to a user; return the number of deleted rows by table."""
     return {
         table.name: connection.execute(delete(table).where(table.c.user_id == user_id)).rowcount
         for table in tables_with("user_id")
@@ -63,9 +63,11 @@ def delete_episode(connection: Connection, episode_seq: int) -> Erased:
 
 
 def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
-    """Delete a user's streams without messages, and state for agents without any; return rows by table.
+    """Delete a user's streams without messages, and the state for agents without messages; return the number of rows by
+    table.
 
-    Their rows name documents, runs and agents. An agent's facts stay while they include a skill or a derived text.
+    Such rows contain names of documents, runs and agents. An agent's namespace stays as long as it contains a skill or
+    a derived text.
     """
     said = select(episodes.c.seq).where(episodes.c.stream_id == streams.c.id).exists()
     empty = select(streams.c.id).where(streams.c.user_id == user_id, ~said)
@@ -83,8 +85,8 @@ def delete_empty_scopes(connection: Connection, user_id: str) -> dict[str, int]:
 
 
 def texts_of_user(connection: Connection, user_id: str) -> list[str]:
-    """Return every stored text of a user: log, metadata, names, history, units, drafts and facts;
-    chunks quote the log.
+    """Return every text stored for a user: log, metadata, names, history, units, drafts and facts; chunks are part of
+    the log's texts.
     """
     tables = (episodes, history, units_table, drafts)
     found = list(_texts(connection, *(table.c.user_id == user_id for table in tables)))
@@ -93,7 +95,7 @@ def texts_of_user(connection: Connection, user_id: str) -> list[str]:
 
 
 def texts_of_capabilities(rows: RowQueries) -> Iterator[str]:
-    """Yield texts and names that capabilities store beside the log and the units."""
+    """Yield the texts and names that capabilities store in addition to the log and the units."""
     for capability in capabilities():
         for table, names in capability.texts.items():
             for row in rows(select(*(table.c[name] for name in names)), table.c.user_id):
@@ -101,7 +103,7 @@ def texts_of_capabilities(rows: RowQueries) -> Iterator[str]:
 
 
 def _texts_of_episode(connection: Connection, episode_seq: int, own: Sequence[int]) -> list[str]:
-    """Return every text that log and index store of an episode: text, metadata, names, history, units."""
+    """Return every text that the log and the index store for an episode: text, metadata, names, history, units."""
     of_log, of_history = episodes.c.seq == episode_seq, history.c.episode_seq == episode_seq
     found = [*_texts(connection, of_log, of_history, false(), false()), *_names(connection, of_log)]
     return found + list(units.texts(connection, own).values())
@@ -126,7 +128,7 @@ def _texts(
 
 
 def _names(connection: Connection, of_log: ColumnElement[bool]) -> list[str]:
-    """Return names in messages: of the document, agent, run, session and speaker, and idempotency keys."""
+    """Return the names in messages: document, agent, run, session and speaker, and idempotency keys."""
     found: set[str] = set()
     for column in (*(episodes.c[name] for name in _NAMES), streams.c.source):
         query = select(column).join_from(episodes, streams, streams.c.id == episodes.c.stream_id).distinct()
@@ -135,7 +137,7 @@ def _names(connection: Connection, of_log: ColumnElement[bool]) -> list[str]:
 
 
 def _remaining_texts(connection: Connection) -> Iterator[str]:
-    """Yield every text and name still in the store, including terms of the lexical index and message ids."""
+    """Yield every text and name still in the store, including the terms in the lexical index and message ids."""
     yield from _texts(connection, true(), true(), true(), true())
     yield from _names(connection, true())
     yield from texts_of_capabilities(RowQueries(connection))
@@ -144,17 +146,17 @@ def _remaining_texts(connection: Connection) -> Iterator[str]:
 
 
 def promise_rewrite(connection: Connection) -> None:
-    """Record, in the deleting transaction, that the files must be rewritten."""
+    """Record, in the transaction that deletes rows, that the files must be rewritten."""
     set_meta(connection, _REWRITE, "due")
 
 
 def rewrite_due(connection: Connection) -> bool:
-    """Return True if deleted rows' bytes may remain in the files."""
+    """Return True if bytes of deleted rows may remain in the files."""
     return get_meta(connection, _REWRITE) == "due"
 
 
 def rewrite(database: Database) -> None:
-    """Remove deleted data from the store's files. Raises the store's error on failure."""
+    """Remove deleted data from the store's files. Raises the store's error if this fails."""
     try:
         database.rewrite()
         with database.write(NO_USER) as connection:
@@ -167,7 +169,9 @@ def rewrite(database: Database) -> None:
 
 
 def fragments(texts: Iterable[str]) -> set[bytes]:
-    """Return 16-byte fragments of the texts' UTF-8, every 8 bytes; a shorter text whole, if it has 8 bytes or more."""
+    """Return 16-byte fragments of the texts' UTF-8, one every 8 bytes; a shorter text is returned whole if it has 8
+    bytes or more.
+    """
     found = set()
     for text in texts:
         data = text.encode()
@@ -178,8 +182,8 @@ def fragments(texts: Iterable[str]) -> set[bytes]:
 
 
 def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
-    """Return the fragments that occur in `data`: their first 8 bytes are looked up at every offset, then compared
-    whole.
+    """Return the fragments that occur in `data`: the first 8 bytes are looked up at every offset, then whole fragments
+    are compared.
     """
     if len(data) < _STRIDE or not wanted:
         return set()
@@ -199,11 +203,11 @@ def search(data: bytes, wanted: set[bytes]) -> set[bytes]:
 def remaining(database: Database, erased: Sequence[str], ids: Sequence[str]) -> tuple[tuple[Path, ...], int | None]:
     """Search the store's files for erased texts and ids; return the files and the number of fragments found.
 
-    If a server keeps the files, they can't be searched, and the number is None.
+    If a database server stores the files, they can't be searched, and the number is None.
 
-    Fragments that a remaining text shares ("I went to the …") prove nothing and are skipped, as are ids of remaining
-    messages, which metadata may name; an erased id is shared by nothing. Others may write meanwhile: their additions
-    are in the rows read after the files, and their deletions are gone after another rewrite.
+    Fragments that also occur in a remaining text ("I went to the …") prove nothing and are skipped, as are the ids of
+    remaining messages, which metadata can contain; an erased id occurs in nothing else. Others can write meanwhile:
+    their additions are in the rows, which are read after the files, and their deletions are gone after another rewrite.
     """
     files = database.files()
     if not files:

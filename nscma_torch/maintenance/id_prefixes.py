@@ -1,4 +1,4 @@
-"""Look-up of ids by prefix."""
+"""Look up ids by prefix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 8
 
 
 def beginning_with(connection: Connection, what: Named, user_id: str, prefix: str) -> list[str]:
-    """Return the ids of a user's messages, decisions or skills with this hex prefix, in order; at most 8."""
+    """Return the ids of a user's messages, decisions or skills that begin with this hex prefix, in order; at most 8."""
     tables = {"message": episodes, "decision": decisions}
     table = tables[what] if what in tables else capability("skills").tables[0]
     query = select(table.c.id).where(table.c.user_id == user_id, table.c.id.startswith(prefix, autoescape=True))

@@ -1,4 +1,4 @@
-"""Replace every vector by one of the current embedder, to change a store's embedding model."""
+"""Replace every vector with one from the current embedder, to change a store's embedding model."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def check_fingerprint(database: Database, embedder: Embedder) -> None:
 
 
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
-    """Re-embed every unit that has a vector, and bind the store to this embedder; return their number.
+    """Embed every unit that has a vector again, and bind the store to this embedder; return the number of units.
 
-    It is one transaction: an interruption leaves the old vectors. Hierarchies depend on vectors: they are dropped, and
-    their episodes queued for new ones; so is the state of the gate's rule `gradient`. Raises `TextTooLongError` if a
-    unit is too long for the new embedder.
+    This is one transaction, so an interruption leaves the old vectors. Hierarchies depend on vectors: they are dropped,
+    and their episodes are queued to build new ones. The state of the gate's rule `gradient` is dropped too. Raises
+    `TextTooLongError` if a unit is too long for the new embedder.
     """
     with database.write(ALL_USERS) as connection:
         for user_id in statistics.users_of(connection):

@@ -1,4 +1,4 @@
-"""Recompute the units of messages after importing a damaged store, of which only messages were readable."""
+"""Recompute the units for messages after importing a damaged store in which only messages were readable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BATCH = 256
 
 
 def reindex(connection: Connection, indexer: Indexer, user_id: str) -> None:
-    """Index all messages of a user without units, and queue those processed for facts again."""
+    """Index all of a user's messages that have no units, and queue those already processed for facts again."""
     fingerprint.bind(connection, indexer.fingerprint)
     query = select(episodes).where(episodes.c.user_id == user_id).order_by(episodes.c.seq)
     rows = connection.execute(query).mappings().all()

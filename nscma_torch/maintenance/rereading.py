@@ -1,4 +1,4 @@
-"""Process messages again after a change of the turns before them, which affect their meaning."""
+"""Process messages again after a change to the turns before them, because these affect their meaning."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nscma_torch.semantic.store import erase_facts, statements
 def read_again_after(
     connection: Connection, user_id: str, changed: Collection[int], reach: int, *, forget: bool = False
 ) -> None:
-    """Queue the messages that were read with these among the `reach` messages before them.
+    """Queue the messages that were read with any of these among the `reach` messages before them.
 
-    If messages of the store were ever read beside a summary of their conversation, these are all later ones. With
-    `forget`, before an erasure, everything ever read from them is erased at once, including superseded statements and
-    those of an edited message waiting to be read; the same goes for messages that address these messages' speakers.
-    Call it while the changed messages still exist.
+    If any message in the store was ever read with a summary of its conversation, all later messages are queued. With
+    `forget`, before an erasure, everything ever read from the queued messages is erased at once, including superseded
+    statements and statements from an edited message waiting to be read. Messages that address the changed messages'
+    speakers are then treated in the same way. Call it while the changed messages still exist.
     """
     reach = sys.maxsize if summary_context.was_used(connection) else reach
     concerned = set(turns.after(connection, changed, reach))

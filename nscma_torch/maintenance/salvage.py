@@ -1,6 +1,6 @@
-"""Read the log of a damaged SQLite store, as far as possible: users, streams, messages and their history.
+"""Read as much of a damaged SQLite store's log as possible: users, streams, messages and their history.
 
-Data derived from messages (units, vectors, facts) is not read: an import recomputes it.
+Data derived from messages (units, vectors, facts) is not read, because an import recomputes it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ Row = dict[str, Any]
 
 
 def is_damage(error: exc.DBAPIError) -> bool:
-    """True if the database file itself is broken."""
+    """Return True if the database file itself is damaged."""
     code = getattr(error.orig, "sqlite_errorcode", None)
     return isinstance(code, int) and code & 0xFF in _CORRUPT
 
 
 def log_rows(connection: Connection, user_id: str | None, report: Callable[[str], None]) -> list[tuple[Table, Row]]:
-    """Return the readable rows of the log, of all users or one, in the order needed by an import.
+    """Return the readable rows in the log, for all users or one, in the order that an import needs.
 
-    `report` is called with a sentence for each loss. Lost rows of streams and users are reconstructed from the
-    messages.
+    `report` is called with a sentence for each loss. Lost stream and user rows are reconstructed from the messages.
     """
     found: dict[str, list[Row]] = {}
     for table in LOG:
@@ -58,7 +57,7 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
 
 
 def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
-    """Empty a message's unreadable JSON columns, and `report` each."""
+    """Empty a message's unreadable JSON columns, and call `report` for each."""
     for column in damaged_json(row):
         row[column] = "{}" if column == "metadata" else None
         report(f"{column} of message {row['id']} is damaged, and left out")
@@ -83,7 +82,9 @@ def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
 
 
 def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
-    """Return the streams of all messages; one whose row is lost restarts, and its document gets a name from its id."""
+    """Return the streams of all messages; if a stream's row is lost, the stream restarts, and its document gets a name
+    made from its id.
+    """
     by_id = {row["id"]: dict(row) for row in known}
     for row in said:
         stream = by_id.setdefault(
@@ -96,7 +97,9 @@ def _streams(known: Iterable[Row], said: Iterable[Row]) -> list[Row]:
 
 
 def _named(said: Row) -> Row:
-    """Return id, scope and source of a stream with a lost row: of the conversation, or of an unnamed document."""
+    """Return the id, scope and source of a stream with a lost row: either the conversation's, or those of an unnamed
+    document.
+    """
     own = {name: said[name] for name in ("user_id", "agent_id", "run_id")}
     scope, key = Scope(**own), said["stream_id"]
     source = None if key == stream_id_of(scope) else f"lost document {key[:8]}"

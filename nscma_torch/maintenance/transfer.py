@@ -1,8 +1,7 @@
-"""Export and import as JSON lines: a header, then one row per line, referenced tables first. The header has the number
-of rows, to detect a truncated export.
+"""Export and import as JSON lines: a header, then one row per line, with referenced tables first.
 
-Importing into an empty store gives an equal `digest()`. Row numbers are reassigned, so several exports can go into one
-store.
+The header contains the number of rows, to detect a truncated export. Importing into an empty store gives an equal
+`digest()`. Row numbers are reassigned, so several exports can go into one store.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ _BATCH = 1024
 def export(
     connection: Connection, user_id: str | None = None, report: Callable[[str], None] = lambda _: None
 ) -> Generator[str, None, None]:
-    """Yield the lines of an export, without line ends: all users, or one. Raises `NotFoundError` for an unknown user.
+    """Yield the lines of an export, without line endings, for all users or one. Raises `NotFoundError` for an unknown
+    user.
 
     From a damaged file, the readable messages and their history are exported; the header says so, and `report` is
     called with a sentence for each loss.
@@ -77,7 +77,7 @@ def export(
 
 
 def _tables() -> list[Table]:
-    """Return the tables of an export, referenced tables first."""
+    """Return the tables in an export, referenced tables first."""
     return [table for capability in capabilities() for table in capability.tables]
 
 
@@ -125,20 +125,20 @@ def import_(
 ) -> int:
     """Import an export inside a write transaction; return the number of rows.
 
-    Rows must be of users whom the export itself declares, who must be new to the store, and refer only to rows of the
-    same user. Anything that `check.problems` would report is refused.
+    Rows must belong to users that the export itself declares and that are new to the store, and can only refer to rows
+    of the same user. Anything that `check.problems` would report is rejected.
 
     Args:
-        user_id: the only user that the export may contain; None for any.
-        single: the relations that hold one object at a time.
-        rebuild: recomputes the units of a user's messages, if the export is of a damaged store.
+        user_id: the only user that the export may contain; None allows any.
+        single: the relations that have one object at a time.
+        rebuild: recomputes the units for a user's messages, if the export comes from a damaged store.
 
     Raises:
         ForbiddenError: the export contains another user than `user_id`.
-        MalformedInputError: a line does not parse, or contradicts earlier lines; names the line. Or the number of rows
-            differs from the header's.
+        MalformedInputError: a line can't be parsed or contradicts earlier lines (the error names the line), or the
+            number of rows differs from the number in the header.
         EmbedderMismatchError: the export's vectors come from another embedder than this store's.
-        InvalidInputError: the store already holds one of the users.
+        InvalidInputError: the store already contains one of the users.
     """
     numbered = enumerate(lines, start=1)
     announced, damaged = _announced(connection, next(numbered, (1, ""))[1])
@@ -162,11 +162,13 @@ def import_(
             current = table
         if table is users:
             if user_id not in (None, row["user_id"]):
-                raise ForbiddenError(f"the export holds user {row['user_id']!r}, and only {user_id!r} may be imported")
+                raise ForbiddenError(
+                    f"the export contains user {row['user_id']!r}, but only {user_id!r} may be imported"
+                )
             declared.add(row["user_id"])
         elif row["user_id"] not in declared:
             raise MalformedInputError(
-                f"a row of user {row['user_id']!r}, whom the export does not declare before it", line=number
+                f"a row of user {row['user_id']!r}, whom the export does not declare before this line", line=number
             )
         waiting.append((number, row))
         total += 1
@@ -175,8 +177,8 @@ def import_(
     write()
     if total != announced:
         raise MalformedInputError(
-            f"the export has {total} of its {announced} rows: it was truncated, or joined from several; export again, "
-            "or import several one by one"
+            f"the export has {total} of its {announced} rows: it was truncated, or several exports were joined; "
+            "export again, or import them one by one"
         )
     for user in sorted(declared) if damaged else ():
         check_log.mend_messages(connection, user)
@@ -189,13 +191,13 @@ def import_(
 
 
 def _announced(connection: Connection, line: str) -> tuple[int, bool]:
-    """Validate a header against this store; return its number of rows, and True if it is of a damaged store."""
+    """Validate a header against this store; return its number of rows, and True if it comes from a damaged store."""
     try:
         header = json.loads(line)
     except ValueError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise MalformedInputError("not an export of nscma: the header is missing", line=1)
+        raise MalformedInputError("not an nscma export: the header is missing", line=1)
     if header.get("schema") != SCHEMA_VERSION:
         raise MalformedInputError(
             f"the export has schema {header.get('schema')}, this version reads {SCHEMA_VERSION}; export again",
@@ -215,7 +217,7 @@ def _announced(connection: Connection, line: str) -> tuple[int, bool]:
         summary_context.note(connection)
     rows = header.get("rows")
     if not isinstance(rows, int) or rows < 0:
-        raise MalformedInputError("the header does not say how many rows follow; export again", line=1)
+        raise MalformedInputError("the header does not give the number of rows; export again", line=1)
     return rows, bool(header.get(_DAMAGED))
 
 
@@ -226,7 +228,7 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
         raise MalformedInputError(f"not JSON ({error})", line=number) from error
     table = _by_name().get(str(row.pop("table", ""))) if isinstance(row, dict) else None
     if table is None or set(row) != {column.name for column in table.columns}:
-        raise MalformedInputError("not a row of an export", line=number)
+        raise MalformedInputError("not an export row", line=number)
     for column in table.columns:
         try:
             row[column.name] = _value(column, row[column.name])
@@ -240,7 +242,7 @@ def _parse(line: str, number: int) -> tuple[Table, dict[str, Any]]:
 
 
 def _value(column: Column[Any], value: Any) -> Any:
-    """Convert a value for a column; ValueError if unsuitable."""
+    """Convert a value for a column. Raises `ValueError` if the value is unsuitable."""
     if value is None:
         if column.nullable:
             return None
@@ -248,7 +250,7 @@ def _value(column: Column[Any], value: Any) -> Any:
     kind = column.type.python_type
     known: dict[type, tuple[type, ...]] = {bytes: (str,), float: (int, float)}
     if not isinstance(value, known.get(kind, (kind,))) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"holds a {type(value).__name__}, not a {kind.__name__}")
+        raise ValueError(f"has type {type(value).__name__}, not {kind.__name__}")
     if kind is float and not math.isfinite(value):
         raise ValueError(f"is {value}")
     if kind is int and not -_INTEGERS <= value < _INTEGERS:
@@ -268,7 +270,7 @@ def _value(column: Column[Any], value: Any) -> Any:
 
 
 def _check_json(name: str, value: Any) -> None:
-    """Raise ValueError for JSON of a message that couldn't be read back."""
+    """Raise `ValueError` if the JSON stored for a message couldn't be read back."""
     if name in ("metadata", "decision") and not isinstance(value, dict):
         raise ValueError("is not an object")
     if name == "metadata":
@@ -278,7 +280,7 @@ def _check_json(name: str, value: Any) -> None:
 
 
 def _is_vector(data: bytes) -> bool:
-    """Return True if bytes are finite numbers, little-endian float32."""
+    """Return True if the bytes are finite little-endian float32 numbers."""
     return len(data) % 4 == 0 and all(map(math.isfinite, struct.unpack(f"<{len(data) // 4}f", data)))
 
 
@@ -291,7 +293,7 @@ def _insert(
         clash = sorted(known & {row["user_id"] for row in rows})
         if clash:
             raise InvalidInputError(
-                f"the store already holds user {clash[0]!r}; import into an empty store, or erase that user"
+                f"the store already contains user {clash[0]!r}; import into an empty store, or erase that user"
             )
         for row in rows:
             row |= first_version(connection)
@@ -314,11 +316,12 @@ def _insert(
             if row[name] is None:
                 continue
             if (target, row[name]) not in shift:
-                raise MalformedInputError(f"refers to row {row[name]} of {target}, which is not there", line=number)
+                raise MalformedInputError(f"refers to row {row[name]} of {target}, which does not exist", line=number)
             row[name] = shift[target, row[name]]
     try:
         connection.execute(table.insert(), rows)
     except exc.IntegrityError as error:
         raise MalformedInputError(
-            f"a row of {table.name} up to here contradicts another one: {error.orig}", line=numbered[-1][0]
+            f"a row of {table.name} at or before this line conflicts with another row: {error.orig}",
+            line=numbered[-1][0],
         ) from error

@@ -348,7 +348,7 @@ def test_the_command_that_copies_there_and_back(
     back = open_memory("back.db")
     assert back.digest() == file.digest() and back.verify() == []
     result = CliRunner().invoke(app, ["copy", "file.db", address])
-    assert result.exit_code != 0 and "already holds user" in str(result.exception)
+    assert result.exit_code != 0 and "already contains user" in str(result.exception)
     del result  # and with it what its exception held
     gc.collect()
     assert not caplog.records, "a cursor was open when its database was closed"

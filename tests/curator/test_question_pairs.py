@@ -123,7 +123,7 @@ def test_a_source_outside_of_the_sitting_is_a_noted_failure(
     )
     list(memory.add_many(said(TALK), user_id="ada", now=day(20)))
     (failure,) = memory.sleep(now=day(20)).failures
-    assert failure.startswith("JobError: pairs returned one with a source outside its 4 messages")
+    assert failure.startswith("JobError: pairs returned a pair with a source outside its 4 messages")
     assert texts(memory) == []
 
 

@@ -130,7 +130,7 @@ def test_an_import_for_one_user_holds_no_other(open_memory: Open, lines_of: Any)
     own, _ = lines_of
     target = open_memory("target.db")
     with (
-        pytest.raises(ForbiddenError, match="holds user 'mallory', and only 'bob'"),
+        pytest.raises(ForbiddenError, match="contains user 'mallory', but only 'bob'"),
         target.components.database.write(ALL_USERS) as connection,
     ):
         transfer.import_(connection, dumped(own), user_id="bob")

@@ -44,7 +44,7 @@ def test_one_user_goes_beside_others_and_only_once(open_memory: Open) -> None:
     assert copy(*databases(one, two), user_id="bob")[0] == 1
     assert two.stats().users == 2 and two.digest(user_id="bob") == one.digest(user_id="bob")
     before = two.digest()
-    with pytest.raises(InvalidInputError, match="already holds user 'bob'"):
+    with pytest.raises(InvalidInputError, match="already contains user 'bob'"):
         copy(*databases(one, two))
     with pytest.raises(NotFoundError, match="nothing to export"):
         copy(*databases(one, two), user_id="nobody")

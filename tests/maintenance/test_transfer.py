@@ -33,7 +33,7 @@ def test_users_of_several_stores_come_together(open_memory: Open, conversation: 
     for memory in (both, two):
         memory.flush()
     assert both.digest(user_id="bob") == two.digest(user_id="bob")
-    with pytest.raises(InvalidInputError, match="already holds user 'bob'"):
+    with pytest.raises(InvalidInputError, match="already contains user 'bob'"):
         both.import_(two.export())
 
 
@@ -70,7 +70,7 @@ def test_a_part_of_an_export_is_none(open_memory: Open) -> None:
         assert empty.stats().users == 0
     with pytest.raises(MalformedInputError, match=f"{len(lines) - 2} of its {len(lines) - 1} rows: it was truncated"):
         empty.import_(lines[:-1])
-    with pytest.raises(MalformedInputError, match="does not say how many rows"):
+    with pytest.raises(MalformedInputError, match="does not give the number of rows"):
         empty.import_([lines[0].replace('"rows"', '"lines"'), *lines[1:]])
     with pytest.raises(MalformedInputError, match="read_with_summaries in the header"):
         empty.import_([lines[0].replace('"read_with_summaries": false', '"read_with_summaries": 0'), *lines[1:]])
@@ -123,7 +123,7 @@ def test_numbers_of_rows_that_are_not_there(table: str, open_memory: Open) -> No
     fill(full)
     lines = [line for line in full.export() if f'"table": "{table}"' not in line or "annie" not in line]
     # nothing refers to a decision
-    said = "it was truncated" if table == "decisions" else f"of {table}, which is not there"
+    said = "it was truncated" if table == "decisions" else f"of {table}, which does not exist"
     with pytest.raises(MalformedInputError, match=said):
         open_memory("other.db").import_(lines)
 

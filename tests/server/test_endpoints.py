@@ -123,7 +123,7 @@ def test_an_export_is_an_import(server: Served) -> None:
     assert int(both.headers["content-length"]) == len(both.content)
     assert server.client.get("/v1/export", params={"user_id": "zoe"}).status_code == 404
     refused = server.client.post("/v1/store/import", content=both.content)
-    assert refused.status_code == 422 and "already holds user" in refused.json()["detail"]
+    assert refused.status_code == 422 and "already contains user" in refused.json()["detail"]
     assert server.client.post("/v1/store/reset").status_code == 204
     for content in (both.content[:-200], b"\xff\xfe", b""):
         assert server.client.post("/v1/store/import", content=content).status_code == 422

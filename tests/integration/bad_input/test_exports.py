@@ -26,13 +26,16 @@ Contents = Callable[[Path], dict[str, list[Any]]]
         (lambda rows: [*rows[:4], "[]", *rows[4:]], "line 5.*not a row"),
         (lambda rows: [*rows[:4], '{"table": ["x"]}', *rows[4:]], "line 5.*not a row"),
         (lambda rows: [*rows[:4], '{"table": "episodes"}', *rows[4:]], "line 5.*not a row"),
-        (lambda rows: [row for row in rows if '"table": "episodes"' not in row], "line .*episodes, which is not there"),
+        (
+            lambda rows: [row for row in rows if '"table": "episodes"' not in row],
+            "line .*episodes, which does not exist",
+        ),
         (
             lambda rows: [row.replace('"status": "active"', '"status": 7') for row in rows],
-            "episodes.status holds a int",
+            "episodes.status has type int",
         ),
         (lambda rows: [row.replace('"importance": ', '"importance": NaN, "x": ') for row in rows], "not a row|NaN"),
-        (lambda rows: [*rows, rows[-1]], "contradicts"),
+        (lambda rows: [*rows, rows[-1]], "conflicts with another row"),
         (lambda rows: [_nan_vector(row) for row in rows], "vector.*finite"),
     ],
 )
@@ -55,5 +58,5 @@ def _nan_vector(row: str) -> str:
 
 def test_an_export_of_a_user_who_is_there_already(filled: Memory, untouched: Any) -> None:
     lines = list(filled.export())
-    with untouched(InvalidInputError, "already holds user 'ada'"):
+    with untouched(InvalidInputError, "already contains user 'ada'"):
         filled.import_(lines)
