@@ -1,4 +1,4 @@
-"""Memory inside a network: modules whose weights learn while they read. Independent of stores and language models."""
+"""Memory inside a network: modules with weights that learn while reading. Independent of stores and language models."""
 
 from nscma_torch.neural.attach import AttachedMemory, attach_memory
 from nscma_torch.neural.nearest import Recalled

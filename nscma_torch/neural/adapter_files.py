@@ -1,4 +1,6 @@
-"""An attached memory on disk: `memory.safetensors`, and `memory_config.json` with its settings and base model."""
+"""Read and write an attached memory: `memory.safetensors`, and `memory_config.json` with its settings and
+base model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ WEIGHTS, CONFIG = "memory.safetensors", "memory_config.json"
 
 
 def base_of(model: nn.Module) -> dict[str, Any]:
-    """Return the model properties that must match for a memory to fit it."""
+    """Return the properties of a model that must match before a memory can be attached to it."""
     config: Any = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config()
@@ -33,11 +35,11 @@ def write_adapter(folder: Path, model: nn.Module, settings: dict[str, Any], tens
 
 
 def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read settings and tensors for this model, onto the CPU.
+    """Read the settings and tensors for this model, with tensors on the CPU.
 
     Raises:
         ModelNotFoundError: a file is missing.
-        ModelError: a file holds something else, or the memory was trained in another base.
+        ModelError: a file contains something else, or the memory was trained in another base model.
     """
     for name in (WEIGHTS, CONFIG):
         if not (folder / name).is_file():

@@ -1,4 +1,5 @@
-"""A memory for a Hugging Face decoder: gate, context and layer of Titans (Behrouz et al. 2025, section 4), retrieval.
+"""Attach a memory to a Hugging Face decoder: gate, context or layer (Titans, Behrouz et al. 2025, section 4), or
+retrieval.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder.
 """
@@ -26,27 +27,30 @@ NAME = "nscma_memory"  # the submodule of the model while attached
 
 
 class AttachedMemory(nn.Module):
-    """The memories inside a model, created by `attach_memory` or `from_pretrained`; a submodule of it until `detach`.
+    """The memories inside a model, created by `attach_memory` or `from_pretrained`. A submodule of the model until
+    `detach`.
 
-    The model is called and generates as before; its weights are frozen, and `parameters()` here are the trainable ones.
+    The model is called and generates as before. Its weights are frozen, and `parameters()` here returns the trainable
+    ones.
 
     *State.* The memories' state is kept with the key-value cache. A call without a cache starts with empty memories and
-    forgets them; a call that returns or takes `past_key_values` keeps them with that cache, also in `generate`, so one
-    prompt gives the same in one call or token by token, beam search reorders both, and a copy of the cache restores an
-    earlier state. Inside `with memory.session() as streams:` every call, with a cache or without, continues the same
-    streams: pass each token once, in order. Padding (zeros of a two-dimensional `attention_mask`) is not stored, but on
-    the left it occupies positions in segments and chunks: a row padded by other than a multiple of the segment is cut
-    elsewhere, and may differ from the same prompt alone.
+    forgets them. A call that returns or takes `past_key_values` keeps the memories with that cache, also in `generate`:
+    a prompt gives the same result in one call or token by token, beam search reorders both, and a copy of the cache
+    restores an earlier state. Inside `with memory.session() as streams:`, every call, with or without a cache,
+    continues the same streams, so pass each token once and in order. Padding (zeros in a two-dimensional
+    `attention_mask`) is not stored, but padding on the left occupies positions in segments and chunks. If a row isn't
+    padded by a multiple of the segment, its segments begin at different tokens, and its result may differ from that of
+    the same prompt alone.
 
-    *PEFT and accelerate.* Existing PEFT adapters train beside the memory. PEFT freezes all parameters but its own,
-    including the memory if PEFT is applied later: the memory becomes trainable again at the first `parameters()` here
-    or call of the model, so give an optimizer both `model.parameters()` and these. Attach after `cpu_offload`, not
-    before it.
+    *PEFT and accelerate.* Existing PEFT adapters train together with the memory. PEFT freezes all parameters except its
+    own, including the memory's if PEFT is applied later. The memory becomes trainable again at the first call of
+    `parameters()` here or of the model, so pass both `model.parameters()` and these parameters to the optimizer. Attach
+    the memory after `cpu_offload`, not before.
 
     *Training.* Gradient checkpointing with `use_reentrant=False`, accelerate and DistributedDataParallel work as for
     the model alone; `torch.compile(model)` gives the same numbers. Assisted generation, which takes back tokens, and a
-    static cache, which hides the padding, are refused. The model's own `save_pretrained` would also write the memory:
-    call it detached.
+    static cache, which hides the padding, are refused. The model's own `save_pretrained` would also write the memory,
+    so detach the memory before calling it.
     """
 
     def __init__(self, model: nn.Module, settings: dict[str, Any]) -> None:
@@ -79,9 +83,10 @@ class AttachedMemory(nn.Module):
 
     @contextmanager
     def session(self, streams: MemoryStreams | None = None) -> Iterator[MemoryStreams]:
-        """Let all calls of the model inside continue the same streams: new ones, or those of an earlier session.
+        """Make all calls of the model inside the context continue the same streams: new streams, or those from an
+        earlier session.
 
-        Raises InvalidInputError inside another session, for streams of another memory, and after `detach`.
+        Raises `InvalidInputError` inside another session, for streams read by another memory, and after `detach`.
         """
         self._check_attached()
         if self._session is not None:
@@ -95,9 +100,9 @@ class AttachedMemory(nn.Module):
             self._session = None
 
     def detach(self) -> nn.Module:
-        """Remove every hook and this module, restoring the model, and return it.
+        """Remove all hooks and this module, restoring the original model, and return the model.
 
-        Raises InvalidInputError if it is detached already.
+        Raises `InvalidInputError` if the memory is already detached.
         """
         self._check_attached()
         model = self._model.pop()
@@ -115,7 +120,7 @@ class AttachedMemory(nn.Module):
         return super().parameters(recurse)
 
     def _train_beside_adapters(self) -> None:
-        """Unfreeze the memory once after a later PEFT has frozen it."""
+        """Unfreeze the memory, once, after PEFT was applied later and froze it."""
         if self._has_adapters or not self._model or any(own.requires_grad for own in super().parameters()):
             return
         if has_adapters(self._model[0]):
@@ -133,7 +138,7 @@ class AttachedMemory(nn.Module):
 
         Raises:
             ModelNotFoundError: the folder or a file in it is missing.
-            ModelError: it contains something else, or is for another base model.
+            ModelError: the folder contains something else, or a memory for another base model.
         """
         settings, tensors = read_adapter(Path(folder), model)
         try:
@@ -148,7 +153,7 @@ class AttachedMemory(nn.Module):
         return memory
 
     def _hook(self, decoder: Decoder) -> list[RemovableHandle]:
-        """Add hooks. The call's state travels with the layers' arguments, so that a checkpointed layer is rerun
+        """Add hooks. The call's state is passed with the layers' arguments, so that a checkpointed layer is rerun
         identically.
         """
         handles = [
@@ -227,40 +232,40 @@ def attach_memory(
     capacity: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> AttachedMemory:
-    """Attach a memory to layers of a transformers decoder: a `NeuralMemory`, or searchable keys and values.
+    """Attach a memory to layers of a transformers decoder: a `NeuralMemory` or searchable keys and values.
 
-    It supports Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders built like them: one list of layers,
-    each with an attention, that receive the decoder's keyword arguments (not Falcon, BLOOM, MPT, GPT-J).
+    Supported are Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders with the same structure: one list
+    of layers, each with an attention, that receive the decoder's keyword arguments (not Falcon, BLOOM, MPT, GPT-J).
 
-    The model is changed in place, and at first computes exactly the same as before. Its weights are frozen, and may be
-    quantised (4-bit NF4 of bitsandbytes, say); the result's `.parameters()` are the trainable ones.
+    The model is changed in place and at first computes exactly the same as before. Its weights are frozen and may be
+    quantised (for example, to 4-bit NF4 by bitsandbytes). The trainable parameters are the result's `.parameters()`.
 
     Args:
-        layers: indexes, or all of them.
+        layers: indexes of the layers, or "all".
         kind: "gate" (MAG): attention + sigmoid(a rms(attention) + b) m, with a and b of D numbers. "layer" (MAL): the
             memory before the attention; the layer reads h + m. "context" (MAC): the layer attends once more, to
             [persistent tokens, m of the segment, segment], and the difference is added through a gate of D numbers. It
             needs attention "sdpa" or "eager". "retrieval" (Memorizing Transformers): as "gate", but m is attention to
             the k nearest keys of all earlier segments, found exactly; `MemoryStreams.delete` deletes tokens by their
-            numbers. The projection of m, or for "context" the gate, is 0 at first.
-        dim: width of the memory, by default D but at most 256.
-        reach: number of tokens, itself and those before it, by which a token is stored and looked up.
-        persistent: learned tokens before every segment, for "context" only.
-        heads: of `NeuralMemory`, as are the next six; "retrieval" uses heads and segment alone.
-        expansion: of `NeuralMemory`.
-        depth: of `NeuralMemory`.
-        segment: of `NeuralMemory`; the context's, too.
-        chunk: of `NeuralMemory`.
-        norm: of `NeuralMemory`.
-        max_step: of `NeuralMemory`.
+            numbers. The projection of m, or the gate for "context", is initially 0.
+        dim: width of the memory; by default D, but at most 256.
+        reach: number of tokens, ending with the token itself, from which a token's key and query are computed.
+        persistent: number of learned tokens before every segment, for "context" only.
+        heads: see `NeuralMemory`; of the next arguments, "retrieval" uses only `heads` and `segment`.
+        expansion: see `NeuralMemory`.
+        depth: see `NeuralMemory`.
+        segment: see `NeuralMemory`; also the segment length for "context".
+        chunk: see `NeuralMemory`.
+        norm: see `NeuralMemory`.
+        max_step: see `NeuralMemory`.
         k: number of keys that a token attends to, for "retrieval" only.
-        capacity: maximum tokens kept per stream, the newest, for "retrieval" only: a multiple of the segment, or None
-            for all.
-        dtype: of the memory's parameters: float32, or bfloat16; their state is always float32.
+        capacity: number of newest tokens kept per stream, a multiple of the segment, or None for all; for "retrieval"
+            only.
+        dtype: dtype of the memory's parameters, float32 or bfloat16. The state is always float32.
 
     Raises:
         ModelError: the model is not a supported decoder.
-        InvalidInputError: an invalid argument, or the model already has a memory.
+        InvalidInputError: an argument is invalid, or the model already has a memory.
     """
     if not isinstance(model, nn.Module):
         raise InvalidInputError(f"model must be a torch.nn.Module, got {described(model)}")

@@ -1,4 +1,4 @@
-"""Locate the layers of a Hugging Face decoder for attaching a memory, by their attention."""
+"""Locate the layers of a Hugging Face decoder by their attention, to attach a memory to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUPPORTED = "Llama, Mistral, Qwen, Phi, Gemma, OPT, GPT-2, GPT-NeoX and decoders
 
 @dataclass(frozen=True)
 class Decoder:
-    """A stack of decoder layers, the self-attention of each, and their hidden size."""
+    """A stack of decoder layers, with each layer's self-attention and the hidden size."""
 
     stack: nn.Module
     layers: nn.ModuleList
@@ -28,9 +28,9 @@ class Decoder:
 
     @classmethod
     def of(cls, model: nn.Module) -> Decoder:
-        """Return the only decoder of a model: a list of layers, each with an attention, in a module that keeps a cache.
+        """Return the only decoder in a model: a list of layers, each with an attention, in a module that keeps a cache.
 
-        Raises ModelError if there is none, or more than one, or its layers are unsupported.
+        Raises `ModelError` if there is no decoder or more than one, or if its layers aren't supported.
         """
         found = [
             (stack, layers, attentions)
@@ -59,7 +59,7 @@ class Decoder:
         return cls(*found[0], hidden)
 
     def device(self, index: int) -> torch.device:
-        """Return the device a layer computes on. Raises ModelError if its weights are not loaded."""
+        """Return the device on which a layer computes. Raises `ModelError` if its weights aren't loaded."""
         weights = next(self.layers[index].parameters()).device
         if weights.type != "meta":
             return weights
@@ -73,9 +73,9 @@ class Decoder:
         return torch.device(device)
 
     def choose(self, layers: Sequence[int] | Literal["all"]) -> list[int]:
-        """Return indexes of layers, counted from the end if negative, in ascending order.
+        """Return the indexes of the chosen layers in ascending order. Negative indexes count from the end.
 
-        Raises InvalidInputError for none, for duplicates, and for indexes out of range.
+        Raises `InvalidInputError` if there are no indexes, duplicates, or indexes out of range.
         """
         number = len(self.layers)
         if isinstance(layers, str):
@@ -91,7 +91,7 @@ class Decoder:
         return chosen
 
     def check_context(self, model: nn.Module) -> None:
-        """Raise ModelError if the attention can't be called again on a segment with its own mask."""
+        """Raise `ModelError` if the attention can't be called again on a segment with its own mask."""
         attention = self.attentions[0]
         given = _parameters(attention)
         implementation = getattr(getattr(model, "config", None), "_attn_implementation", None)
@@ -110,12 +110,12 @@ class Decoder:
 
 
 def has_adapters(model: nn.Module) -> bool:
-    """Return True for a model with PEFT adapters in its layers."""
+    """Return True if a model has PEFT adapters in its layers."""
     return any(type(module).__module__.startswith("peft.") for module in model.modules())
 
 
 def _attentions(layers: nn.ModuleList) -> list[nn.Module]:
-    """Return the self-attention of each layer, or an empty list if one lacks it."""
+    """Return the self-attention of each layer, or an empty list if any layer has none."""
     found = [[getattr(layer, name, None) for name in ATTENTIONS] for layer in layers]
     chosen = [next((part for part in parts if isinstance(part, nn.Module)), None) for parts in found]
     return [] if None in chosen else [part for part in chosen if part is not None]

@@ -1,4 +1,4 @@
-"""One attached memory, with its own width inside one decoder layer, and its state between calls.
+"""One memory attached to one decoder layer, with its own width, and its state between calls.
 
 Shape legend: B streams, T tokens, D hidden size of the decoder, M = `dim` of the memory, R = `reach`.
 """
@@ -23,7 +23,7 @@ from nscma_torch.neural.state import NeuralMemoryState
 @as_pytree()
 @dataclass(frozen=True)
 class BlockState:
-    """State of one block for B streams; immutable."""
+    """Immutable state of one block for B streams."""
 
     memory: NeuralMemoryState | KeyValueState
     recent: Tensor  # [B, R - 1, D] the last inputs, zero before the first
@@ -35,12 +35,14 @@ class BlockState:
         return replace(self, memory=self.memory.map(change), recent=change(self.recent), segment=segment)
 
     def with_segment(self, tokens: SegmentState, size: int) -> Self:
-        """Return the state with the tokens left after removing full segments of `size` from the front."""
+        """Return the state with the tokens that remain after full segments of `size` tokens are removed
+        from the front.
+        """
         full = tokens.real.shape[1] // size * size
         return replace(self, segment=tokens.map(lambda tensor: tensor[:, full:]))
 
     def select(self, rows: Tensor) -> Self:  # rows: [B'] int64, streams of the new batch
-        """Return the state of some of the streams, in any order, possibly repeated."""
+        """Return the state for a selection of the streams, in any order, possibly repeated."""
         segment = None if self.segment is None else self.segment.map(lambda tensor: tensor[rows])
         memory = self.memory.select(rows, len(self.recent))
         return replace(self, memory=memory, recent=self.recent[rows], segment=segment)
@@ -50,17 +52,17 @@ torch.serialization.add_safe_globals([BlockState, SegmentState])  # so that kept
 
 
 class MemoryBlock(nn.Module):
-    """Projects a layer's hidden states into a memory, and its recall back.
+    """Projects a layer's hidden states into a memory, and projects the memory's recall back.
 
         u_t = [ rms(h_t), rms(h_{t-1}), ..., rms(h_{t-R+1}) ] D      m_t = memory(u)_t U
 
-    Concatenated inputs of R tokens replace the convolution of Titans (section 4.4): a value can be stored under the
-    token before it. Everything is computed in the dtype of the block's parameters.
+    Concatenating the inputs of R tokens replaces the convolution in Titans (section 4.4), so that a value can be stored
+    under the token before it. Everything is computed in the dtype of the block's parameters.
 
     Args:
         hidden: D.
-        memory: of width M.
-        reach: R, 1 for the token alone.
+        memory: the memory, with width M.
+        reach: R; 1 uses only the token itself.
     """
 
     def __init__(self, hidden: int, memory: NeuralMemory | RetrievalAttention, reach: int) -> None:
@@ -74,11 +76,12 @@ class MemoryBlock(nn.Module):
 
     @torch.no_grad()
     def _associate(self, half: int) -> None:
-        """Initialise as an associative memory: a token is looked up under itself, and stored under its predecessor.
+        """Initialise the block as an associative memory: a token is stored under its predecessor and looked up under
+        itself.
 
-        One half of u is the token, the other the same projection of its predecessor; queries read the first and keys
-        the second, through one matrix. From the usual random initialisation, training must first find that match: a
-        plateau.
+        One half of u is the token, and the other half is the same projection of its predecessor. Queries read the first
+        half and keys the second, through one matrix. With the usual random initialisation, training must first find
+        that match, which shows as a plateau.
         """
         nn.init.zeros_(self.down.weight)
         nn.init.orthogonal_(self.down.weight[:half, : self.hidden])
@@ -89,7 +92,7 @@ class MemoryBlock(nn.Module):
         queries[:, half:] = 0
 
     def init_state(self, batch: int) -> BlockState:
-        """Return the state of streams that have read nothing."""
+        """Return the state for streams that have read nothing."""
         return BlockState(self.memory.init_state(batch), self.down.weight.new_zeros(batch, self.reach - 1, self.hidden))
 
     def forward(
@@ -98,9 +101,9 @@ class MemoryBlock(nn.Module):
         state: BlockState,
         store_mask: Tensor | None = None,  # [B, T] bool
     ) -> tuple[Tensor, BlockState]:
-        """Return the memory's recall for each token [B, T, D], and the state after them.
+        """Return the memory's recall [B, T, D] for each token, and the state after the tokens.
 
-        If `store_mask` is false (padding), a token is not stored, and counts as absent for the next.
+        A token with a false `store_mask` (padding) is not stored, and the next token treats it as absent.
         """
         x = functional.rms_norm(hidden.to(self.down.weight.dtype), (self.hidden,), eps=1e-6)
         if store_mask is not None:

@@ -1,7 +1,8 @@
-"""Attention to the k nearest of many keys: an exact search, then a differentiable softmax over the results.
+"""Attention to the k nearest of many keys: an exact search followed by a differentiable softmax over the results.
 
 The search (`nscma_kernels.scored_topk`) has no gradients. The scores of the k chosen keys are computed again with
-gradients, which gives the gradient of the whole: a small change of queries or keys doesn't change the choice.
+gradients, which gives the gradient of the whole operation, because a small change in queries or keys doesn't change the
+choice.
 
 Shape legend: Q queries, N rows, D width of keys, E width of values, k rows recalled.
 """
@@ -30,7 +31,7 @@ class Recalled(NamedTuple):
 
     @property
     def mixed(self) -> Tensor:
-        """Return the weighted sum of the values [..., E]: the result of attention to the k items."""
+        """Return the weighted sum [..., E] of the values, which is the result of attention to the k items."""
         return (self.weights[..., None].to(self.values.dtype) * self.values).sum(-2)
 
 
@@ -42,12 +43,13 @@ def nearest_rows(
     scopes: Tensor,  # [1] or [Q] int64
     k: int,
 ) -> Tensor:
-    """Return rows [Q, k] int64 of the largest inner products in each query's scope, best first, ties by row.
+    """Return the rows [Q, k] int64 with the largest inner products in each query's scope, best first, with ties ordered
+    by row.
 
-    If a scope has fewer than k rows, the last places are -1. It is one operator for `torch.compile`, as the search's
-    control flow depends on the data.
+    If a scope has fewer than k rows, the last entries are -1. `torch.compile` treats it as one operator, because the
+    search's control flow depends on the data.
 
-    Raises InvalidInputError if queries or keys are not finite.
+    Raises `InvalidInputError` if queries or keys are not finite.
     """
     found = torch.full((len(queries), k), NONE, dtype=torch.int64, device=queries.device)
     try:
@@ -85,7 +87,9 @@ def attend_to(
     rows: Tensor,  # [Q, k] int64, -1 for none
     scale: float,
 ) -> Tensor:
-    """Return the weights [Q, k] of chosen rows, softmax(scale <q, k_j>), 0 for unfilled places: float32, or float64."""
+    """Return the weights [Q, k] of the chosen rows, softmax(scale <q, k_j>), in float32 or float64. Unfilled places are
+    0.
+    """
     kind = torch.float64 if torch.float64 in (queries.dtype, keys.dtype) else torch.float32
     chosen = keys[rows.clamp(min=0)].to(kind)
     scores = (queries.to(kind)[:, None] * chosen).sum(-1) * scale  # elementwise: autocast leaves it as it is
@@ -96,6 +100,8 @@ def softmax_of(
     scores: Tensor,  # [..., k]
     real: Tensor,  # [..., k] bool
 ) -> Tensor:
-    """Softmax over the real places, 0 at the others; all 0, with zero gradients, if there are none."""
+    """Return the softmax over the real places, with 0 elsewhere. If there are no real places, all are 0 with zero
+    gradients.
+    """
     lowest = torch.finfo(scores.dtype).min  # not -inf, as a softmax over only -inf is NaN
     return torch.where(real, scores.masked_fill(~real, lowest).softmax(-1), 0.0)

@@ -24,7 +24,7 @@ from nscma_torch.neural.state import NeuralMemoryState
 
 
 class NeuralMemory(nn.Module):
-    """A perceptron per head and stream whose weights are written while the stream is read.
+    """A perceptron for each head and stream, with weights that are written while the stream is read.
 
     Each head has queries, keys and values of x normalised to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K),
     v = x V, and in the notation of the paper (equations 9 to 15)
@@ -33,27 +33,27 @@ class NeuralMemory(nn.Module):
         S_t = eta_t S_{t-1} - theta_t grad ||M(k_t) - v_t||^2          M_t = (1 - alpha_t) M_{t-1} + S_t
         y_t = [ sigmoid(x G) M_t(q_t) ] O
 
-    where [ ] concatenates heads, and Q, K, V, T, E, A, G, O and the first M are parameters. The projections are
-    ordinary layers, which take x of their own dtype, or of any under autocast; the memory itself lives in the state, in
-    float32 (float64 if the module is), whatever the dtype or autocast around it. Without a state, a fresh one is
-    created; the module keeps nothing between calls.
+    where [ ] concatenates heads, and Q, K, V, T, E, A, G, O and the initial M are parameters. The projections are
+    ordinary layers, which take x in their own dtype, or in any dtype under autocast. The memory itself is in the state,
+    in float32 (float64 if the module is float64), regardless of the surrounding dtype or autocast. If no state is
+    given, a fresh one is created. The module keeps nothing between calls.
 
-    `torch.compile(fullgraph=True)` makes one graph of it, in which the recurrence is one operator; its backward pass is
-    unrolled by chunk, so compiling for gradients takes longer with each chunk of the sequence.
+    `torch.compile(fullgraph=True)` compiles the module to one graph, in which the recurrence is one operator. The
+    backward pass is unrolled by chunk, so compiling with gradients takes longer for sequences with more chunks.
 
     Args:
         dim: D, width of inputs and outputs.
         heads: H, number of memories that share the width; a divisor of `dim`.
         expansion: hidden width of a memory / W.
         depth: number of layers of a memory; 1 is a linear memory, M(k) = k M.
-        segment: number of tokens whose gradients are taken in one batch, at the weights of their start; 1 is the
-            recurrence above token by token, None takes all gradients at the first weights.
-        chunk: tokens written as one step, with theta each and the means of x E and x A; by default the segment, which
-            is a multiple of it. A token reads what full chunks have written: sequences shorter than one don't train the
-            writing parameters (K, V, T, E, A have no gradient).
+        segment: number of tokens for which gradients are computed in one batch, at the weights at the segment's start.
+            1 is the recurrence above, token by token; None computes all gradients at the initial weights.
+        chunk: number of tokens written as one step, with a theta for each token and the means of x E and x A. It must
+            divide the segment; by default, it equals the segment. A token reads only what full chunks have written, so
+            a sequence shorter than a chunk doesn't train the writing parameters (K, V, T, E and A get no gradient).
         norm: recall k + norm(M(k)) instead of M(k), in the loss too. Without it, the summed steps of a chunk can
             diverge on a repetitive stream.
-        max_step: the largest theta W.
+        max_step: the largest value of theta W.
 
     Raises:
         InvalidInputError: a size is not positive, or one does not divide the other.
@@ -112,9 +112,10 @@ class NeuralMemory(nn.Module):
         nn.init.constant_(self.to_decay.bias, -6.0)
 
     def init_state(self, batch: int) -> NeuralMemoryState:
-        """Return the state of streams that have read nothing; gradients flow from it into the module's first weights.
+        """Return the state for streams that have read nothing. Gradients flow from it into the module's initial
+        weights.
 
-        Raises InvalidInputError if the batch is not positive.
+        Raises `InvalidInputError` if `batch` is not positive.
         """
         if not isinstance(batch, int) or batch < 1:
             raise InvalidInputError(f"batch must be a positive integer, got {batch!r}")
@@ -132,15 +133,15 @@ class NeuralMemory(nn.Module):
     ) -> tuple[Tensor, NeuralMemoryState] | tuple[Tensor, NeuralMemoryState, Tensor]:
         """Read and write the tokens of x, in order.
 
-        Two calls with the state between them give the same as one call with both inputs. If `store_mask` is false, a
-        token is only read: it changes nothing, whatever it holds; one that is not finite is read as zeros.
+        Two calls that pass the state on give the same result as one call with both inputs. A token with a false
+        `store_mask` is only read: it changes nothing, whatever its values. If it isn't finite, it is read as zeros.
 
         Returns:
-            y [B, T, D] in the dtype of the projections; the state after x; and if requested the surprise [B, T]
-            float32, the mean over heads and width of (M(k) - v)^2 at the weights of the segment's start.
+            y [B, T, D] in the dtype of the projections, the state after x and, if requested, the surprise [B, T]
+            float32: the mean of (M(k) - v)^2 over heads and width, at the weights at the segment's start.
 
         Raises:
-            InvalidInputError: shapes, dtypes or devices don't match, or the state is another module's.
+            InvalidInputError: shapes, dtypes or devices don't match, or the state belongs to another module.
         """
         self._check(x, state, store_mask)
         batch, length = x.shape[:2]
@@ -171,13 +172,13 @@ class NeuralMemory(nn.Module):
         x: Tensor,  # [B, T, D]
         state: NeuralMemoryState,
     ) -> Tensor:
-        """Return the momentary surprise of each token [B, T]: the norm of grad ||M(k_t) - v_t||^2 at the state's
+        """Return the momentary surprise [B, T] of each token: the norm of grad ||M(k_t) - v_t||^2 at the state's
         weights.
 
-        The gradient is with respect to all weights of the stream's memories, without theta (Titans, equation 8);
-        nothing is written.
+        The gradient is taken with respect to all weights in the stream's memories, without theta (Titans, equation 8).
+        Nothing is written.
 
-        Raises InvalidInputError like `forward`.
+        Raises `InvalidInputError` like `forward`.
         """
         self._check(x, state, None)
         k, v = self._associated(functional.rms_norm(x, (self.dim,)))
@@ -191,21 +192,21 @@ class NeuralMemory(nn.Module):
         return torch.stack(squares).sum(0).view(len(x), self.heads, -1).sum(1).sqrt()
 
     def flush(self, state: NeuralMemoryState) -> NeuralMemoryState:
-        """Write the tokens waiting for their chunk to fill, for example at the end of a conversation.
+        """Write the tokens that are waiting for their chunk to fill, for example at the end of a conversation.
 
-        Raises InvalidInputError if the state is another module's.
+        Raises `InvalidInputError` if the state belongs to another module.
         """
         streams = len(state.weights[0]) // self.heads if isinstance(state, NeuralMemoryState) else 1
         self._check_state(state, streams)
         return flush_memory(state, segment=self.segment, chunk=self.chunk)
 
     def save(self, path: str | Path) -> None:
-        """Write arguments and parameters as one safetensors file."""
+        """Write the arguments and parameters to a safetensors file."""
         save_module(self, path, arguments=self._arguments)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a module written by `save`, onto the CPU.
+        """Read a module written by `save`, with its tensors on the CPU.
 
         Raises:
             ModelNotFoundError: the file is missing.
@@ -222,7 +223,7 @@ class NeuralMemory(nn.Module):
         return ", ".join(f"{name}={value}" for name, value in self._arguments.items())
 
     def _associated(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return keys and values [B * H, T, W] of inputs [B, T, D], normalised."""
+        """Return the normalised keys and the values, each [B * H, T, W], for inputs [B, T, D]."""
         return self._split(self.to_keys(x), self.key_scale), self._split(self.to_values(x), None)
 
     def _split(self, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -266,7 +267,7 @@ class NeuralMemory(nn.Module):
             )
         if (state.segment, state.chunk) != (self.segment, self.chunk or self.segment):
             raise InvalidInputError(
-                f"the state is of segment={state.segment}, chunk={state.chunk}, not of this module's"
+                f"the state has segment={state.segment}, chunk={state.chunk}, not of this module's"
                 f" segment={self.segment}, chunk={self.chunk or self.segment}; start with init_state({batch})"
             )
         if state.weights[0].dtype != self._kind:
@@ -277,5 +278,5 @@ class NeuralMemory(nn.Module):
 
     @property
     def _kind(self) -> torch.dtype:
-        """Return the dtype of a state."""
+        """Return the dtype of this module's states."""
         return torch.float64 if self.memory[0].dtype == torch.float64 else torch.float32

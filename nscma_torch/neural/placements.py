@@ -1,4 +1,4 @@
-"""Placements of a memory in a decoder layer, as hooks: gate, context, layer (Titans, section 4), and retrieval."""
+"""Hooks that place a memory in a decoder layer: gate, context, layer (Titans, section 4) and retrieval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Attended(NamedTuple):
 
 
 class Placement(nn.Module):
-    """A `MemoryBlock` and its integration into one layer; at first it changes nothing, exactly."""
+    """A `MemoryBlock` and its integration into one layer. Initially, it leaves the layer's output exactly unchanged."""
 
     def __init__(self, hidden: int, *, dim: int | None, reach: int, persistent: int, **memory: Any) -> None:
         super().__init__()
@@ -43,16 +43,16 @@ class Placement(nn.Module):
     def make_memory(
         self, dim: int, *, k: int = 32, capacity: int | None = None, **options: Any
     ) -> NeuralMemory | RetrievalAttention:
-        """Create the memory of this width; all kinds take the same arguments."""
+        """Create a memory with this width. All kinds take the same arguments."""
         del k, capacity  # of retrieval alone
         return NeuralMemory(dim, **options)
 
     def init_state(self, batch: int) -> BlockState:
-        """Return the state of streams that have read nothing."""
+        """Return the state for streams that have read nothing."""
         return self.block.init_state(batch)
 
     def hook(self, layer: nn.Module, attention: nn.Module, slot: int) -> list[RemovableHandle]:
-        """Hook a decoder layer and its attention; `slot` is the position of its state in a call."""
+        """Add hooks to a decoder layer and its attention. `slot` is the position of the layer's state in a call."""
         self._slot = slot
         return [
             layer.register_forward_pre_hook(self._enter, with_kwargs=True),
@@ -61,18 +61,22 @@ class Placement(nn.Module):
         ]
 
     def recall(self, hidden: Tensor) -> tuple[Tensor, BlockState, BlockState]:  # [B, T, D]
-        """Return the memory's recall for the tokens [B, T, D] in its own dtype, and the state before and after."""
+        """Return the memory's recall [B, T, D] for the tokens, in the memory's own dtype, and the states before and
+        after.
+        """
         call, slot = self._call(), self._slot
         recalled, after = self.block(hidden, call.before[slot], call.store_mask)
         call.after[slot] = after
         return recalled, call.before[slot], after
 
     def before_layer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Transform the layer's input; unchanged by default."""
+        """Transform the layer's input. By default, it is unchanged."""
         return args, kwargs
 
     def after_attention(self, run: Attended) -> Tensor:
-        """Transform the attention output that the layer adds to its residual stream [B, T, D]; unchanged by default."""
+        """Transform the attention output [B, T, D] that the layer adds to its residual stream. By default, it is
+        unchanged.
+        """
         return run.out
 
     def _enter(self, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -101,7 +105,7 @@ class Placement(nn.Module):
 
 
 class MemoryAsGate(Placement):
-    """Beside the attention: o = attention + sigmoid(a rms(attention) + b) m (MAG, equations 26 to 28)."""
+    """Memory parallel to the attention: o = attention + sigmoid(a rms(attention) + b) m (MAG, equations 26 to 28)."""
 
     def __init__(self, hidden: int, **options: Any) -> None:
         super().__init__(hidden, **options)
@@ -117,10 +121,10 @@ class MemoryAsGate(Placement):
 
 
 class RetrievalAsGate(MemoryAsGate):
-    """Like `MemoryAsGate`, with m from attention to the k nearest keys of earlier segments (Wu et al. 2022).
+    """Like `MemoryAsGate`, but m comes from attention to the k nearest keys in earlier segments (Wu et al. 2022).
 
-    The paper blends, g m + (1 - g) attention with g = sigmoid(b) of each head, using the keys and values of the layer's
-    own attention; here m has its own projections and is added, so a frozen model is at first unchanged.
+    The paper blends g m + (1 - g) attention, with g = sigmoid(b) for each head, and uses the keys and values of the
+    layer's own attention. Here, m has its own projections and is added, so a frozen model is initially unchanged.
     """
 
     def make_memory(
@@ -138,7 +142,7 @@ class RetrievalAsGate(MemoryAsGate):
 
 
 class MemoryAsLayer(Placement):
-    """Before the attention: the layer reads h + m (MAL, equation 29, with the residual stream)."""
+    """Memory before the attention: the layer reads h + m (MAL, equation 29, with the residual stream)."""
 
     def __init__(self, hidden: int, **options: Any) -> None:
         super().__init__(hidden, **options)
@@ -152,9 +156,10 @@ class MemoryAsLayer(Placement):
 
 
 class MemoryAsContext(Placement):
-    """Before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention) (MAC, section 4.1).
+    """Memory before the segment: o = attention + tanh(b) (attention([persistent, m, segment]) - attention).
 
-    The memory is written from the layer's input; the paper uses the attention's output.
+    This is MAC (section 4.1). The memory is written from the layer's input, while the paper uses the attention's
+    output.
     """
 
     def __init__(self, hidden: int, *, persistent: int, **options: Any) -> None:

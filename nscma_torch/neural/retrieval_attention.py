@@ -21,7 +21,7 @@ from nscma_torch.neural.nearest import NONE, attend_to, nearest_rows
 @as_pytree("first", "waiting")
 @dataclass(frozen=True)
 class KeyValueState:
-    """Keys and values left by B streams; immutable."""
+    """Immutable keys and values stored from B streams."""
 
     keys: Tensor  # [B, H, N, W]
     values: Tensor  # [B, H, N, W]
@@ -34,11 +34,13 @@ class KeyValueState:
         return replace(self, keys=change(self.keys), values=change(self.values), stored=change(self.stored))
 
     def select(self, rows: Tensor, _batch: int) -> Self:  # rows: [B'] int64
-        """Return the state of some of the streams, in any order, possibly repeated."""
+        """Return the state for a selection of the streams, in any order, possibly repeated."""
         return self.map(lambda tensor: tensor[rows])
 
     def joined(self, keys: Tensor, values: Tensor, stored: Tensor) -> Self:
-        """Return the state with further tokens, [B, H, T, W] twice and [B, T], which wait for their segment to fill."""
+        """Return the state with tokens appended, which wait for their segment to fill.
+
+        Keys and values are [B, H, T, W], `stored` is [B, T]."""
         return replace(
             self,
             keys=torch.cat([self.keys, keys.to(self.keys.dtype)], 2),
@@ -54,7 +56,7 @@ class KeyValueState:
         return replace(cut, first=self.first + less)
 
     def without(self, stream: int, tokens: Tensor) -> Self:  # tokens: [n] int64
-        """Return the state with these tokens of a stream, numbered from its first, overwritten by zeros."""
+        """Return the state with these tokens of a stream, numbered from its first token, overwritten by zeros."""
         gone = torch.zeros_like(self.stored)
         gone[stream] = torch.isin(torch.arange(self.stored.shape[1], device=tokens.device) + self.first, tokens)
         keys, values = (part.masked_fill(gone[:, None, :, None], 0) for part in (self.keys, self.values))
@@ -65,22 +67,23 @@ torch.serialization.add_safe_globals([KeyValueState])  # so that kept states loa
 
 
 class RetrievalAttention(nn.Module):
-    """Each token attends to the exact k nearest keys of the full segments before its own.
+    """Attention from each token to the exact k nearest keys in the full segments before its own.
 
     For each head, with x normalised to mean square 1, q = scale_q rms(x Q), k = scale_k rms(x K), v = x V, and j over
-    the tokens of the k largest <q_t, k_j>:
+    the tokens with the k largest <q_t, k_j>:
 
         m_t = sum_j softmax_j(<q_t, k_j> / sqrt(W)) v_j            y_t = [ m_t ] O
 
-    where [ ] concatenates heads. A token of the first segment recalls nothing: 0. Gradients also flow to the keys and
-    values of earlier tokens, while the paper treats those of earlier calls as constants; detach the state for that.
+    where [ ] concatenates heads. A token in the first segment recalls nothing, so its m is 0. Gradients also flow to
+    the keys and values of earlier tokens. The paper treats keys and values from earlier calls as constants; detach the
+    state for that.
 
     Args:
         dim: D.
-        heads: H, which divides `dim`.
+        heads: H, which must divide `dim`.
         k: number of keys that a token attends to.
-        segment: S, number of tokens after which they become searchable.
-        capacity: maximum tokens kept per stream, the newest; a multiple of the segment, None for all.
+        segment: S, number of tokens after which the tokens become searchable.
+        capacity: number of newest tokens kept per stream, a multiple of the segment; None for all.
 
     Raises:
         InvalidInputError: a size is not a positive integer, or one does not divide the other.
@@ -110,7 +113,7 @@ class RetrievalAttention(nn.Module):
         self.combine = nn.Linear(dim, dim, bias=False)
 
     def init_state(self, batch: int) -> KeyValueState:
-        """Return the state of streams that have read nothing."""
+        """Return the state for streams that have read nothing."""
         nothing = self.combine.weight.new_zeros(batch, self.heads, 0, self.width)
         return KeyValueState(nothing, nothing, torch.ones(batch, 0, dtype=torch.bool, device=nothing.device))
 
@@ -121,7 +124,7 @@ class RetrievalAttention(nn.Module):
         *,
         store_mask: Tensor | None = None,  # [B, T] bool
     ) -> tuple[Tensor, KeyValueState]:
-        """Return y [B, T, D] and the state after x; tokens with a false `store_mask` (padding) are never recalled."""
+        """Return y [B, T, D] and the state after x. Tokens with a false `store_mask` (padding) are never recalled."""
         batch, length = x.shape[:2]
         x = functional.rms_norm(x, (self.dim,))
         queries = self._split(self.to_queries(x), self.query_scale)
@@ -141,7 +144,7 @@ class RetrievalAttention(nn.Module):
         return self.combine(y.to(self.combine.weight.dtype)), state
 
     def _attend(self, queries: Tensor, state: KeyValueState) -> Tensor:
-        """Return m [B, H, t, W] of queries [B, H, t, W]."""
+        """Return m [B, H, t, W] for queries [B, H, t, W]."""
         batch, heads, tokens, width = queries.shape
         number = state.stored.shape[1] - state.waiting
         if number == 0:

@@ -1,6 +1,6 @@
-"""A key-value memory with ids as a module: written, changed and deleted explicitly, searched exactly, with gradients.
+"""Key-value memory as a module: items have ids, are written, changed and deleted explicitly, and are searched exactly.
 
-Shape legend: n items, R rows of the buffers, D width of keys, E width of values, k items recalled.
+Shape legend: n items, R rows in the buffers, D width of keys, E width of values, k items recalled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Items(NamedTuple):
 def _changing(
     method: Callable[Concatenate[RetrievalMemory, P], T],
 ) -> Callable[Concatenate[RetrievalMemory, P], T]:
-    """Run outside inference mode, whose tensors couldn't be changed later."""
+    """Run a method outside inference mode, because tensors created in that mode couldn't be changed later."""
 
     @wraps(method)
     def call(self: RetrievalMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -43,21 +43,22 @@ def _changing(
 
 
 class RetrievalMemory(nn.Module):
-    """Keys and values on the device, each pair an item with an id and a scope.
+    """Keys and values on the device. Each pair is an item with an id and a scope.
 
-    `write`, `update` and `delete` take effect at once: the next `forward` equals a search of exactly the items then
-    present, by `nscma_kernels.scored_topk`. For queries q of a scope, over the k items of largest <q, key>:
+    `write`, `update` and `delete` take effect at once: the next `forward` searches exactly the items present at that
+    time, with `nscma_kernels.scored_topk`. For queries q in a scope, over the k items with the largest <q, key>:
 
         weight_j = softmax_j(scale <q, key_j>)        `.mixed` = sum_j weight_j value_j
 
     which is attention to the k nearest keys (Wu et al. 2022, "Memorizing Transformers"). Gradients flow to the queries,
-    and to the inputs from which written keys and values were computed; `detach_` cuts the latter off.
+    and to the inputs from which written keys and values were computed; `detach_` stops the latter.
 
-    The items are buffers, in the order of writing, whose capacity doubles when full. `state_dict` holds only the items,
-    nothing deleted, and loads into a module of any size; `.to` moves and converts them (the search takes float32,
-    bfloat16 and float64). `torch.compile(fullgraph=True)` compiles `forward`, again whenever the capacity grows.
-    DistributedDataParallel copies buffers from rank 0 before each forward: write the same items on every rank, or let
-    each keep its own with `broadcast_buffers=False`.
+    The items are stored in buffers, in the order of writing. The buffers' capacity doubles when they are full.
+    `state_dict` contains only the existing items, nothing deleted, and loads into a module of any size. `.to` moves and
+    converts the items (the search supports float32, bfloat16 and float64). `torch.compile(fullgraph=True)` compiles
+    `forward`, and compiles it again whenever the capacity grows. DistributedDataParallel copies buffers from rank 0
+    before each forward pass: write the same items on every rank, or let each rank keep its own items with
+    `broadcast_buffers=False`.
 
     >>> import torch
     >>> from nscma_torch import RetrievalMemory
@@ -72,7 +73,7 @@ class RetrievalMemory(nn.Module):
     Args:
         key_dim: D.
         value_dim: E.
-        scale: factor of the inner products; by default 1 / sqrt(D).
+        scale: factor applied to the inner products; by default 1 / sqrt(D).
 
     Raises:
         InvalidInputError: a size is not positive, or the scale is not a positive number.
@@ -104,7 +105,7 @@ class RetrievalMemory(nn.Module):
         return int((self.ids != NONE).sum())
 
     def __bool__(self) -> bool:
-        """Return True, even if empty, like any module."""
+        """Return True even if the memory is empty, like any module."""
         return True
 
     @_changing
@@ -119,13 +120,13 @@ class RetrievalMemory(nn.Module):
         """Add items after the existing ones.
 
         Args:
-            ids: not negative and unused; by default the numbers after the largest ever used.
-            scope: not negative; queries of another scope don't find the items.
+            ids: non-negative, unused ids; by default, the numbers after the largest id ever used.
+            scope: a non-negative number for each item; queries in another scope don't find the item.
 
         Returns:
             The ids [n] int64.
 
-        Raises InvalidInputError for invalid arguments, changing nothing.
+        Raises `InvalidInputError` for invalid arguments, and then changes nothing.
         """
         for name, given, width in (("keys", keys, self.key_dim), ("values", values, self.value_dim)):
             self._check(name, given, width)
@@ -160,10 +161,10 @@ class RetrievalMemory(nn.Module):
         values: Tensor | None = None,  # [n, E]
         scope: int | Tensor | None = None,  # or [n] int64
     ) -> None:
-        """Replace the given values of these items; they keep their places in the order.
+        """Replace the given properties of these items. The items keep their positions in the order.
 
-        Raises InvalidInputError for invalid arguments, including duplicate ids, and NotFoundError for unknown ids,
-        changing nothing.
+        Raises `InvalidInputError` for invalid arguments, including duplicate ids, and `NotFoundError` for unknown ids.
+        Nothing is changed then.
         """
         rows = self._rows_of(ids)
         for name, given, width in (("keys", keys, self.key_dim), ("values", values, self.value_dim)):
@@ -182,9 +183,9 @@ class RetrievalMemory(nn.Module):
 
     @_changing
     def delete(self, ids: Ids) -> None:
-        """Delete items, overwriting their values with zeros.
+        """Delete items and overwrite their values with zeros.
 
-        Raises NotFoundError for unknown ids, deleting none.
+        Raises `NotFoundError` if any id is unknown, and then deletes nothing.
         """
         rows = self._rows_of(ids)
         self._put("keys", rows, self.keys.new_zeros(len(rows), self.key_dim))
@@ -192,12 +193,12 @@ class RetrievalMemory(nn.Module):
         self.ids[rows] = self.scopes[rows] = NONE
 
     def get(self, ids: Ids) -> Items:
-        """Return the items with these ids. Raises NotFoundError for unknown ids."""
+        """Return the items with these ids. Raises `NotFoundError` for unknown ids."""
         rows = self._rows_of(ids)
         return Items(self.keys[rows], self.values[rows], self.scopes[rows])
 
     def detach_(self) -> None:
-        """Detach the items from their computation: gradients of later calls end here."""
+        """Detach the items from their computation, so that gradients in later calls end here."""
         self.keys, self.values = self.keys.detach(), self.values.detach()
 
     def forward(
@@ -206,16 +207,16 @@ class RetrievalMemory(nn.Module):
         k: int = 8,
         scope: int | Tensor | None = None,  # or int64 that broadcasts to [...]
     ) -> Recalled:
-        """Return the k items of largest inner product with each query, ties in order of writing.
+        """Return the k items with the largest inner product with each query. Ties are in order of writing.
 
         Args:
-            scope: the scope searched, one for all queries or one for each; None: all items.
+            scope: the scope to search, one for all queries or one for each; None searches all items.
 
         Returns:
-            values [..., k, E], weights [..., k] and ids [..., k]; see `Recalled`. The weights are float32 (float64 with
-            keys of float64).
+            values [..., k, E], weights [..., k] and ids [..., k]; see `Recalled`. The weights are float32, or float64
+            if the keys are float64.
 
-        Raises InvalidInputError if shapes, dtypes, devices or values don't match.
+        Raises `InvalidInputError` if shapes, dtypes, devices or values don't match.
         """
         if not isinstance(queries, Tensor) or not queries.is_floating_point() or queries.shape[-1:] != (self.key_dim,):
             raise InvalidInputError(
@@ -282,7 +283,7 @@ class RetrievalMemory(nn.Module):
             raise InvalidInputError(f"{name} must be finite in {own.dtype}: some hold NaN or infinity")
 
     def _as_ids(self, ids: Ids) -> Tensor:
-        """Return [n] int64 on the device."""
+        """Return the ids as a tensor [n] int64 on the memory's device."""
         try:
             given = ids if isinstance(ids, Tensor) else torch.tensor([*ids], dtype=torch.int64)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -292,7 +293,7 @@ class RetrievalMemory(nn.Module):
         return given.to(self.ids.device, torch.int64)
 
     def _as_scopes(self, scope: int | Tensor, number: int) -> Tensor:
-        """Return [number] int64 on the device."""
+        """Return the scopes as a tensor [number] int64 on the memory's device."""
         given = torch.as_tensor(scope, device=self.ids.device)
         if given.is_floating_point() or given.dtype == torch.bool or given.shape not in ((), (number,)):
             raise InvalidInputError(
@@ -303,7 +304,7 @@ class RetrievalMemory(nn.Module):
         return given.to(torch.int64).expand(number)
 
     def _asked(self, scope: int | Tensor | None, queries: Tensor) -> Tensor:
-        """Return the scope of all queries [1], or of each [Q]."""
+        """Return the scope for all queries as a tensor [1], or the scope for each query as [Q]."""
         if scope is None:
             return self.ids.new_full((1,), EVERY)
         if isinstance(scope, int) and not isinstance(scope, bool) and scope >= 0:
@@ -318,7 +319,9 @@ class RetrievalMemory(nn.Module):
         return each.where(each >= 0, NOTHING).reshape(-1)
 
     def _rows_of(self, ids: Ids) -> Tensor:
-        """Return the row of each id [n]. Raises InvalidInputError for a duplicate, NotFoundError for an unknown one."""
+        """Return the row [n] of each id. Raises `InvalidInputError` for a duplicate id and `NotFoundError` for an
+        unknown one.
+        """
         wanted = self._as_ids(ids)
         ordered, place = wanted.sort()
         if bool((ordered[1:] == ordered[:-1]).any()):
@@ -346,7 +349,7 @@ class RetrievalMemory(nn.Module):
         return len(there)
 
     def _put(self, name: str, rows: Tensor, new: Tensor) -> None:
-        """Change rows of a buffer: in place, or as a new tensor to preserve a graph."""
+        """Change rows of a buffer, either in place or, to preserve a graph, as a new tensor."""
         own: Tensor = getattr(self, name)
         new = new.to(own.dtype) if torch.is_grad_enabled() else new.detach().to(own.dtype)
         if own.requires_grad or new.requires_grad:

@@ -1,7 +1,7 @@
-"""Memory as context (Titans, MAC, section 4.1): a layer attends again to its segment, preceded by memory tokens.
+"""Memory as context (Titans, MAC, section 4.1): a layer attends again to its segment, with memory tokens before it.
 
-Shape legend: B streams, N tokens of segments, L tokens of a full segment, P persistent tokens, D hidden size, E width
-of a head's rotary embedding.
+Shape legend: B streams, N tokens in all segments, L tokens in a full segment, P persistent tokens, D hidden size, E
+width of a head's rotary embedding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nscma_kernels.pytree import named_tuple_as_pytree
 
 @named_tuple_as_pytree
 class SegmentState(NamedTuple):
-    """The tokens of a segment so far, and each one's memory token."""
+    """The tokens in a segment so far, with the memory token for each."""
 
     hidden: Tensor  # [B, N, D] inputs of the attention
     recalled: Tensor  # [B, N, D] the memory's recall for each
@@ -46,11 +46,11 @@ def attend_with_memory(
     size: int,
     attend: Attend,
 ) -> Tensor:
-    """Return the attention's output [B, N, D], reading each segment as [persistent, recalled, segment].
+    """Return the attention's output [B, N, D] if each segment is read as [persistent, recalled, segment].
 
-    A token sees the persistent tokens, and of its segment the tokens up to itself and their memory tokens: each memory
-    token was recalled by its own token, so later ones stay hidden (the paper shows them all). A memory token has the
-    rotary position of its own token, a persistent one that of the segment's first.
+    A token sees the persistent tokens and, within its segment, the tokens up to itself and their memory tokens. Each
+    memory token was recalled by its own token, so later memory tokens stay hidden (the paper shows them all). A memory
+    token has the rotary position of its own token; a persistent token has that of the segment's first token.
     """
     batch, length = tokens.real.shape
     size = min(size, length)

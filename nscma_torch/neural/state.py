@@ -19,35 +19,36 @@ from nscma_torch.core.tensor_files import all_tensors, open_tensors
 @as_pytree("position", "norm", "segment", "chunk")
 @dataclass(frozen=True)
 class NeuralMemoryState(MemoryState):
-    """State that a `NeuralMemory` learned from B streams; its tensors have B * heads rows, heads varying fastest.
+    """State that a `NeuralMemory` learned from B streams. Its tensors have B * heads rows, with heads varying fastest.
 
     It is immutable: every call returns a new one, so an old state remains usable. `detach()` cuts the graph,
     `to(device)` moves it. Only a module with the same `segment` and `chunk` can continue from it.
 
-    `save` writes a file that only this class reads. As part of your own checkpoint, `torch.save` writes it with the
-    rest, and `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
+    `save` writes a file that only this class reads. To store the state in your own checkpoint, use `torch.save`;
+    `torch.load(..., weights_only=True)` reads it once `NeuralMemory` or this class has been imported.
 
-    It is a pytree: `torch.export` accepts and returns it. An exported program is for states at one position in the
-    segment, and with the same number of pending tokens.
+    It is a pytree, so `torch.export` accepts and returns it. An exported program only works for states at one position
+    in the segment with the same number of pending tokens.
     """
 
     segment: int | None = None  # tokens whose gradients are taken at the weights of their start; None: of the first
     chunk: int | None = None  # tokens written as one step
 
     def restored(self, weights: tuple[Tensor, ...], momentum: tuple[Tensor, ...]) -> Self:
-        """Return a fresh state with these weights and momentum, L of [B * heads, in, out], as at the start of a
-        segment.
+        """Return a fresh state with these weights and momentum, as at the start of a segment.
+
+        Each has L tensors [B * heads, in, out].
         """
         return replace(self, weights=weights, momentum=momentum, base=weights)
 
     def select(self, rows: Tensor, batch: int) -> Self:  # rows: [B'] int64, of the B streams that these are
-        """Return the state of some of the streams, in any order, possibly repeated."""
+        """Return the state for a selection of the streams, in any order, possibly repeated."""
         heads = len(self.weights[0]) // batch
         inner = (rows[:, None] * heads + torch.arange(heads, device=rows.device)).flatten()
         return self.map(lambda tensor: tensor[inner])
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file, pending tokens included."""
+        """Write the state, including pending tokens, to a safetensors file."""
         tensors: dict[str, Tensor] = {}
         for name, layers in (("weights", self.weights), ("momentum", self.momentum), ("base", self.base)):
             if name != "base" or self.base is not self.weights:
@@ -60,7 +61,7 @@ class NeuralMemoryState(MemoryState):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`, onto the CPU, bit for bit.
+        """Read a file written by `save`, bit for bit, with tensors on the CPU.
 
         Raises:
             ModelNotFoundError: the file is missing.

@@ -16,9 +16,9 @@ from nscma_torch.neural.retrieval_attention import KeyValueState
 
 
 class MemoryStreams:
-    """State of each attached memory for B streams of tokens; `states` is empty before the first token.
+    """The state of each attached memory for B streams of tokens. `states` is empty before the first token.
 
-    Every call of the model replaces the states; a saved earlier list can be put back.
+    Every call of the model replaces the list `states`; an earlier list that was saved can be restored.
     """
 
     def __init__(self, owner: str) -> None:
@@ -30,21 +30,23 @@ class MemoryStreams:
         self.states = []
 
     def detach(self) -> None:
-        """Cut the graph: gradients of later calls end here (truncated backpropagation through time)."""
+        """Detach the states from the graph, so that gradients in later calls end here (truncated backpropagation
+        through time).
+        """
         self.states = [state.map(Tensor.detach) for state in self.states]
 
     def select(self, rows: Tensor) -> None:  # [B'] int64
-        """Keep these streams, in this order, possibly repeated."""
+        """Keep only these streams, in this order, possibly repeated."""
         self.states = [state.select(rows.to(state.recent.device)) for state in self.states]
 
     def delete(self, stream: int, tokens: Sequence[int]) -> None:
         """Delete tokens of one stream from a "retrieval" memory; the first token has number 0.
 
-        With `reach` R, the R - 1 following tokens contain part of it: delete them too. The model's own cache is not
-        affected.
+        With `reach` R, the R - 1 tokens that follow contain part of a token, so delete them too. The model's own cache
+        isn't affected.
 
-        Raises InvalidInputError for a memory of another kind, whose weights mix all that was read, and for an unknown
-        stream or token.
+        Raises `InvalidInputError` for an unknown stream or token, and for a memory of another kind, because its weights
+        mix all tokens read.
         """
         known = [state.memory for state in self.states if isinstance(state.memory, KeyValueState)]
         if len(known) < len(self.states):
@@ -67,7 +69,7 @@ class MemoryStreams:
 
 @dataclass
 class Call:
-    """One call of a decoder: the state before it and, by memory, after it."""
+    """One call of a decoder, with the state before it and the state of each memory after it."""
 
     before: list[BlockState]
     store_mask: Tensor | None  # [B, T] bool
@@ -82,7 +84,9 @@ def streams_of(cache: Any) -> MemoryStreams | None:
 
 
 def keep_with(cache: Any, streams: MemoryStreams) -> None:
-    """Attach streams to a cache: reordering, repeating or selecting its rows does the same with the streams."""
+    """Attach streams to a cache, so that reordering, repeating or selecting the cache's rows does the same to the
+    streams.
+    """
     if not isinstance(cache, _WithMemory):
         kind: type = type(cache)
         cache.__class__ = _with_memory(kind)
@@ -90,7 +94,7 @@ def keep_with(cache: Any, streams: MemoryStreams) -> None:
 
 
 class _WithMemory:
-    """Overrides of transformers' `Cache` methods that change its rows, applying the change to the memories."""
+    """Overrides the methods of transformers' `Cache` that change its rows, to apply the same change to the memories."""
 
     memory_streams: MemoryStreams
 

@@ -1,5 +1,5 @@
-"""Layer 1, the sensory-neural buffer: measure a message's surprise, and decide on encoding it now
-(NSCMA section 3.2).
+"""Layer 1, the sensory-neural buffer: measure a message's surprise and decide whether to encode it now (NSCMA section
+3.2).
 """
 
 from nscma_torch.surprise.byte_model.bundled_model import ByteStreamScore, ByteSurpriseModel

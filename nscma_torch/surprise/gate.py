@@ -1,9 +1,9 @@
-"""The message gate, which decides which messages are encoded now and which are deferred.
+"""The message gate, which decides whether a message is encoded now or deferred.
 
-NSCMA section 3.2 writes when S > mu + lambda * sigma over the last N inputs; here that is the rule `paper` among
-several (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma are kept per stream and
-script, so a Chinese turn in an English chat doesn't move the English threshold. Deciding is a pure function of state
-and input.
+NSCMA section 3.2 writes a message if S > mu + lambda * sigma over the last N inputs. Here, that is one of several
+rules, `paper` (`rules.py`), and `SurpriseGate` is that rule as a module for any model. mu and sigma are kept separately
+for each stream and script, so a Chinese turn in an English chat doesn't change the English threshold. A decision is a
+pure function of state and input.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ _CLAUSES = {  # term of the score: its wording when it raises the score, and whe
 
 @dataclass(frozen=True)
 class GateState:
-    """The last N values of each quantity per script, oldest first, from which mu and sigma are computed.
+    """The last N values of each quantity, separately for each script and oldest first, from which mu and sigma are
+    computed.
 
-    It also holds the memory whose gradient the rule `gradient` uses (`surprise/gradient_surprise.py`).
+    It also contains the memory from which the rule `gradient` computes a gradient (`surprise/gradient_surprise.py`).
     """
 
     series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     memory: bytes | None = None
 
     def without(self, *names: str) -> GateState:
-        """Return the state without any value of these quantities."""
+        """Return the state without the values of these quantities."""
         series = {
             script: {name: () if name in names else values for name, values in series.items()}
             for script, series in self.series.items()
@@ -64,7 +65,7 @@ class GateState:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> GateState:
-        """Inverse of `to_bytes`. Raises `InvalidInputError` for anything else."""
+        """Build a state from the result of `to_bytes`. Raises `InvalidInputError` for anything else."""
         try:
             fields = json.loads(stored)
             version, scripts = fields["version"], fields["series"]
@@ -87,11 +88,11 @@ class GateState:
 
 
 class MessageGate:
-    """Decides on observations one by one.
+    """Decides on observations one at a time.
 
     Args:
-        config: rule, window and weights; the [gate] section of a configuration.
-        head: reads the vectors of messages; None omits its term.
+        config: rule, window and weights, from the [gate] section of a configuration.
+        head: the salience head, which reads message vectors; None omits its term.
     """
 
     def __init__(self, config: GateConfig, head: SalienceHead | None = None) -> None:
@@ -106,7 +107,8 @@ class MessageGate:
             state: the state after the stream's earlier messages; `GateState()` for a new stream.
 
         Returns:
-            The decision and the state after it. The message counts in mu and sigma of later messages, not of itself.
+            The decision and the state after it. The message counts in mu and sigma for later messages, but not for
+            itself.
         """
         series = state.series.get(observation.script, {})
         values = quantities(observation)
@@ -127,7 +129,7 @@ class MessageGate:
 
 
 def _reason(rule: str, verdict: Verdict) -> str:
-    """Write one sentence for people: the decision and its main terms."""
+    """Describe the decision and its main terms in one readable sentence."""
     write = verdict.write
     done = "written" if write else "deferred"
     if rule == "everything":

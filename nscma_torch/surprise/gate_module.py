@@ -1,6 +1,6 @@
-"""The surprise gate as a module for any model: numbers in, decisions out, no text and no store.
+"""The surprise gate as a module for any model: it maps numbers to decisions, without text or a store.
 
-Shape legend: B streams, T tokens of one input, V words, d width, N = `window` inputs.
+Shape legend: B streams, T tokens in one input, V words, d width, N = `window` inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCORES = ("paper", "information")
 
 
 class Gating(NamedTuple):
-    """The decision of `SurpriseGate` on one input per stream: `write` is `score > threshold`, and false for NaN."""
+    """The decision of `SurpriseGate` on one input per stream. `write` is `score > threshold`, and false for NaN."""
 
     write: Tensor  # [B] bool
     surprise: Tensor  # [B] float32, S, nats per token; gradients flow to the NLL
@@ -32,21 +32,22 @@ class Gating(NamedTuple):
 
 
 class SurpriseGate(nn.Module):
-    """Selects the inputs of a stream worth writing: NSCMA section 3.2, for any language model's numbers.
+    """Selects the inputs in a stream that are worth writing, as in NSCMA section 3.2, from any language model's
+    numbers.
 
     Each call takes one input, of T tokens, from each of B streams:
 
-        S = -(1/L) sum log P(w_i | w_<i, h)    over its L tokens that are not masked
-        write = S > mu + lambda * sigma        mu, sigma over the last N inputs of that stream before it
+        S = -(1/L) sum log P(w_i | w_<i, h)    over the input's L unmasked tokens
+        write = S > mu + lambda * sigma        mu, sigma over the N preceding inputs in that stream
 
     The rule `information` compares ln(max(sum of NLL, 1 nat)) instead of S, because a mean hides how much is said.
-    Whatever the model's dtype, NLL is float32 and mu and sigma are float64 inside. The module has no parameters and no
-    buffers: it adds nothing to a `state_dict`, and earlier checkpoints still load. It carries only the state, which is
-    passed in and returned.
+    Internally, NLL is float32, and mu and sigma are float64, regardless of the model's dtype. The module has no
+    parameters and no buffers, so it adds nothing to a `state_dict`, and earlier checkpoints still load. Its only state
+    is passed in and returned.
 
-    - An input without counted tokens, or whose NLL is NaN, is not written and not remembered.
-    - A token of probability zero makes S infinite: it is always written, and not remembered.
-    - Constant surprise means sigma = 0: nothing is above it.
+    - An input that has no counted tokens, or has NaN as its NLL, is not written and not remembered.
+    - A token with probability zero makes S infinite. The input is then always written, and not remembered.
+    - With constant surprise, sigma is 0 and no input exceeds the threshold.
 
     >>> import torch
     >>> from nscma_torch import NeuralMemory, SurpriseGate
@@ -65,10 +66,10 @@ class SurpriseGate(nn.Module):
         rule: "paper" or "information".
         lam: lambda, in standard deviations.
         window: N.
-        warmup: inputs of a stream always written at first, at most `window`.
+        warmup: number of initial inputs in a stream that are always written, at most `window`.
 
     Raises:
-        InvalidInputError: a value is unknown or out of range.
+        InvalidInputError: an argument is unknown or out of range.
     """
 
     def __init__(self, rule: str = "paper", *, lam: float = 0.0, window: int = 64, warmup: int = 8) -> None:
@@ -85,7 +86,7 @@ class SurpriseGate(nn.Module):
         self.rule, self.lam, self.window, self.warmup = rule, lam, window, warmup
 
     def init_state(self, batch: int, device: str | torch.device | None = None) -> SurpriseGateState:
-        """Return the state of `batch` streams without any input yet."""
+        """Return the state for `batch` streams that have had no input yet."""
         if not isinstance(batch, int) or batch < 0:
             raise InvalidInputError(f"batch must be a non-negative integer, got {batch!r}")
         count = torch.zeros(batch, dtype=torch.int64, device=device)
@@ -98,10 +99,10 @@ class SurpriseGate(nn.Module):
         *,
         mask: Tensor | None = None,  # [B, T] bool, true where a token counts
     ) -> Gating:
-        """Decide from the negative log-likelihood of each token; values where the mask is false are ignored.
+        """Decide from the negative log-likelihood of each token. Tokens with a false `mask` are ignored.
 
-        Without a state, streams begin. Raises InvalidInputError if shapes, dtypes or devices don't match, or the state
-        is another gate's.
+        Without a state, new streams begin. Raises `InvalidInputError` if shapes, dtypes or devices don't match, or if
+        the state belongs to another gate.
         """
         if not isinstance(nll, Tensor) or nll.ndim != 2 or not nll.is_floating_point():
             raise InvalidInputError(f"nll must be a tensor [B, T] of a float dtype, got {described(nll)}")
@@ -128,10 +129,10 @@ class SurpriseGate(nn.Module):
         mask: Tensor | None = None,  # [B, T] bool, true where a token counts
         ignore_index: int = -100,
     ) -> Gating:
-        """Decide from aligned logits and targets: shift them for next-token prediction.
+        """Decide from aligned logits and targets. For next-token prediction, shift them first.
 
-        Besides the errors of `forward`, raises InvalidInputError for a target outside the vocabulary (unless being
-        compiled).
+        In addition to the errors of `forward`, raises `InvalidInputError` for a target outside the vocabulary, except
+        while being compiled.
         """
         if not isinstance(logits, Tensor) or logits.ndim != 3 or not logits.is_floating_point() or not logits.shape[2]:
             raise InvalidInputError(f"logits must be a tensor [B, T, V] of a float dtype, got {described(logits)}")
@@ -159,7 +160,7 @@ class SurpriseGate(nn.Module):
     ) -> Gating:
         """Decide from hidden states and the output vocabulary, without materialising the logits; see `token_nll`.
 
-        Raises InvalidInputError like `from_logits`.
+        Raises `InvalidInputError` like `from_logits`.
         """
         if not isinstance(hidden, Tensor) or hidden.ndim != 3:
             raise InvalidInputError(f"hidden must be a tensor [B, T, d], got {described(hidden)}")
@@ -185,7 +186,7 @@ class SurpriseGate(nn.Module):
         mask: Tensor | None,
         ignore_index: int,
     ) -> Tensor:
-        """Return [B, T], True where a token counts."""
+        """Return a mask [B, T], True where a token counts."""
         if (
             not isinstance(targets, Tensor)
             or targets.shape != source.shape[:2]
@@ -226,13 +227,13 @@ class SurpriseGate(nn.Module):
 
 
 def _rounded_down(number: Tensor) -> Tensor:
-    """Return the largest float32 not above a float64, which gives the same comparison with any float32."""
+    """Return the largest float32 not above a float64. It compares with any float32 in the same way as the float64."""
     near = number.float()
     return torch.where(near.double() > number, torch.nextafter(near, torch.full_like(near, -torch.inf)), near)
 
 
 def _later(state: SurpriseGateState, score: Tensor) -> SurpriseGateState:
-    """Return the state with one more value for each stream whose score is finite."""
+    """Return the state with one more value for each stream that has a finite score."""
     counts = score.isfinite()
     longer = torch.cat([state.values[:, 1:], score[:, None]], 1)
     values = torch.where(counts[:, None], longer, state.values)

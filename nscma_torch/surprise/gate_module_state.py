@@ -15,9 +15,9 @@ from nscma_torch.core.tensor_files import open_tensors
 
 @dataclass(frozen=True)
 class SurpriseGateState:
-    """The last N scores of B streams, from which mu and sigma are computed.
+    """The last N scores from B streams, from which mu and sigma are computed.
 
-    It is immutable: every call returns a new one. It holds no graph.
+    It is immutable: every call returns a new state. It is detached from any graph.
     """
 
     values: Tensor  # [B, N] float32, newest last; the first N - count of a stream mean nothing
@@ -29,17 +29,17 @@ class SurpriseGateState:
         return replace(self, values=self.values.to(device), count=self.count.to(device))
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file."""
+        """Write the state to a safetensors file."""
         tensors = {"values": self.values.cpu().contiguous(), "count": self.count.cpu().contiguous()}
         save_file(tensors, path, metadata={"rule": self.rule})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`, onto the CPU, bit for bit.
+        """Read a file written by `save`, bit for bit, with tensors on the CPU.
 
         Raises:
             ModelNotFoundError: the file is missing.
-            ModelError: the file holds something else.
+            ModelError: the file contains something else.
         """
         missing = f"no state at {path}: write one with SurpriseGateState.save"
         with open_tensors(path, "the state of a SurpriseGate", missing=missing) as file:

@@ -1,8 +1,8 @@
-"""Gradient surprise: how much a memory of a stream's vectors would have to change to hold the next one.
+"""Gradient surprise: how much a memory of a stream's vectors would have to change to store the next vector.
 
 Titans (Behrouz et al. 2025, section 3.1) measures surprise by the gradient of the associative loss of a memory that is
-written at test time. Here that is a `NeuralMemory` with fixed, untrained projections, the same on every machine. Each
-message is measured, then written, alone, so results don't depend on how messages are grouped into calls.
+written at test time. Here, the memory is a `NeuralMemory` with fixed, untrained projections, the same on every machine.
+Each message is measured and then written individually, so results don't depend on how messages are grouped into calls.
 
 Shape legend: n messages, d dimension of the embedder, W = `WIDTH`.
 """
@@ -28,9 +28,10 @@ DECIMALS = 3  # of the norm; those beyond depend on which texts were embedded si
 
 @torch.no_grad()
 def gradient_surprise(vectors: Tensor, stored: bytes | None) -> tuple[list[float], bytes]:
-    """Return the gradient norm at each message [n, d] and the final memory, starting from the one in `stored`.
+    """Return the gradient norm for each message vector [n, d], and the final memory, starting from the memory in
+    `stored`.
 
-    Raises InvalidInputError if `stored` is neither the memory returned by a call nor None (a new stream).
+    Raises `InvalidInputError` if `stored` is neither a memory returned by a call nor None (a new stream).
     """
     memory, projection = _memory(), _projection(vectors.shape[1])
     state, norms = _restored(memory, stored), []
@@ -69,7 +70,7 @@ def _memory() -> NeuralMemory:
 
 @cache
 def _projection(dimension: int) -> Tensor:
-    """Return [d, W] with orthonormal columns, or rows if d < W."""
+    """Return a matrix [d, W] with orthonormal columns, or with orthonormal rows if d < W."""
     return _orthonormal(dimension, WIDTH, torch.Generator().manual_seed(SEED + 1))
 
 

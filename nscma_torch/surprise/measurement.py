@@ -1,8 +1,8 @@
 """Measure a message: its surprise, its information, and how much of it the memory lacks.
 
 NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; the bundled surprise model's
-tokens are bytes. The mean hides how much is said, so the gate also uses the sum, and the size by a general compressor
-that knows the stream.
+tokens are bytes. The mean hides how much is said, so the gate also uses the sum, and the compressed size from a general
+compressor that knows the stream.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONG_RUN = 24  # shortest run of any ASCII that counts as code
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """Surprise of one message."""
+    """The surprise of one message."""
 
     tokens: int  # L, of the surprise model, with the end of the message
     mean: float  # S, nats per token, as in the paper
@@ -42,7 +42,9 @@ class Surprise:
 
 
 def is_code(run: bytes) -> bool:
-    """Return True if an unbroken run of ASCII looks like an id, a hash, base64, a path or markup rather than a word."""
+    """Return True if an unbroken run of ASCII characters looks like an id, hash, base64, path or markup rather than a
+    word.
+    """
     if len(run) >= _LONG_RUN:
         return True
     run = run.strip(_PUNCTUATION)  # an amount at the end of a sentence is none
@@ -63,21 +65,22 @@ def measure(
 ) -> Surprise:
     """Compute a message's surprise from its per-token nats.
 
-    A random id is maximally surprising but nearly meaningless, so the information is clamped three times: per byte, per
-    unbroken ASCII run, and harder per run that looks like code. The mean is never clamped: it is the paper's S. A
-    token's nats are first spread evenly over its bytes.
+    A random id is maximally surprising but nearly meaningless, so the information is clamped three times: for each
+    byte, for each unbroken ASCII run, and more strongly for each run that looks like code. The mean is never clamped,
+    because it is the paper's S. A token's nats are first spread evenly over its bytes.
 
     Args:
         text: the message.
-        nll: nats of each token of the message and its line feed, fp32 [tokens], from `SurpriseModel.score`.
+        nll: nats of each token in the message and its line feed, fp32 [tokens], from `SurpriseModel.score`.
         ends: byte offset of each token's end in the UTF-8 form with the line feed, int64 [tokens], ascending; None if
-            each byte is a token.
-        byte_clamp: maximum nats of one byte.
-        run_clamp: maximum nats of one ASCII run without spaces.
-        code_clamp: the same for a run that looks like code.
+            every byte is a token.
+        byte_clamp: maximum nats for one byte.
+        run_clamp: maximum nats for one ASCII run without spaces.
+        code_clamp: maximum nats for a run that looks like code.
 
     Raises:
-        InvalidInputError: `nll` is not one value per token, `ends` do not cover the message, or a value is not finite.
+        InvalidInputError: `nll` doesn't have one value per token, `ends` don't cover the message, or a value is not
+            finite.
     """
     raw = text.encode()
     if ends is None and nll.shape != (len(raw) + 1,):
@@ -102,10 +105,10 @@ def measure(
 
 
 def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
-    """Return nats of each byte, [total], from those of tokens; a token without bytes of its own counts with its
+    """Return the nats of each byte, [total], from the nats of tokens. A token without bytes of its own counts with its
     neighbour.
 
-    `nll` and `ends` are those of `measure`; raises InvalidInputError if `ends` don't cover `total` bytes.
+    `nll` and `ends` are as in `measure`. Raises `InvalidInputError` if `ends` don't cover `total` bytes.
     """
     if ends.shape != nll.shape or not len(ends) or int(ends[-1]) != total or bool((ends.diff() < 0).any()):
         raise InvalidInputError(
@@ -118,19 +121,21 @@ def nats_per_byte(nll: Tensor, ends: Tensor, total: int) -> Tensor:
 
 
 def memory_nats(text: str, history: str) -> float:
-    """Return the nats that DEFLATE needs for `text` after `history` (its last 32 KB): surprise relative to memory."""
+    """Return the nats that DEFLATE needs for `text` after the last 32 KB of `history`, as surprise relative
+    to memory.
+    """
     return deflated_size(text, history[-WINDOW:]) * 8 * NAT
 
 
 def repeats(text: str, history: str) -> bool:
-    """Return True if the stream already said this: the whole message verbatim, quoted, or nearly all of a longer one.
+    """Return True if the stream already contains the message: verbatim, as quotes, or nearly all of a longer message.
 
-    Verbatim compares whole lines of `history`, ignoring case and spacing; a message with line breaks matches whole
-    lines or consecutive sentences. Quoted means that the message marks its content as said before ("> ...", "You said:
-    ...", a list of memories) and each of its statements occurs whole in the history, as a line or from one sentence
-    boundary to another. Nearly means that the message, of at least 40 bytes, has no word or number that the history
-    lacks, and that knowing the history saves three quarters of its DEFLATE size: a known sentence with another number
-    says something new.
+    "Verbatim" compares whole lines of `history`, ignoring case and spacing. A message with line breaks matches whole
+    lines or consecutive sentences. "As quotes" means that the message marks its content as said before ("> ...", "You
+    said: ...", a list of memories), and that each of its statements occurs completely in the history, as a line or from
+    one sentence boundary to another. "Nearly all" means that the message has at least 40 bytes and no word or number
+    that the history lacks, and that knowing the history saves three quarters of its DEFLATE size. A known sentence with
+    another number says something new.
     """
     plain, history = _plain(text), history[-WINDOW:]
     start = plain[:1]
@@ -151,7 +156,7 @@ def repeats(text: str, history: str) -> bool:
 
 
 def _stands(statement: str, found_in: str, lines: str) -> bool:
-    """Return True if a statement occurs in a text from the start of a line or sentence to the end of one.
+    """Return True if a statement occurs in a text and extends from the start of a line or sentence to the end of one.
 
     `lines` is `found_in` with its line breaks.
     """
@@ -174,7 +179,7 @@ def _plain(text: str) -> str:
 
 @erasable_cache(2)  # `memory_nats` and `repeats` ask the same of one message
 def deflated_size(text: str, history: str) -> int:
-    """Return the bytes of the raw DEFLATE stream of `text` with `history` as preset dictionary."""
+    """Return the size in bytes of the raw DEFLATE stream for `text`, with `history` as preset dictionary."""
     known = history.encode()[-WINDOW:]
     packer = (
         zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, known)

@@ -1,4 +1,6 @@
-"""The gate's input for one message: a few JSON-storable numbers, from which any rule can decide again later."""
+"""The gate's input for one message: a few numbers that can be stored as JSON, so that any rule can decide
+again later.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ class Observation:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Observation:
-        """Inverse of `to_dict`. Raises `InvalidInputError` for missing, unknown or invalid fields."""
+        """Build from the result of `to_dict`. Raises `InvalidInputError` for missing, unknown or invalid fields."""
         try:
             return cls(**fields)
         except TypeError as error:
@@ -72,8 +74,8 @@ class Observation:
 
 
 def script_of(text: str) -> str:
-    """Return the writing system with the most letters in `text`, "other" if it has none; Chinese with
-    kana is "kana".
+    """Return the writing system with the most letters in `text`, or "other" if it has no letters. Chinese characters
+    with kana are "kana".
     """
     counts: dict[str, int] = {}
     for char in text:
@@ -105,12 +107,13 @@ def observe(
 
     Args:
         text: the message.
-        nll, ends: nats and end of each token, as in `measure`.
-        history: the recent text of its stream, one message per line, oldest first; the last 32 KB count.
-        salience: 0 to 1, from a cue lexicon.
-        nearest: cosine to the nearest earlier message of the stream, 0 if there is none; None without vectors.
-        news: how much the message says that no near one does; None if none is near.
-        learned: log-odds of a `SalienceHead`; None without one.
+        nll, ends: the nats and end of each token, as in `measure`.
+        history: the recent text of the message's stream, one message per line, oldest first; only the last 32 KB count.
+        salience: a value from 0 to 1, from a cue lexicon.
+        nearest: cosine similarity to the nearest earlier message in the stream, 0 if there is none; None without
+            vectors.
+        news: how much of the message no near earlier message says; None if no message is near.
+        learned: log-odds from a `SalienceHead`; None without one.
         gradient: the result of `gradient_surprise`; None if not measured.
 
     Raises:

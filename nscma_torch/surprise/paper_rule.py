@@ -1,7 +1,7 @@
-"""The paper's gate rule, shared by every gate that uses it (NSCMA section 3.2).
+"""The paper's gate rule (NSCMA section 3.2), shared by all gates that use it.
 
-An input is written if S > mu + lambda * sigma, with mu and sigma over the last N inputs before it: sigma is the
-population's standard deviation.
+An input is written if S > mu + lambda * sigma, with mu and sigma over the N preceding inputs. sigma is the population
+standard deviation.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def moments(
     values: Tensor,  # [..., N], newest last
     count: Tensor,  # [...] integers of 0 .. N
 ) -> tuple[Tensor, Tensor]:
-    """Return mu and sigma [...] of the last `count` values of each row, float64; NaN if there are none.
+    """Return mu and sigma [...] over the last `count` values in each row, float64; NaN if there are no values.
 
-    They are computed from differences to the newest value in two passes, so equal values have exactly that mean and no
-    deviation.
+    They are computed in two passes from differences to the newest value, so for equal values the mean is exactly that
+    value and the deviation exactly 0.
     """
     size = values.shape[-1]
     known = torch.arange(size, device=values.device) >= size - count[..., None]

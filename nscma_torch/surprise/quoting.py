@@ -18,8 +18,8 @@ _HEADING = 8  # most words of a line that ends in a colon and only announces a l
 
 
 def unquoted(text: str) -> list[str]:
-    """Return the statements a message quotes, or else its lines: quotation marks, list marks, introductions ("As I
-    said,") and headings ("What I remember:") are removed.
+    """Return the statements that a message quotes, or its lines if it quotes none. Quotation marks, list marks,
+    introductions ("As I said,") and headings ("What I remember:") are removed.
     """
     found = []
     for line in text.splitlines():

@@ -1,6 +1,6 @@
-"""Rules that turn an observation into a score and a threshold, by name.
+"""Rules, by name, that turn an observation into a score and a threshold.
 
-A rule is a pure function of the observation, the statistics of earlier inputs of the same stream and script, and the
+A rule is a pure function of the observation, the statistics over earlier inputs in the same stream and script, and the
 configuration. `paper` is the gate of the NSCMA paper; `composition`, the default, adds small named terms, because the
 paper's mean surprise alone hardly predicts which messages are needed later.
 """
@@ -34,7 +34,7 @@ PRIORS: Mapping[str, tuple[tuple[float, float], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Mean and standard deviation of one quantity over the last inputs of a stream and script."""
+    """Mean and standard deviation of one quantity over the last inputs in a stream and script."""
 
     mean: float
     sd: float
@@ -50,7 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A rule's result for one observation: write if the score is above the threshold, or always."""
+    """A rule's result for one observation: the message is written if the score is above the threshold, or always."""
 
     score: float
     threshold: float
@@ -68,7 +68,7 @@ Rule = Callable[[Observation, History, "GateConfig"], Verdict]
 
 
 def quantities(observation: Observation) -> dict[str, float]:
-    """Return the values tracked by statistics."""
+    """Return the quantities for which statistics are kept."""
     values = {
         "surprise": observation.mean,
         "information": math.log(max(observation.nats, 1.0)),
@@ -98,9 +98,10 @@ def _above_usual(name: str) -> Rule:
 
 
 def composition(observation: Observation, history: History, config: GateConfig) -> Verdict:
-    """Sum named terms: surprise, information, news to memory, cues, answer, learned head; less code and repetition.
+    """Sum named terms: surprise, information, novelty to the memory, cues, answers and the learned head, minus code and
+    repetition.
 
-    The first three are standard deviations from the stream's usual, clamped to `low` and `high`. Terms in favour of
+    The first three are standard deviations from the stream's mean, clamped to `low` and `high`. Terms in favour of
     writing count only for the share of the message that isn't code.
     """
     weights, values = config.weights, quantities(observation)
@@ -137,16 +138,17 @@ def composition(observation: Observation, history: History, config: GateConfig) 
 
 
 def restates(observation: Observation, config: GateConfig) -> bool:
-    """Return True if the stream already said this in other words: an earlier message is near, and
-    nothing here is new.
+    """Return True if the stream already said this in other words: an earlier message is near, and this one adds nothing
+    new.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news < config.news
 
 
 def varies(observation: Observation, config: GateConfig) -> bool:
-    """Return True if a message states something else in an earlier one's words: "Alice lives in 4B", "Bob lives in 4B".
+    """Return True if a message says something else in the words of an earlier message: "Alice lives in 4B", "Bob lives
+    in 4B".
 
-    The shared words are predictable, which says nothing about the news.
+    The shared words are predictable, which doesn't mean that the new ones are.
     """
     return _is_near(observation, config) and observation.news is not None and observation.news >= config.news
 
@@ -161,7 +163,7 @@ def salience(observation: Observation, _history: History, config: GateConfig) ->
 
 
 def everything(_observation: Observation, _history: History, _config: GateConfig) -> Verdict:
-    """Write every message: the gate switched off."""
+    """Write every message, as if the gate were switched off."""
     return Verdict(0.0, 0.0, {}, always=True)
 
 

@@ -1,7 +1,8 @@
 """A learned head that predicts from a message's vector whether something in it will be asked about later.
 
-Cues are words from a list; the vector also reflects what the list lacks. The head is trained by
-`train/gate/train_gate.py` on synthetic dialogues with known later needs: on no benchmark, and on no human labels.
+Cues are words from a list; the vector also reflects meaning that the list doesn't cover. The head is trained by
+`train/gate/train_gate.py` on synthetic dialogues in which it is known what is needed later, without benchmarks or human
+labels.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ STEP = 0.25  # of the log-odds: an embedder's rounding must not show in a decisi
 
 
 class SalienceHead(nn.Module):
-    """Bottleneck perceptron d -> WIDTH -> 1 on unit vectors.
+    """A bottleneck perceptron, d -> WIDTH -> 1, on unit vectors.
 
     Args:
-        dimension: d of the vectors.
-        embedder: fingerprint of the embedder of the vectors; the head can't read another's.
+        dimension: d, the dimension of the vectors.
+        embedder: fingerprint of the embedder that computed the vectors. The head can't read vectors from another
+            embedder.
     """
 
     def __init__(self, dimension: int, embedder: str) -> None:
@@ -38,16 +40,16 @@ class SalienceHead(nn.Module):
         self.outer = nn.Linear(WIDTH, 1)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the log-odds [...] that the message of each unit vector [..., d] is needed later."""
+        """Return the log-odds [...] that the message behind each unit vector [..., d] is needed later."""
         hidden = nn.functional.gelu(self.inner(vectors * self.dimension**0.5))
         odds: Tensor = self.outer(hidden).squeeze(-1)
         return odds
 
     @torch.no_grad()
     def log_odds(self, vectors: Tensor) -> list[float]:
-        """Return log-odds of the messages with unit vectors [n, d], within `MOST`, in steps of `STEP`.
+        """Return the log-odds for messages with unit vectors [n, d], limited to `MOST`, in steps of `STEP`.
 
-        Raises `VectorError` for vectors of another dimension.
+        Raises `VectorError` for vectors with another dimension.
         """
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
             raise VectorError(
@@ -60,11 +62,11 @@ class SalienceHead(nn.Module):
         return found
 
     def importance(self, vectors: Tensor) -> list[float]:
-        """Return how likely the messages with unit vectors [n, d] are needed later, in [0, 1]."""
+        """Return the probability, in [0, 1], that each message with unit vectors [n, d] is needed later."""
         return [1 / (1 + math.exp(-odds)) for odds in self.log_odds(vectors)]
 
     def save(self, path: Path) -> None:
-        """Write the weights, with the embedder they are for, as one safetensors file."""
+        """Write the weights, with the fingerprint of their embedder, to a safetensors file."""
         described = {"dimension": self.dimension, "embedder": self.embedder}
         save_module(self, path, salience_head=described)
 

@@ -332,7 +332,7 @@ def test_a_state_of_another_module_is_refused(tmp_path: Path) -> None:
         for options in ({"segment": 4}, {"segment": 8}, {"segment": 16, "chunk": 4}, {"segment": None, "chunk": 4}):
             other = module(heads=2, **options)
             for refused in (lambda: other(x, given), lambda: other.flush(given)):  # noqa: B023 - called at once
-                with pytest.raises(InvalidInputError, match="the state is of segment=8, chunk=4"):
+                with pytest.raises(InvalidInputError, match="the state has segment=8, chunk=4"):
                     refused()
         with pytest.raises(InvalidInputError, match=r"the state is torch\.float64"):
             module(heads=2, segment=8, chunk=4, dtype=torch.float32)(x.float(), given)

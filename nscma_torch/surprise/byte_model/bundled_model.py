@@ -1,10 +1,10 @@
-"""The bundled surprise model: the surprise of each byte of a message, given the stream so far.
+"""The bundled surprise model: the surprise of each byte in a message, given the stream so far.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2, with bytes as tokens. It mixes two models: a network
-(`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the stream;
-`byte_mixer` learns from the stream how far to trust each. h_{t-1} is the network's recurrent state, those 32 KB and the
-mixture's weights. A stream is read as one text in which every message ends with a line feed; its byte is scored too,
-because a message's end carries information.
+This is P_proxy(w_i | w_<i, h_{t-1}) in the NSCMA paper, section 3.2, with bytes as tokens. It mixes two models: a
+network (`byte_lm`), which knows language, and counts over the last 32 KB of the stream (`byte_counts`), which know the
+stream. `byte_mixer` learns from the stream how much to trust each. h_{t-1} consists of the network's recurrent state,
+those 32 KB and the mixture's weights. A stream is read as one text in which every message ends with a line feed. The
+line feed is scored too, because the end of a message carries information.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HEADER = struct.Struct("<16sI")  # fingerprint, bytes of history
 
 @dataclass(frozen=True)
 class ByteStreamScore:
-    """Scores of consecutive messages of one stream."""
+    """Scores for consecutive messages in one stream."""
 
     nll: list[Tensor]  # per message fp32 [bytes + 1] on the CPU, nats; the last entry is the end-of-message byte
     state: bytes  # after the last message
@@ -57,17 +57,17 @@ class _Reading(NamedTuple):
 
 
 class ByteSurpriseModel:
-    """A byte-level linear-recurrent language model with exact state carry-over, which adapts to the stream.
+    """Byte-level linear-recurrent language model that adapts to the stream and carries its state over exactly.
 
-    Messages and streams are scored one at a time, so results don't depend on the grouping into calls: batched matrix
-    products of several streams would round differently from single ones. The state contains the end of the stream's
-    text in the clear: erasing a message includes dropping the states that saw it.
+    Messages and streams are scored one at a time, so results don't depend on how they are grouped into calls: batched
+    matrix products over several streams would round differently from single ones. The state contains the end of the
+    stream's text unencrypted, so erasing a message includes dropping the states that saw it.
 
     Args:
         model: the network; its weights are copied and rounded to bfloat16, their stored form.
         device: the device to run on.
-        dtype: of the matrix products; by default bfloat16 on CUDA and float32 on a CPU, whose matrix units gain nothing
-            on a network this narrow. Everything else is float32.
+        dtype: dtype of the matrix products; by default bfloat16 on CUDA, and float32 on a CPU, where matrix units bring
+            no gain for such a narrow network. Everything else is float32.
     """
 
     def __init__(self, model: ByteLM, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> None:
@@ -84,23 +84,23 @@ class ByteSurpriseModel:
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 over configuration and weights, 16 hex digits."""
+        """Return the first 16 hex digits of the SHA-256 over configuration and weights."""
         return self._fingerprint
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[ByteStreamScore]:
-        """Score consecutive messages of each stream, carrying its state.
+        """Score consecutive messages in each stream, carrying its state over.
 
         Args:
-            streams: per stream its next messages, in order.
-            states: per stream the state after its last scored message; None for a fresh stream.
+            streams: for each stream, its next messages, in order.
+            states: for each stream, the state after its last scored message; None for a new stream.
 
         Returns:
             One `ByteStreamScore` per stream.
 
         Raises:
             EmptyTextError: a message is the empty string.
-            EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state is from another surprise model, or damaged.
+            EncodingError: a message has no UTF-8 form because of a lone surrogate.
+            StateMismatchError: a state is damaged or from another surprise model.
         """
         scores = []
         for messages, state in zip(streams, states, strict=True):
@@ -112,7 +112,7 @@ class ByteSurpriseModel:
         return scores
 
     def score_bytes(self, text: bytes, state: bytes | None) -> tuple[Tensor, bytes]:
-        """Return the nats of each byte of `text`, fp32 [len(text)], and the final state; memory use doesn't grow with
+        """Return the nats of each byte in `text`, fp32 [len(text)], and the final state. Memory use doesn't grow with
         the text.
         """
         reading, parts = self._unpack(state), []
@@ -123,7 +123,7 @@ class ByteSurpriseModel:
         return torch.cat(parts) if parts else torch.empty(0), self._pack(reading)
 
     def _read(self, block: bytes, reading: _Reading) -> tuple[Tensor, _Reading]:
-        """Return the nats of each byte of a block, on the CPU, and the content of the stream's state after it."""
+        """Return the nats of each byte in a block, on the CPU, and the content of the stream's state after it."""
         seen = torch.frombuffer(bytearray(reading.history + block), dtype=torch.uint8).to(self._device)
         target = seen[len(reading.history) :].long()
         near = max(len(reading.history) - self._config.reach, 0)
@@ -140,7 +140,7 @@ class ByteSurpriseModel:
         return -hedged(read.chance).cpu(), _Reading(hidden, mixture, (reading.history + block)[-REACH:])
 
     def save(self, path: Path) -> None:
-        """Write configuration and bfloat16 weights as one safetensors file."""
+        """Write the configuration and bfloat16 weights to a safetensors file."""
         save_file(self._weights, path, metadata={"config": json.dumps(asdict(self._config))})
 
     @classmethod
@@ -210,7 +210,9 @@ def _fingerprint(config: ByteLMConfig, weights: dict[str, Tensor]) -> str:
 
 @contextmanager
 def _one_thread(device: torch.device) -> Iterator[None]:
-    """Use one thread: a message is too small to share among CPU threads; two are slower, much more so on busy cores."""
+    """Use one thread. A message is too small to be divided among CPU threads: two are slower, and much slower on busy
+    cores.
+    """
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads == 1:
         yield

@@ -1,12 +1,13 @@
 """The context of each byte for a byte-level model, computed for a whole text at once.
 
-There are three kinds of context, functions of the bytes up to and including position t, that help to predict byte t +
-1:
+There are three kinds of context. Each is a function of the bytes up to and including position t that helps to predict
+byte t + 1:
 
 - hashed n-grams (the last 2, 3, 4, 6 bytes),
-- hashed words (letters of the current word so far; the same together with the word before),
-- matches: where did the last 3, 5, 7 bytes occur before, and which byte followed there. This is the match model of
-  context-mixing compressors; it makes repetition cheap at once, without any weights having seen the text.
+- hashed words (the letters of the current word so far; the same letters together with the word before),
+- matches: where the last 3, 5 or 7 bytes occurred before, and which byte followed there. This is the match model used
+in
+  context-mixing compressors. It makes repetition cheap at once, even if the text was never seen in training.
 
 Shape legend: T positions, G hashed contexts, M match orders.
 """
@@ -35,7 +36,7 @@ _MIX_2 = 0xC2B2AE3D27D4EB4F - (1 << 64)
 
 
 class ByteContext(NamedTuple):
-    """Integer inputs of the byte model for T positions."""
+    """Integer inputs to the byte model for T positions."""
 
     byte: Tensor  # [T] int64, 0..255
     hashed: Tensor  # [T, G] int64 row of each hashed-context table
@@ -44,19 +45,19 @@ class ByteContext(NamedTuple):
 
 
 def _mixed(key: Tensor, bits: int) -> Tensor:
-    """Return the top `bits` bits of a 64-bit mix of `key`."""
+    """Return the top `bits` bits of a 64-bit hash of `key`."""
     key = (key ^ (key >> 31)) * _MIX
     key = (key ^ (key >> 29)) * _MIX_2
     return (key >> (64 - bits)) & ((1 << bits) - 1)
 
 
 def _shifted(x: Tensor, by: int) -> Tensor:
-    """Shift x by `by` positions, filling with zeros."""
+    """Shift `x` by `by` positions and fill with zeros."""
     return torch.cat([x.new_zeros(min(by, len(x))), x[: max(len(x) - by, 0)]])
 
 
 def _packed(text: Tensor, orders: tuple[int, ...]) -> list[Tensor]:
-    """Pack the last bytes of every position into one integer, for each order (ascending, <= 7 bytes)."""
+    """Pack the last bytes at every position into one integer, for each order (ascending, at most 7 bytes)."""
     keys, key, back = [], text, 1
     for order in orders:
         for back in range(back, order):  # noqa: B020 - goes on where the shorter order stopped
@@ -78,7 +79,7 @@ def _packed_at(text: Tensor, place: Tensor, orders: tuple[int, ...]) -> list[Ten
 
 
 def _words(text: Tensor) -> tuple[Tensor, Tensor]:
-    """Hash the letters of the current word at each position, and the word before it."""
+    """Hash the letters of the current word, and the word before it, at each position."""
     lower = torch.where((text >= 65) & (text <= 90), text + 32, text)
     letter = ((lower >= 97) & (lower <= 122)) | (lower >= 128) | ((lower >= 48) & (lower <= 57))
     recent = torch.where(letter, lower + 1, 0)
@@ -94,11 +95,11 @@ def _words(text: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def hashed_contexts(text: Tensor, bits: int) -> Tensor:
-    """Return table rows of the hashed contexts.
+    """Return the table rows for the hashed contexts.
 
     Args:
         text: [T] int64 bytes.
-        bits: log2 of the rows of a table.
+        bits: log2 of the number of rows in a table.
 
     Returns:
         [T, HASHED_CONTEXTS] int64 in 0..2^bits - 1.
@@ -110,14 +111,18 @@ def hashed_contexts(text: Tensor, bits: int) -> Tensor:
 
 
 def places(mask: Tensor) -> Tensor:
-    """Return the positions where [N] is true; on a CPU by numpy, seven times as fast here as torch."""
+    """Return the positions where `mask` [N] is true. On a CPU, this uses numpy, which is seven times as fast here as
+    torch.
+    """
     if mask.device.type != "cpu":
         return mask.nonzero()[:, 0]
     return torch.from_numpy(mask.numpy().nonzero()[0])
 
 
 def in_order(keys: Tensor) -> Tensor:
-    """Argsort ascending; on a CPU numpy's vectorised sort, ten times as fast here as torch's."""
+    """Return the indexes that sort the keys. On a CPU, this uses numpy's vectorised sort, ten times as fast here as
+    torch's.
+    """
     if keys.device.type != "cpu":
         return keys.sort(dim=-1).values
     keys.numpy().sort(axis=-1)
@@ -125,7 +130,8 @@ def in_order(keys: Tensor) -> Tensor:
 
 
 def matches(text: Tensor, reach: int, first: int = 0) -> tuple[Tensor, Tensor]:
-    """Return the newest earlier occurrence of the last n bytes, n in MATCH_ORDERS, and the byte that followed it.
+    """Find the newest earlier occurrence of the last n bytes, for each n in MATCH_ORDERS, and the byte that followed
+    it.
 
     Args:
         text: [T] int64 bytes, T < 2^15.
@@ -157,7 +163,9 @@ def matches(text: Tensor, reach: int, first: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def _occurring(text: Tensor, asked: int) -> Tensor:
-    """Return the positions from `asked` on, and earlier ones that may end in the same 3 bytes as one of them."""
+    """Return the positions from `asked` on, and the earlier positions that may end in the same 3 bytes as
+    one of them.
+    """
     here = torch.arange(len(text), device=text.device)
     if not asked:
         return here
@@ -169,16 +177,16 @@ def _occurring(text: Tensor, asked: int) -> Tensor:
 
 
 def byte_context(text: Tensor, bits: int, reach: int, first: int = 0) -> ByteContext:
-    """Return the context of positions `first`.. of `text`; earlier bytes are history only.
+    """Return the context at the positions of `text` from `first` on. Earlier bytes serve only as history.
 
     Args:
         text: [T] int64 bytes, T < 2^15.
-        bits: log2 of the rows of a hashed-context table.
+        bits: log2 of the number of rows in a hashed-context table.
         reach: maximum distance of a match in bytes.
         first: first requested position.
 
     Returns:
-        `ByteContext` of T - first positions.
+        `ByteContext` for T - first positions.
     """
     near = max(first - HASH_REACH, 0)
     hashed = hashed_contexts(text[near:], bits)[first - near :]

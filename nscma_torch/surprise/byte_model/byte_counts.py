@@ -1,13 +1,14 @@
-"""Predict a stream's next byte from its own text: counts of the followers of the last 0 to 4 bytes.
+"""Predict a stream's next byte from its own text, by counting which bytes followed the last 0 to 4 bytes before.
 
-A model without weights that has read nothing but the stream, so repeated text is cheap and new text expensive, however
-common it is elsewhere: surprise relative to memory. Counts of each order are blended with those of the next lower order
-by Witten and Bell's estimate (1991, method C of PPM; Moffat 1990),
+The model has no weights and has read nothing but the stream. So repeated text is cheap and new text expensive, even if
+it is common elsewhere: this is surprise relative to memory. The counts for each order are blended with those for the
+next lower order by Witten and Bell's estimate (1991, method C of PPM; Moffat 1990),
 
     P_o(b) = (c_o(b) + d_o P_{o-1}(b)) / (n_o + d_o),    P_{-1} = 1/256,
 
-where n_o counts the earlier places with the same last o bytes, c_o(b) those of them followed by b, and d_o their
-different followers. Everything is counted from the text on demand: there is nothing to store, and nothing to erase.
+where n_o is the number of earlier places with the same last o bytes, c_o(b) the number of these followed by b, and d_o
+the number of different bytes that follow them. Everything is counted from the text on demand, so nothing needs to be
+stored or erased.
 
 Shape legend: N bytes, T requested positions, U distinct contexts.
 """
@@ -25,9 +26,9 @@ REACH = 1 << 15  # bytes of history that are counted, as many as DEFLATE refers 
 
 
 def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
-    """Return probabilities of the bytes at `first`.. from counts over the bytes before `first`.
+    """Return the probabilities of the bytes from `first` on, from counts over the bytes before `first`.
 
-    Bytes before `seen` count as zero. The counts don't change within the requested text.
+    Bytes before the start of `seen` count as zero. The counts don't change within the requested text.
 
     Args:
         seen: [N] bytes of any integer dtype, the history followed by the requested text.
@@ -60,9 +61,9 @@ def counted(seen: Tensor, first: int) -> tuple[Tensor, Tensor]:
 
 
 def stream_nats(text: bytes, history: bytes) -> float:
-    """Return the nats of `text` for a model that has read only the last 32 KB of `history`.
+    """Return the nats that `text` costs a model that has read only the last 32 KB of `history`.
 
-    For a text longer than 4,096 bytes, counts are updated from block to block.
+    In a text longer than 4,096 bytes, counts are updated after each block.
     """
     total = 0.0
     for at in range(0, len(text), 4096):
@@ -74,22 +75,22 @@ def stream_nats(text: bytes, history: bytes) -> float:
 
 
 def _rows(context: Tensor, size: int) -> Tensor:
-    """Return the row of each of `size` keys, [size] int32: its position in `context` [U], or U if absent."""
+    """Return the row for each of `size` keys, [size] int32: its position in `context` [U], or U if it is absent."""
     rows = torch.full((size,), len(context), dtype=torch.int32, device=context.device)
     rows[context.long()] = torch.arange(len(context), dtype=torch.int32, device=context.device)
     return rows
 
 
 def _followers(known: Tensor, follower: Tensor, rows: int) -> Tensor:
-    """Count how often each byte follows in each row of contexts, [rows, 256]."""
+    """Count how often each byte follows each context; return [rows, 256]."""
     counts = torch.bincount(known * 256 + follower, minlength=256 * rows)
     return counts[: 256 * rows].view(rows, 256)  # after them, the keys in no row
 
 
 def _blended(counts: Tensor, lower: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
-    """Return P_o and its level from its counts [.., 256], P_{o-1} [.., 256] and the level of that [..].
+    """Return P_o and its level from the counts [.., 256] for order o, P_{o-1} [.., 256] and the level [..] of P_{o-1}.
 
-    Without a count both are unchanged.
+    Where there are no counts, both are unchanged.
     """
     counts = counts.float()
     size = counts.sum(-1, keepdim=True)

@@ -1,10 +1,10 @@
-"""The network of the bundled surprise model: a byte-level language model whose only memory is a linear recurrence.
+"""The network in the bundled surprise model: a byte-level language model with a linear recurrence as its only memory.
 
-Inputs are the bytes and their contexts (`byte_context`); each layer is a gated linear recurrence `h_t = a_t * h_{t-1} +
-(1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"; gate and value see only the input, so the whole
-text is one parallel scan) and a two-layer perceptron. Matches with earlier text also vote directly for the byte they
-expect (as in pointer networks, Vinyals et al. 2015), which lets it copy unseen scripts and codes. `byte_scorer`
-computes the same for reading, faster.
+The inputs are the bytes and their contexts (`byte_context`). Each layer is a gated linear recurrence `h_t = a_t *
+h_{t-1} + (1 - a_t) * v_t` (minGRU, Feng et al. 2024, "Were RNNs All We Needed?"), followed by a two-layer perceptron.
+Gate and value see only the input, so the whole text is one parallel scan. Matches with earlier text also vote directly
+for the byte that they expect (as in pointer networks, Vinyals et al. 2015), so the network can copy unseen scripts and
+codes. `byte_scorer` computes the same function faster, for inference only.
 
 Shape legend: B streams, T positions, D width, L layers.
 """
@@ -26,7 +26,7 @@ VOCABULARY = 256
 
 @dataclass(frozen=True)
 class ByteLMConfig:
-    """Sizes of the network."""
+    """Sizes in the network."""
 
     layers: int = 1
     width: int = 192  # D
@@ -41,11 +41,11 @@ def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) ->
     """Return all h_t of h_t = decay_t * h_{t-1} + value_t, in about 2 * sqrt(T) vector steps.
 
     Blocks of about sqrt(T) positions run side by side, then their ends are chained. Only products of decays in [0, 1]
-    occur, never a division or a logarithm, so nothing can overflow.
+    occur, and no divisions or logarithms, so nothing can overflow.
 
     Args:
         decay, value: [B, T, D] fp32, decay in [0, 1].
-        start: [B, D] fp32, h before the first position.
+        start: [B, D] fp32, the value of h before the first position.
         reverse: run from the last position to the first.
 
     Returns:
@@ -81,7 +81,7 @@ def _scan(decay: Tensor, value: Tensor, start: Tensor, reverse: bool = False) ->
 
 
 class _LinearScan(torch.autograd.Function):
-    """`_scan` with its gradient, which is the same scan run in reverse."""
+    """`_scan` with its gradient, which is the same scan in reverse."""
 
     @staticmethod
     def forward(ctx: Any, decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
@@ -102,13 +102,13 @@ class _LinearScan(torch.autograd.Function):
 
 
 def linear_scan(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
-    """Compute differentiable h_t = decay_t * h_{t-1} + value_t over dim 1; shapes as in `_scan`."""
+    """Compute h_t = decay_t * h_{t-1} + value_t along dimension 1, differentiably. Shapes are as in `_scan`."""
     states: Tensor = _LinearScan.apply(decay.float(), value.float(), start.float())  # type: ignore[no-untyped-call]
     return states
 
 
 def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """Apply the layer in the dtype of its weights, whatever the dtype of x."""
+    """Apply the layer in the dtype of its weights, regardless of the dtype of `x`."""
     made: Tensor = layer(x.to(layer.weight.dtype))
     return made
 
@@ -118,7 +118,7 @@ def _norm(x: Tensor) -> Tensor:
 
 
 class RecurrentLayer(nn.Module):
-    """One gated linear recurrence and one perceptron, both residual."""
+    """A gated linear recurrence and a perceptron, both residual."""
 
     def __init__(self, config: ByteLMConfig) -> None:
         super().__init__()
@@ -134,18 +134,18 @@ class RecurrentLayer(nn.Module):
         nn.init.zeros_(self.down.weight)
 
     def gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return decay, input and output gate of the recurrence, each [B, T, D] fp32."""
+        """Return the recurrence's decay, input and output gate, each [B, T, D] fp32."""
         rate, value, gate = _linear(_norm(x), self.mix_in).float().chunk(3, -1)
         rate = torch.sigmoid(rate + self.rate_bias)
         return 1 - rate, rate * value, functional.silu(gate)
 
     def output(self, x: Tensor, states: Tensor, gate: Tensor) -> Tensor:
-        """Return the residual stream after recurrence and perceptron, [B, T, D] fp32."""
+        """Return the residual stream [B, T, D] fp32 after the recurrence and the perceptron."""
         x = x + _linear(states * gate, self.mix_out).float()
         return x + _linear(functional.relu(_linear(_norm(x), self.up)).square(), self.down).float()
 
     def forward(self, x: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x [B, T, D] fp32 and the state [B, D] before it to x [B, T, D] and the state after it."""
+        """Map `x` [B, T, D] fp32 and the state [B, D] before it to the output [B, T, D] and the state after it."""
         decay, value, gate = self.gates(x)
         states = linear_scan(decay, value, start)
         return self.output(x, states, gate), states[:, -1]
@@ -173,15 +173,15 @@ class ByteLM(nn.Module):
         nn.init.zeros_(self.vote.weight)
 
     def initial_state(self, batch: int) -> Tensor:
-        """Return [L, B, D] zeros."""
+        """Return the initial state, zeros [L, B, D]."""
         return torch.zeros(self.config.layers, batch, self.config.width, device=self.bytes.weight.device)
 
     def forward(self, context: ByteContext, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of the byte after each position.
+        """Return the logits for the byte after each position.
 
         Args:
             context: fields with a leading batch dimension, [B, T] and [B, T, ...].
-            state: [L, B, D] fp32, from the positions before.
+            state: [L, B, D] fp32, after the preceding positions.
 
         Returns:
             logits [B, T, 256] fp32 and the state [L, B, D] after the last position.

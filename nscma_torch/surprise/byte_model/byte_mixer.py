@@ -1,21 +1,22 @@
-"""Mix two predictions of the next byte: the network's, and that of counts over the stream's own text.
+"""Mix two predictions of the next byte: one by the network, one from counts over the stream's own text.
 
-They are mixed in the logarithmic domain, as in context-mixing compressors (Mahoney 2005, PAQ; Mattern 2012 for
-alphabets beyond bits):
+They are mixed in the logarithmic domain, as in context-mixing compressors (Mahoney 2005, PAQ; Mattern 2012 for larger
+alphabets than bits):
 
     P(b) ~ exp(w_1 ln P_network(b) + w_2 ln P_counts(b)),
 
-with one pair of weights for each length of the longest context that the stream has seen before. The surprise is convex
-in w, so the weights learn the stream while it is read: after each message one Newton step, whose curvature accumulates
-over the stream (online Newton step, Hazan et al. 2007), which suits both short and long messages. If the slope is steep
-for its curvature, as in a script that the network never saw, the step is shortened, as a whole one would overshoot. A
-prediction's weight is never negative.
+with one pair of weights for each length of the longest context that occurred in the stream before. The surprise is
+convex in w, so the weights can be learned while the stream is read, by one Newton step after each message. Its
+curvature accumulates over the stream (online Newton step, Hazan et al. 2007), which suits both short and long messages.
+If the slope is steep for its curvature, as in a script that the network never saw, the step is shortened, because a
+full step would overshoot. A prediction's weight is never negative.
 
-Both may be confidently wrong, and one such byte would outweigh a message. So the mixed probability is hedged,
+Both predictions may be confidently wrong, and one such byte would outweigh a whole message. So the mixed probability is
+hedged,
 
     P'(b) = (1 - e) P(b) + e / 256,
 
-and costs at most ln 256 + ln 1/e, 11.4 nats. The weights learn from P.
+and costs at most ln 256 + ln 1/e = 11.4 nats. The weights learn from P.
 
 Shape legend: T positions, K levels, 2 opinions (the network, the counts).
 """
@@ -44,7 +45,7 @@ NUMBERS = LEVELS * (OPINIONS + OPINIONS**2)  # fp32 in a state
 
 
 class Mixture(NamedTuple):
-    """Weights that mixing has learned from a stream, and their curvature."""
+    """The mixing weights learned from a stream, and their curvature."""
 
     weights: Tensor  # [K, 2] fp32
     curvature: Tensor  # [K, 2, 2] fp32, symmetric and positive definite
@@ -56,16 +57,16 @@ class Mixture(NamedTuple):
 
     @classmethod
     def unpacked(cls, numbers: Tensor) -> Mixture:
-        """Build from its `NUMBERS` numbers in a row."""
+        """Build from a flat tensor of `NUMBERS` numbers."""
         weights, curvature = numbers[: LEVELS * OPINIONS], numbers[LEVELS * OPINIONS :]
         return cls(weights.view(LEVELS, OPINIONS), curvature.view(LEVELS, OPINIONS, OPINIONS))
 
     def read(self, network: Tensor, counts: Tensor, level: Tensor, target: Tensor) -> Read:
-        """Return probabilities of the actual bytes `target` [T] at T positions.
+        """Return the result of reading the actual bytes `target` [T] at T positions.
 
         Args:
             network, counts: ln P [T, 256] fp32, each row up to a constant.
-            level: [T] int64, longest context of each position that the stream has seen before.
+            level: [T] int64, for each position, the length of the longest context that occurred in the stream before.
         """
         # relative to the byte that came, whose mixed logarithm is 0 then
         network = network - network.gather(1, target[:, None])
@@ -82,7 +83,7 @@ class Mixture(NamedTuple):
         return Read(said, of_level @ expected, (of_level @ spread).view(LEVELS, OPINIONS, OPINIONS))
 
     def learned(self, read: Read, size: int) -> Mixture:
-        """Return the mixture after reading `size` bytes with these results."""
+        """Return the mixture after reading `size` bytes with this result."""
         stiff = _stiff(read.slope.device)
         curvature = stiff + math.exp(-size / FADING) * (self.curvature - stiff) + read.curvature
         step = _solved(curvature, read.slope)
@@ -91,8 +92,8 @@ class Mixture(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The result of reading bytes: their probability, and the first two derivatives of their surprise
-    by the weights.
+    """The result of reading bytes: their probabilities, and the first two derivatives of their surprise with respect to
+    the weights.
     """
 
     chance: Tensor  # [T] fp32, P of each byte
@@ -101,7 +102,7 @@ class Read(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Read]) -> Read:
-        """Join the results of consecutive parts."""
+        """Join the results from consecutive parts."""
         if len(parts) == 1:
             return parts[0]
         chances, slopes, curvatures = zip(*parts, strict=True)
@@ -109,7 +110,9 @@ class Read(NamedTuple):
 
 
 def hedged(chance: Tensor) -> Tensor:
-    """Return ln P' of any bytes from their P; it falls by at most e, and is at least ln(e / 256)."""
+    """Return ln P' for bytes with probabilities P. It is lower than ln P by at most about e, and is at least ln(e /
+    256).
+    """
     return chance.mul(1 - HEDGE).add_(HEDGE / VOCABULARY).log_()
 
 
@@ -118,7 +121,9 @@ def _stiff(device: torch.device) -> Tensor:
 
 
 def _solved(matrix: Tensor, vector: Tensor) -> Tensor:
-    """Solve matrix x = vector for symmetric positive definite [.., 2, 2] and [.., 2], by Cramer's rule in fp64."""
+    """Solve `matrix` x = `vector` by Cramer's rule in fp64, for symmetric positive definite [.., 2, 2] and
+    for [.., 2].
+    """
     (a, b), (_, d) = matrix.double().movedim((-2, -1), (0, 1))
     p, q = vector.double().unbind(-1)
     solution: Tensor = torch.stack([d * p - b * q, a * q - b * p], -1) / (a * d - b * b)[..., None]

@@ -1,7 +1,8 @@
-"""The network of `byte_lm` for inference only: the same numbers as `ByteLM.forward`, without training's overhead.
+"""The network of `byte_lm` for inference only: computes the same numbers as `ByteLM.forward`, without overhead for
+training.
 
-It reads one stream in tiles whose activations stay in a CPU's cache, with weights transposed once and sums in place:
-messages are so short that the number of torch calls matters as much as the arithmetic.
+It reads one stream in tiles that are small enough for their activations to stay in a CPU's cache, transposes weights
+only once, and sums in place: messages are so short that the number of torch calls matters as much as the arithmetic.
 
 Shape legend: T positions, D width, L layers.
 """
@@ -20,12 +21,12 @@ _ROWS = 32  # of a bfloat16 matrix product on a CPU: oneDNN compiles a kernel fo
 
 
 class ByteScorer:
-    """Computes logits of a `ByteLM`, whose weights are copied.
+    """Computes the logits of a `ByteLM`, from a copy of its weights.
 
     Args:
         model: the network.
         device: the device to run on.
-        dtype: of the matrix products; everything else is float32.
+        dtype: dtype of the matrix products; everything else is float32.
     """
 
     def __init__(self, model: ByteLM, device: torch.device, dtype: torch.dtype) -> None:
@@ -44,20 +45,20 @@ class ByteScorer:
         return weight.detach().to(self.device, torch.float32, copy=True)
 
     def _matrix(self, weight: Tensor) -> Tensor:
-        """Return [in, out], contiguous."""
+        """Return the weight as a contiguous matrix [in, out]."""
         return weight.detach().to(self.device, self.dtype).T.contiguous()
 
     def product(self, x: Tensor, weight: Tensor) -> Tensor:
-        """Multiply x [T, in] fp32 by a weight [in, out], fp32."""
+        """Multiply `x` [T, in] by a weight [in, out]; input and result are fp32."""
         if self.dtype == torch.float32:
             return x @ weight
         return (x.to(self.dtype) @ weight).float()
 
     def logits(self, context: ByteContext, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits [T, 256] fp32 of the byte after each position, from fields [T, ..] and the state [L, D] before
-        them.
+        """Return the logits [T, 256] fp32 for the byte after each position, and the final state.
 
-        T is at most `tile`, only for speed. Also returns the final state.
+        The fields of `context` are [T, ..], and `state` [L, D] is the state before them. T is at most `tile`, for speed
+        only.
         """
         size = len(context.byte)
         hashed = self._tables.index_select(0, (context.hashed + self._rows).flatten()).view(size, -1)
@@ -92,8 +93,8 @@ class _Layer:
         )
 
     def read(self, x: Tensor, start: Tensor, size: int) -> tuple[Tensor, Tensor]:
-        """Map x [T, D], of which `size` positions count, and the state [D] before them to x and the
-        state after them.
+        """Map `x` [T, D], of which the first `size` positions count, and the state [D] before them to the output and
+        the state after them.
         """
         y = normalized(x)
         rate = self._product(y, self._rate).add_(self._rate_bias).sigmoid_()
@@ -107,18 +108,18 @@ class _Layer:
 
 
 def normalized(x: Tensor) -> Tensor:
-    """Normalise the rows of x [T, D] to a root mean square of 1, as `rms_norm`."""
+    """Normalise the rows of `x` [T, D] to a root mean square of 1, like `rms_norm`."""
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     scale: Tensor = length.square_().div_(x.shape[1]).add_(_EPS).rsqrt_()
     return x * scale
 
 
 def scanned(decay: Tensor, value: Tensor, start: Tensor) -> Tensor:
-    """Return all h_t of h_t = decay_t * h_{t-1} + value_t, [T, D], for decay in [0, 1] and start [D]. Overwrites its
-    inputs.
+    """Return all h_t [T, D] of h_t = decay_t * h_{t-1} + value_t, for `decay` in [0, 1] and `start` [D]. The inputs are
+    overwritten.
 
-    Blocks run side by side, then their ends are chained: about 3 * sqrt(T) vector steps. Only products of decays occur,
-    so nothing can overflow.
+    Blocks run in parallel, then their ends are chained, which takes about 3 * sqrt(T) vector steps. Only products of
+    decays occur, so nothing can overflow.
     """
     size, width = value.shape
     length = 1 << ((size // 2).bit_length() // 2)  # of a block

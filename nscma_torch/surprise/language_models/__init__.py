@@ -1,1 +1,1 @@
-"""Surprise by a causal language model of transformers or vLLM."""
+"""Surprise measured by a causal language model in transformers or vLLM."""

@@ -1,13 +1,13 @@
-"""Any causal language model as the surprise model: the surprise of each token of a message, given its stream.
+"""Any causal language model as the surprise model: the surprise of each token in a message, given its stream.
 
-P_proxy(w_i | w_<i, h_{t-1}) of the NSCMA paper, section 3.2: h_{t-1} are the keys and values of the stream's last
-tokens, selected by `token_streams`. When a block is full, they are recomputed from the block that stays, so they are a
-function of the token ids in the state. They are cached for recently used streams, and otherwise recomputed from the
-ids.
+This is P_proxy(w_i | w_<i, h_{t-1}) in the NSCMA paper, section 3.2. h_{t-1} consists of the keys and values for the
+stream's last tokens, selected by `token_streams`. When a block is full, they are recomputed from the remaining block,
+so they are a function of the token ids in the state. They are cached for recently used streams, and otherwise
+recomputed from the ids.
 
-Both ways give the same bits, because the model always runs on tiles of the same shape: `TILE` tokens of `streams`
-streams, after a multiple of `TILE` tokens. A partial tile is padded on the right, which no earlier token sees, and
-recomputed as it fills; missing streams are filled with a copy.
+Both ways give the same bits, because the model always runs on tiles with the same shape: `TILE` tokens from each of
+`streams` streams, after a multiple of `TILE` tokens. A partial tile is padded on the right, where no earlier token sees
+the padding, and recomputed as it fills. Missing streams are filled with a copy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KeysValues = tuple[tuple[Tensor, Tensor], ...]  # per layer [1, heads, tokens, 
 
 @dataclass(slots=True)
 class _Reading:
-    """Position up to which the model has read a stream."""
+    """The position up to which the model has read a stream."""
 
     stream: TokenStream
     anchor: int
@@ -47,23 +47,23 @@ class _Reading:
 
     @property
     def start(self) -> int:
-        """The token predicted by the first position of the next tile."""
+        """Return the position of the token that the first position in the next tile predicts."""
         return self.anchor + self.tile * TILE
 
 
 class CausalSurpriseModel:
-    """`SurpriseModel` over a causal language model of transformers, also in 4 bits.
+    """`SurpriseModel` that uses a causal language model in transformers, optionally in 4 bits.
 
-    It is thread-safe; calls are scored one at a time.
+    It is thread-safe; calls are processed one at a time.
 
     Args:
-        loaded: model and tokenizer.
+        loaded: the model and its tokenizer.
         window: maximum tokens that a token sees, including the beginning-of-text token; a multiple of 2 * `TILE`.
-        streams: number of streams scored in parallel. A value's last bits depend on it, as on the device.
-        kept: number of streams whose keys and values are cached between calls.
+        streams: number of streams scored in parallel. The last bits of a value depend on it, as they do on the device.
+        kept: number of streams for which keys and values are cached between calls.
 
     Raises:
-        ConfigError: the window isn't such a multiple, or exceeds the model's maximum positions.
+        ConfigError: the window isn't such a multiple, or exceeds the model's maximum number of positions.
     """
 
     def __init__(self, loaded: CausalLM, *, window: int, streams: int = 1, kept: int = 8) -> None:
@@ -95,29 +95,31 @@ class CausalSurpriseModel:
         window: int,
         streams: int = 1,
     ) -> CausalSurpriseModel:
-        """Load a model with `load_causal_lm` as a surprise model."""
+        """Load a model with `load_causal_lm`, to be used as a surprise model."""
         loaded = load_causal_lm(name, device=device, dtype=dtype, quantization=quantization)
         return cls(loaded, window=window, streams=streams)
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 over configuration, tokenizer, weights, quantization and window, 16 hex digits."""
+        """Return the first 16 hex digits of the SHA-256 over configuration, tokenizer, weights, quantization and
+        window.
+        """
         return self._fingerprint
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> list[CausalScore]:
-        """Score consecutive messages of each stream, carrying its state.
+        """Score consecutive messages in each stream, carrying its state over.
 
         Args:
-            streams: per stream its next messages, in order.
-            states: per stream the state after its last scored message; None for a fresh stream.
+            streams: for each stream, its next messages, in order.
+            states: for each stream, the state after its last scored message; None for a new stream.
 
         Returns:
             One `CausalScore` per stream.
 
         Raises:
             EmptyTextError: a message is the empty string.
-            EncodingError: a message has no UTF-8 form (a lone surrogate).
-            StateMismatchError: a state is from another surprise model, or damaged.
+            EncodingError: a message has no UTF-8 form because of a lone surrogate.
+            StateMismatchError: a state is damaged or from another surprise model.
             ModelError: the tokenizer returns no tokens for a message, or the model has no key-value cache.
         """
         going = self._streams.begin(streams, states)
@@ -129,7 +131,7 @@ class CausalSurpriseModel:
         return [self._streams.end(stream) for stream in going]
 
     def _start(self, stream: TokenStream, state: bytes | None) -> _Reading:
-        """Return the tile that predicts a stream's first new token, or without a cached past the first tile."""
+        """Return the tile that predicts a stream's first new token, or the first tile if the past isn't cached."""
         reading = _Reading(stream, self._streams.anchor(stream.new))
         kept = None if state is None else self._kept.get(_key(state))
         if kept is not None:
@@ -137,8 +139,8 @@ class CausalSurpriseModel:
         return reading
 
     def _run(self, readings: Sequence[_Reading]) -> None:
-        """Run every tile that scores a new token, and those whose keys and values it needs, starting with the furthest
-        behind.
+        """Run every tile that scores a new token, and the tiles that provide keys and values for it, starting with the
+        stream that is furthest behind.
         """
         while True:
             waiting = [reading for reading in readings if self._advance(reading)]
@@ -148,7 +150,9 @@ class CausalSurpriseModel:
             self._forward([reading for reading in waiting if reading.tile == tile][: self._side_by_side])
 
     def _advance(self, reading: _Reading) -> bool:
-        """Move on to the next anchor once this one's tokens are scored; return True if anything is left to run."""
+        """Move on to the next anchor once the tokens of the current one are scored. Return True if anything is left to
+        run.
+        """
         if reading.stream.new >= reading.stream.end:
             return False
         anchor = self._streams.anchor(reading.stream.new)
@@ -157,7 +161,9 @@ class CausalSurpriseModel:
         return True
 
     def _forward(self, group: Sequence[_Reading]) -> None:
-        """Run one tile of each stream of the group: score its new tokens, and store keys and values of full tiles."""
+        """Run one tile for each stream in the group: score its new tokens, and store the keys and values of
+        full tiles.
+        """
         rows = [self._inputs(reading) for reading in group]
         rows += [rows[0]] * (self._side_by_side - len(rows))
         ids = torch.tensor([[*row, *[self._bos] * (TILE - len(row))] for row in rows], device=self._loaded.device)
@@ -184,8 +190,8 @@ class CausalSurpriseModel:
                 reading.tile += 1
 
     def _inputs(self, reading: _Reading) -> list[int]:
-        """Return the ids that the tile reads: position p holds token anchor + p - 1, and position 0 the beginning of
-        text.
+        """Return the ids that the tile reads: position p has token anchor + p - 1, and position 0 the beginning-of-text
+        token.
         """
         ids = reading.stream.between(max(reading.start - 1, reading.anchor), reading.start - 1 + TILE)
         return [self._bos, *ids] if reading.tile == 0 else ids
@@ -212,7 +218,7 @@ class CausalSurpriseModel:
 
 
 def _targets(reading: _Reading) -> range:
-    """Return the new tokens that the tile predicts, all under one anchor: position p predicts token anchor + p."""
+    """Return the new tokens that the tile predicts, all with the same anchor: position p predicts token anchor + p."""
     return range(max(reading.start, reading.stream.new), min(reading.start + TILE, reading.stream.end))
 
 
