@@ -1,7 +1,8 @@
-"""Capabilities of a store: their tables, and their part in whole-store operations.
+"""The registry of a store's capabilities: their tables and their part in whole-store operations.
 
-A capability is a module `capability` with a `CAPABILITY`, named in `MODULES`. Digest, check, erasure, export and import
-loop over `capabilities()`. Those of `features` are optional: remove the folder, and the capability is gone.
+Each capability is a module named `capability` that defines `CAPABILITY` and is listed in `MODULES`. Digest, check,
+erasure, export and import loop over `capabilities()`. Capabilities in `features` are optional: deleting the folder
+removes the capability.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ MODULES = (
 
 @dataclass(frozen=True, slots=True)
 class RowQueries:
-    """Run queries on the rows of some users, or of all (None).
+    """Run queries on the rows of the given users, or of all users if None.
 
-    `single` names the relations that hold one object at a time.
+    `single` lists the relations that have only one object at a time.
     """
 
     connection: Connection
@@ -42,12 +43,12 @@ class RowQueries:
     single: Collection[str] = ()
 
     def __call__(self, query: Select[Any], owner: ColumnElement[str]) -> Any:
-        """Run a query; `owner` is the column with the user id."""
+        """Run a query; `owner` is the column that contains the user id."""
         return self.connection.execute(query if self.users is None else query.where(owner.in_(self.users)))
 
 
 def strange_values(rows: RowQueries, table: Table, name: str, known: Sequence[str]) -> Iterator[str]:
-    """Report values of a column that are not among the known ones."""
+    """Yield a message for each value in a column that isn't one of the known values."""
     strange = table.c[name].not_in(known)
     for value in rows(select(table.c[name]).where(strange).distinct(), table.c.user_id).scalars():
         yield f"{table.name}.{name} is {value!r}, not one of {', '.join(known)}"
@@ -55,7 +56,7 @@ def strange_values(rows: RowQueries, table: Table, name: str, known: Sequence[st
 
 @dataclass(slots=True)
 class Erased:
-    """Deleted rows by table, their texts and ids, and data to be derived again."""
+    """Result of a deletion: rows deleted per table, their texts and ids, and the data to derive again."""
 
     rows: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Erased:
     rebuilt: list[str] = field(default_factory=list)
 
     def add(self, other: Erased) -> None:
-        """Add another deletion's results."""
+        """Add the results of another deletion."""
         self.rows.update(other.rows)
         self.texts += other.texts
         self.ids += other.ids
@@ -72,10 +73,10 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class PerAgent:
-    """State that a capability keeps for each user and agent: one row of `table`, with `id`, `user_id`, `agent_id`.
+    """State that a capability keeps for each user and agent: one row in `table`, with `id`, `user_id` and `agent_id`.
 
-    The id is also the lane of its jobs. `delete` drops one id and returns True, unless something in it doesn't depend
-    on the agent's messages.
+    The id is also the lane of its jobs. `delete` deletes the state with an id and returns True, unless part of it
+    doesn't depend on the agent's messages.
     """
 
     table: Table
@@ -89,27 +90,28 @@ def _nothing(*_: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """The tables of a capability, and its part in whole-store operations.
+    """A capability's tables and its part in whole-store operations.
 
     Args:
         tables: exported tables, referenced tables first.
-        name: name for `capability`; only of a capability that others may use if it is installed.
-        rows: module of functions on its rows, with an interface of `core.optional_parts`.
-        build: makes its service.
+        name: name to pass to `capability`; set only if other capabilities may use this one when it is installed.
+        rows: module of functions on its rows, which implements an interface from `core.optional_parts`.
+        build: creates its service.
         local: tables that are not exported.
-        texts: columns with users' texts or names; an erasure searches the files for their values.
+        texts: columns that contain users' texts or names; an erasure searches the files for their values.
         digest_columns: columns to hash, by table.
-        digest_units: ordered joins of units with their owners, by name.
+        digest_units: ordered joins of units with their owners, keyed by name.
         digest: further lines to hash, in order.
-        problems: describes inconsistent rows, one sentence each.
-        message_ids: for units (row numbers) of a user that this capability owns, the ids of the messages behind them.
-        erase_episode: delete data derived from a message (row number) with these units; the rows of the log and of the
-            units themselves are deleted later. Called for each capability in order.
-        erase_conclusions: delete data based on the facts or derived texts with these ids in a namespace, or mentioning
+        problems: returns one sentence for each inconsistent row.
+        message_ids: returns the ids of the messages from which a user's units (given by row number) were derived, if
+            this capability owns the units.
+        erase_episode: deletes data derived from a message (given by row number) and from its units; the rows for the
+            message and the units themselves are deleted later. Called for each capability in order.
+        erase_conclusions: deletes data based on the facts or derived texts with these ids in a namespace, or mentioning
             a pattern.
-        roots: tables whose rows keep a namespace of facts alive.
-        retire: delete data derived from messages (row numbers) that are about to change or to be read again.
-        per_agent: state of each user and agent.
+        roots: tables whose rows keep a namespace for facts alive.
+        retire: deletes data derived from messages (given by row number) that are about to be changed or read again.
+        per_agent: state kept for each user and agent.
     """
 
     tables: tuple[Table, ...]
@@ -138,7 +140,7 @@ def capabilities() -> tuple[Capability, ...]:
 
 
 def _loaded(module: str) -> Capability | None:
-    """Load a capability; None if it is of `features` and its folder was removed."""
+    """Load a capability; return None if it belongs to `features` and its folder was removed."""
     try:
         loaded: Capability = import_module(module).CAPABILITY
     except ModuleNotFoundError as error:
@@ -149,12 +151,12 @@ def _loaded(module: str) -> Capability | None:
 
 
 def installed(name: str) -> Capability | None:
-    """Return a capability by name; None if it was removed."""
+    """Return the capability with this name, or None if it was removed."""
     return next((one for one in capabilities() if one.name == name), None)
 
 
 def capability(name: str) -> Capability:
-    """Return a capability by name. Raises `ConfigError` if it was removed."""
+    """Return the capability with this name. Raises `ConfigError` if it was removed."""
     found = installed(name)
     if found is None:
         raise ConfigError(f"{name} are not installed: nscma_torch/features/{name} was removed; restore that folder")
@@ -162,19 +164,19 @@ def capability(name: str) -> Capability:
 
 
 def retire(connection: Connection, episode_seqs: Sequence[int]) -> None:
-    """Delete what removable capabilities derived from messages that are about to change or to be read again."""
+    """Delete data that removable capabilities derived from messages that are about to be changed or read again."""
     for one in capabilities():
         if one.retire is not None:
             one.retire(connection, episode_seqs)
 
 
 def all_tables() -> MetaData:
-    """Return the tables of every capability."""
+    """Return the tables of all capabilities."""
     capabilities()
     return metadata
 
 
 def tables_with(column: str) -> list[Table]:
-    """Return all tables with a column of this name, in an order safe for deleting rows."""
+    """Return all tables that have this column, in an order in which their rows can be deleted."""
     found = [table for capability in capabilities() for table in (*capability.tables, *capability.local)]
     return [table for table in reversed(found) if column in table.c]

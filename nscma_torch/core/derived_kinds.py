@@ -1,6 +1,6 @@
-"""Kinds of texts that sleep derives, in order: a kind may be based on those before it.
+"""Kinds of texts that sleep derives, in order: each kind may be based on the kinds before it.
 
-Adding a kind is a line here, a file of its name in `nscma_torch/curator/derived/`, its configuration, and its task
+To add a kind, add a line here, a file with its name in `nscma_torch/curator/derived/`, its configuration and its task
 (see docs/extending.md). Storage, search, erasure, the server and the command line take every kind from this table.
 """
 
@@ -26,6 +26,6 @@ DERIVED_KINDS: Mapping[str, str] = MappingProxyType(
 
 
 def is_derived(config: object, kind: str) -> bool:
-    """Return True if a configuration has sleep derive texts of a kind."""
+    """Return True if sleep derives texts of this kind with the given configuration."""
     value = attrgetter(DERIVED_KINDS[kind])(config)
     return value if isinstance(value, bool) else kind in value

@@ -8,7 +8,7 @@ from nscma_torch.core.errors import ConfigError
 
 
 def torch_device(name: str) -> torch.device:
-    """Return the torch device of a configuration; 'auto' is CUDA if available, else the CPU."""
+    """Return the torch device for a configured name; 'auto' is CUDA if available, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -1,4 +1,4 @@
-"""Caches of users' words and texts, which an erasure empties in the process as it does in the files."""
+"""Caches of users' words and texts, which an erasure must empty in the process as well as in the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _keepers: WeakSet[_Keeper] = WeakSet()
 
 
 def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache_wrapper[Result]]:
-    """`functools.lru_cache(maxsize)` for module functions whose arguments are users' words or texts."""
+    """Return `functools.lru_cache(maxsize)` for a function whose arguments are users' words or texts."""
 
     def cached(function: Callable[..., Result]) -> _lru_cache_wrapper[Result]:
         holder = lru_cache(maxsize)(function)
@@ -30,12 +30,12 @@ def erasable_cache(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache
 
 
 def empty_with_others(keeper: _Keeper) -> None:
-    """Call an object's `forget` whenever the caches are emptied, while the object lives."""
+    """Call an object's `forget` whenever the caches are emptied, as long as the object exists."""
     _keepers.add(keeper)
 
 
 def erase_caches() -> None:
-    """Empty every `erasable_cache`, and the other keepers of users' texts."""
+    """Empty every `erasable_cache`, and call `forget` on the registered objects."""
     for keeper in list(_keepers):
         keeper.forget()
     for holder in _holders:

@@ -1,4 +1,4 @@
-"""All errors that the library raises on purpose; each says what was wrong and what to do.
+"""All errors that the library raises deliberately; each says what was wrong and what to do.
 
 NscmaError
 ├── InvalidInputError (ValueError)   bad input from the caller
@@ -41,14 +41,14 @@ from __future__ import annotations
 
 
 def described(value: object) -> str:
-    """Describe a bad value: shape and dtype of a tensor, else its type."""
+    """Describe an invalid value: the shape and dtype of a tensor, or the type of anything else."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{[*value.shape]} {value.dtype}"
     return type(value).__name__
 
 
 class NscmaError(Exception):
-    """Base of all errors of this library."""
+    """Base class for all errors in this library."""
 
 
 class InvalidInputError(NscmaError, ValueError):
@@ -83,7 +83,7 @@ class MalformedInputError(InvalidInputError):
 
 
 class TimestampError(InvalidInputError):
-    """A time doesn't parse, or lies in the future."""
+    """A time can't be parsed, or is in the future."""
 
 
 class ScopeError(InvalidInputError):
@@ -91,7 +91,7 @@ class ScopeError(InvalidInputError):
 
 
 class VectorError(InvalidInputError):
-    """A vector holds NaN or infinity, or has the wrong dimension."""
+    """A vector contains NaN or infinity, or has the wrong dimension."""
 
 
 class ConfigError(NscmaError, ValueError):
@@ -125,7 +125,7 @@ class EngineError(NscmaError):
 class EngineUnavailableError(EngineError):
     """The engine is unreachable, overloaded, too slow or closed; the same request may work later.
 
-    `answered`: other requests sent together with it were answered, so the engine is up.
+    `answered` is True if other requests sent at the same time were answered, so the engine is up.
     """
 
     answered = False
@@ -136,7 +136,7 @@ class EngineRefusedError(EngineError):
 
 
 class ReplyError(EngineError):
-    """A reply was not as requested; another attempt may give a better one."""
+    """A reply isn't in the requested form; another attempt may succeed."""
 
 
 class StoreError(NscmaError):
@@ -188,11 +188,11 @@ class TokenError(AccessError):
 
 
 class ForbiddenError(AccessError):
-    """The token lacks the required right, or is another user's."""
+    """The token lacks the required right, or belongs to another user."""
 
 
 class OverloadedError(AccessError):
-    """Too many requests at once, or from one token; retry after `retry_after` seconds."""
+    """There are too many concurrent requests, or too many from one token; retry after `retry_after` seconds."""
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)

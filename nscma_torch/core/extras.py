@@ -15,7 +15,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def import_torch_geometric(purpose: str) -> None:
-    """Import PyTorch Geometric: a required dependency, but slower to import than torch.
+    """Import PyTorch Geometric, a required dependency that takes longer to import than torch.
 
     Raises `MissingDependencyError` if it isn't installed.
     """

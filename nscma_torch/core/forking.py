@@ -1,6 +1,6 @@
 """Limit a forked child to one thread.
 
-The threads of torch's OpenMP pool don't exist in a child, so its first parallel loop would wait for them forever
+The threads in torch's OpenMP pool don't exist in a forked child, so its first parallel loop would wait for them forever
 (https://github.com/pytorch/pytorch/issues/17199). With one thread no loop uses the pool.
 """
 

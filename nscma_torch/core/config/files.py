@@ -1,4 +1,4 @@
-"""Read configurations from TOML, and write the file of defaults."""
+"""Read configurations from TOML, and generate the file of default values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
-    """Load a configuration from a TOML file, a shipped one's name, a mapping of sections, or the defaults.
+    """Load a configuration from a TOML file, the name of a bundled configuration, a mapping of sections, or the
+    defaults.
 
-    A name is that of a file in `configs/` without its suffix: "cpu", "papers/cam". A file at that path takes
-    precedence.
+    A name is the path of a file below `configs/` without its suffix, such as "cpu" or "papers/cam". If a file exists at
+    the given path, it takes precedence.
 
     Raises `ConfigError` for a missing or unparseable file, an unknown key, or a bad value.
     """
@@ -34,12 +35,12 @@ def load_config(source: str | Path | Mapping[str, Any] | None = None) -> Config:
     if isinstance(source, Mapping):
         return _validated(Config, source, "the configuration")
     if not isinstance(source, str | Path):
-        raise ConfigError(f"a configuration is a path or a mapping of sections, got {type(source).__name__}")
+        raise ConfigError(f"a configuration must be a path or a mapping of sections, got {type(source).__name__}")
     return _validated(Config, read_toml(_shipped(source) or source), str(source))
 
 
 def shipped() -> dict[str, Traversable]:
-    """Return the configurations shipped with the package, by name."""
+    """Return the configurations bundled with the package, keyed by name."""
     folder = resources.files("nscma_torch.configs")
     papers = folder / "papers"
     files = {path.name: path for path in folder.iterdir() if path.name != "relations.toml"}
@@ -48,7 +49,10 @@ def shipped() -> dict[str, Traversable]:
 
 
 def _shipped(source: str | Path) -> Traversable | None:
-    """Return the shipped configuration of a name unless a file has that name; `ConfigError` for a near miss."""
+    """Return the bundled configuration with this name; None if `source` has a suffix or is an existing file.
+
+    Raises `ConfigError` for an unknown name.
+    """
     name = Path(source).as_posix()
     if Path(source).suffix or Path(source).exists():
         return None
@@ -60,7 +64,7 @@ def _shipped(source: str | Path) -> Traversable | None:
 
 
 def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
-    """Read the tables of a TOML file. Raises `ConfigError` if it is missing or doesn't parse."""
+    """Parse a TOML file. Raises `ConfigError` if the file is missing or invalid."""
     file = Path(path) if isinstance(path, str) else path
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -71,7 +75,7 @@ def read_toml(path: str | Path | Traversable) -> dict[str, Any]:
 
 
 def override(section: SectionT, values: Mapping[str, Any], *, where: str = "the override") -> SectionT:
-    """Return the section with some keys changed, including nested sections, validated as if read from a file.
+    """Return a copy of a section with some keys changed, also in nested sections, validated as if read from a file.
 
     Raises `ConfigError` for an unknown key or a bad value; the message begins with `where`.
     """
@@ -92,7 +96,7 @@ def _validated(model: type[SectionT], values: Mapping[str, Any], where: str) -> 
 
 
 def default_toml() -> str:
-    """Generate `configs/default.toml`: every key with its default, below its description."""
+    """Generate `configs/default.toml`: every key with its default value, preceded by its description."""
     head = (
         "# Every key with its default. Copy what you change into a file of your own: nscma … --config FILE\n"
         "# Made from nscma_torch/core/config/sections.py by nscma_torch.core.config.default_toml();\n"
@@ -102,7 +106,7 @@ def default_toml() -> str:
 
 
 def _section_lines(section: Section, name: str) -> list[str]:
-    """Return the lines of a section: its keys first, then its subsections."""
+    """Return the TOML lines for a section: first its keys, then its subsections."""
     fields = type(section).model_fields
     inner = {key for key in fields if isinstance(getattr(section, key), Section)}
     lines = [f"# {(type(section).__doc__ or '').strip()}", f"[{name}]"] if name else []

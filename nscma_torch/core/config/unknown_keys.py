@@ -1,4 +1,4 @@
-"""Explain a validation error of a configuration: the first problem, with the nearest known key for an unknown one."""
+"""Explain validation errors in a configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nscma_torch.core.config.section import Section
 
 
 def explained(model: type[Section], error: ValidationError) -> str:
-    """Describe the first validation problem, with the nearest known key for an unknown one."""
+    """Describe the first validation problem; for an unknown key, suggest the nearest known one."""
     problem = error.errors()[0]
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":  # of keys, or of sections, that do not go together

@@ -1,9 +1,9 @@
 """SQLite connections, counted per process, so that file locks are neither dropped nor inherited.
 
-POSIX locks belong to a process and a file: closing any descriptor of the file drops them all. SQLite therefore defers
-its own closes; a plain `open` does not. So nothing in the library except SQLite opens the database, its -wal or its
--shm. Descriptors that a forked child inherits hold no lock in the child: idle connections are closed before a fork, and
-a store with a busy one is refused in the child. See docs/store-file.md.
+POSIX locks belong to a process and a file: closing any descriptor for the file drops them all. SQLite therefore defers
+closing its own descriptors; a plain `open` doesn't. So nothing in the library except SQLite opens the database, its
+-wal or its -shm file. Descriptors inherited by a forked child carry no lock in the child, so idle connections are
+closed before a fork, and a child can't use a store that had a busy connection. See docs/store-file.md.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Connection(sqlite3.Connection):
 
 @dataclass(eq=False)
 class _OpenFile:
-    """A store file to which this process has connections, and its -wal file."""
+    """A store file that this process has connections to, and its -wal file."""
 
     identity: Identity
     connections: WeakSet[_Connection] = field(default_factory=WeakSet)
@@ -85,7 +85,7 @@ _inherited: set[Identity] = set()
 
 
 def identity(path: Path | str) -> Identity | None:
-    """Return device and inode of a file; None if absent."""
+    """Return a file's device and inode, or None if it doesn't exist."""
     try:
         found = Path(path).stat()
     except FileNotFoundError:
@@ -96,9 +96,9 @@ def identity(path: Path | str) -> Identity | None:
 
 
 def created(path: Path) -> Identity:
-    """Return the file's identity; create an empty file, readable only by its owner, if absent.
+    """Return the file's identity; if it doesn't exist, create an empty file that only its owner can read.
 
-    The descriptor is closed before another thread of this process can connect to the file.
+    The descriptor is closed before another thread in this process can connect to the file.
     """
     while True:
         found = identity(path)
@@ -119,7 +119,7 @@ def created(path: Path) -> Identity:
 
 
 def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connection:
-    """Connect to the file that `path` named when opened; further arguments are those of `sqlite3.connect`.
+    """Connect to the file that `path` named when the store was opened; `arguments` go to `sqlite3.connect`.
 
     Raises StoreAccessError if the path now names another file, or in a forked child whose parent was using the file
     during the fork: SQLite in the child would count the parent's locks as its own.
@@ -153,8 +153,8 @@ def check_in_place(path: Path, opened: Identity) -> None:
         file.wal = wal
     elif file.wal != wal:
         raise StoreAccessError(
-            f"{path}-wal was removed while this process had it open, and what is written now would be lost: end this "
-            "process and start it again. Probably code of this process has opened or copied the store's files, which "
+            f"{path}-wal was removed while this process had it open, so anything written now would be lost: end this "
+            "process and start it again. Code in this process has probably opened or copied the store's files, which "
             "drops SQLite's locks; use `nscma export`, or copy from another process"
         )
 
@@ -165,7 +165,7 @@ def _check_named(path: Path, opened: Identity) -> None:
 
 
 def watch(pool: _Pool) -> None:
-    """Close a pool's connections before each fork, and reset the pool in the child."""
+    """Close a pool's connections before each fork, and reset the pool in the child process."""
     _pools.add(pool)
 
 

@@ -1,7 +1,7 @@
-"""The `Database` interface: transactions, the users whose rows they touch, and counters.
+"""The `Database` interface: transactions, which users' rows they access, and counters.
 
-There are two kinds: `sqlite_database` is one file, `postgres_database` a schema of a PostgreSQL database. Both have the
-same tables (`schema`) and guarantees: data committed by `write` survives a kill at any instant.
+There are two implementations: `sqlite_database` uses one file, and `postgres_database` uses a schema in a PostgreSQL
+database. Both have the same tables (`schema`) and guarantees: data committed by `write` survives a kill at any instant.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ Whose = str | _Rows  # a user's id, or one of the three
 
 
 def user_or_all(user_id: str | None) -> Whose:
-    """Return the argument of `Database.read` and `Database.write` for one user, or for all (None)."""
+    """Return the argument for `Database.read` and `Database.write` that selects one user, or all users if None."""
     return ALL_USERS if user_id is None else user_id
 
 
 class Database(ABC):
-    """A store. Use `read` and `write` for transactions; safe to share between threads.
+    """A store, with `read` and `write` for transactions. Threads may share it.
 
-    Both take the owner of the rows they touch: a user id, `ALL_USERS`, or `NO_USER` for store-wide rows (settings).
-    `ONE_BY_ONE` is for leases and reports of workers, of any users: each row is locked by itself, and no writer is
-    blocked. A file has one writer, who sees every row; PostgreSQL has one writer per user, and a transaction sees only
-    that user's rows.
+    Both take the owner of the rows to access: a user id, `ALL_USERS`, or `NO_USER` for store-wide rows (settings).
+    `ONE_BY_ONE` is for any users' leases and for worker reports: each row is locked individually, and no writer is
+    blocked. A SQLite file has one writer, which sees every row; PostgreSQL has one writer per user, and a transaction
+    sees only that user's rows.
 
     Attributes:
-        name: the address, without a password.
+        name: the store's address, without a password.
     """
 
     name: str
@@ -56,26 +56,26 @@ class Database(ABC):
 
     @abstractmethod
     def read(self, whose: Whose) -> AbstractContextManager[Connection]:
-        """Open a consistent snapshot; never waits for a writer."""
+        """Open a consistent snapshot, without waiting for a writer."""
 
     @abstractmethod
     def write(self, whose: Whose, *, wait: float | None = None) -> AbstractContextManager[Connection]:
-        """Open the only write transaction on these rows; commit at the end, or roll back on an exception.
+        """Open an exclusive write transaction on these rows; commit at the end, or roll back on an exception.
 
-        `wait` limits the seconds to wait for another writer, if below the store's `busy_timeout`. Raises StoreBusyError
-        if another writer holds these rows for longer.
+        `wait` is the maximum number of seconds to wait for another writer, if less than the store's `busy_timeout`.
+        Raises `StoreBusyError` if another writer keeps these rows locked for longer.
         """
 
     @abstractmethod
     def rewrite(self) -> None:
-        """Remove deleted data from the files, as far as this kind of store can; `files` lists what to check.
+        """Remove the remains of deleted data from disk, if the database supports it; `files` lists the files to check.
 
-        Raises StoreBusyError or StoreFullError on failure: deleted rows may then leave bytes behind.
+        Raises `StoreBusyError` or `StoreFullError` on failure: bytes from deleted rows may then remain.
         """
 
     @abstractmethod
     def files(self) -> tuple[Path, ...]:
-        """Return the store's existing files, for searching; empty if a server keeps them."""
+        """Return the store's existing files so that they can be searched; empty if a server manages them."""
 
     @abstractmethod
     def size(self) -> int:
@@ -87,19 +87,19 @@ class Database(ABC):
 
     @abstractmethod
     def exposures(self) -> list[str]:
-        """Return excessive access rights to the store and how to fix them, one sentence each."""
+        """Return one sentence for each excessive access right to the store, saying how to fix it."""
 
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
 
     def forget_inherited(self) -> None:
-        """In a forked child, leave inherited connections to the parent and open new ones."""
+        """In a forked child, leave inherited connections to the parent process and open new ones."""
         self._engine.dispose(close=False)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate exceptions of the driver or SQLAlchemy into our own."""
+        """Translate exceptions raised by the driver or SQLAlchemy into this library's own."""
         try:
             yield
         except exc.DBAPIError as error:
@@ -135,10 +135,10 @@ _DRAW = select(func.nextval(bindparam("sequence"))).select_from(func.generate_se
 
 
 def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
-    """Take the next `n` numbers of counter `name`, above all that this user's rows have; never reused.
+    """Take the next `n` numbers from counter `name`. They exceed all numbers in this user's rows and are never reused.
 
-    PostgreSQL takes them from a sequence, which blocks no writer: they may have gaps, and across users they don't
-    follow the order of commits.
+    PostgreSQL takes them from a sequence, which blocks no writer: there may be gaps, and across users their order may
+    differ from the commit order.
     """
     if not n:
         return range(0)
@@ -153,17 +153,17 @@ def next_seqs(connection: Connection, name: str, n: int) -> Sequence[int]:
 
 
 def next_seq(connection: Connection, name: str) -> int:
-    """Take the next number of counter `name`; see `next_seqs`."""
+    """Take the next number from counter `name`; see `next_seqs`."""
     return next_seqs(connection, name, 1)[0]
 
 
 def sequence_of(name: str) -> str:
-    """Return the name of a counter's sequence in PostgreSQL."""
+    """Return the name of the PostgreSQL sequence for a counter."""
     return f"{name}_seq"
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
-    """Return the value of a store-wide setting, or None."""
+    """Return the value of a store-wide setting, or None if it isn't set."""
     return connection.execute(_META, {"key": key}).scalar()
 
 

@@ -23,7 +23,7 @@ class JsonText(AnyText):
 
 
 class Time(BigInteger):
-    """A column of microseconds since the epoch, UTC."""
+    """A column of times in microseconds since the epoch, UTC."""
 
     cache_ok = True
 
@@ -36,10 +36,10 @@ Integer: TypeEngine[int] = AnyInteger().with_variant(BigInteger(), "postgresql")
 
 
 class _PgVector(UserDefinedType[bytes]):
-    """A pgvector `vector` of any dimension, represented in Python as little-endian float32 bytes.
+    """A pgvector `vector` column of any dimension, represented in Python as little-endian float32 bytes.
 
-    It is sent as text, which is exact, and received through `vector_send`, the type's binary form: two 16-bit integers
-    (dimension, unused), then big-endian float32.
+    Values are sent as text, which is exact, and received with `vector_send` in the type's binary format: two 16-bit
+    integers (dimension, unused), then big-endian float32.
     """
 
     cache_ok = True
@@ -82,11 +82,11 @@ def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.I
 
 
 def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
-    """Build the condition that a JSON text column has the value true for a key."""
+    """Build the condition that the JSON in a text column has the value true for a key."""
     read = cast if in_postgres(connection) else type_coerce  # a cast in SQLite would make it a number
     return func.coalesce(read(column, JSON)[key].as_boolean(), False)
 
 
 def vector_bytes(connection: Connection, column: ColumnElement[bytes]) -> ColumnElement[int]:
-    """Build the expression for a vector's size in bytes."""
+    """Build the expression for the size of a vector in bytes."""
     return func.vector_dims(column) * 4 if in_postgres(connection) else func.length(column)

@@ -9,7 +9,7 @@ from nscma_torch.core.errors import StoreFormatError
 
 
 def decoded(text: str, kind: type = dict) -> Any:
-    """Decode the object (or with `list` the list) in a column's text; `StoreFormatError` if the text is damaged."""
+    """Decode the JSON object, or with `list` the list, in a text column. Raises `StoreFormatError` if it is damaged."""
     try:
         value = json.loads(text)
     except (ValueError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Numbered migrations: a new store gets the current tables at once, an older one is upgraded step by step.
+"""Numbered migrations: a new store is created with the current tables; an older one is upgraded step by step.
 
 To change the schema: change the tables of a capability, raise `SCHEMA_VERSION`, and add to `STEPS` a function that
 makes the same change to a store of the previous version, in SQLite and in PostgreSQL. All steps of an upgrade run in
@@ -23,16 +23,18 @@ STEPS: dict[int, Callable[[Connection], None]] = {}  # by the version that a ste
 def check(name: str, version: int) -> None:
     """Raise StoreVersionError for a store newer than this library, or too old to upgrade."""
     if version > schema.SCHEMA_VERSION:
-        raise StoreVersionError(f"{name} has schema {version}, newer than {schema.SCHEMA_VERSION}; upgrade nscma-torch")
+        raise StoreVersionError(
+            f"{name} has schema {version}, newer than this version's {schema.SCHEMA_VERSION}; upgrade nscma-torch"
+        )
     if any(step not in STEPS for step in range(version, schema.SCHEMA_VERSION)):
         raise StoreVersionError(
-            f"{name} has schema {version}, made by an unreleased version, and cannot be upgraded to schema "
-            f"{schema.SCHEMA_VERSION}; open it with the version that made it, or start a new store"
+            f"{name} has schema {version}, written by an unreleased version, and cannot be upgraded to schema "
+            f"{schema.SCHEMA_VERSION}; open it with the version that wrote it, or start a new store"
         )
 
 
 def upgrade(connection: Connection, name: str, version: int) -> None:
-    """Run the steps from `version` to `SCHEMA_VERSION`. Call inside a write transaction."""
+    """Run the migration steps from `version` to `SCHEMA_VERSION`. Call this inside a write transaction."""
     check(name, version)
     for step in range(version, schema.SCHEMA_VERSION):
         STEPS[step](connection)
@@ -40,7 +42,7 @@ def upgrade(connection: Connection, name: str, version: int) -> None:
 
 @cache
 def _definitions() -> tuple[str, ...]:
-    """Return the statements that create an empty SQLite store's tables and indexes; takes SQLAlchemy 20 ms."""
+    """Return the statements that create the tables and indexes of a SQLite store; generating them takes 20 ms."""
     written: list[str] = []
 
     def write(definition: DDLElement, *_: Any, **__: Any) -> None:
@@ -52,7 +54,7 @@ def _definitions() -> tuple[str, ...]:
 
 
 def prepare_sqlite(connection: Connection, name: str) -> None:
-    """Create the tables in an empty SQLite file, or upgrade those of a store. Call inside a write transaction."""
+    """Create the tables in an empty SQLite file, or upgrade an existing store. Call this inside a write transaction."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version == 0:
         for definition in _definitions():

@@ -11,9 +11,9 @@ from nscma_torch.core.database.store_path import is_postgres
 
 
 def open_database(store: str | Path, settings: StoreConfig) -> Database:
-    """Open the store at an address; create it if absent. Raises the errors of its kind of database.
+    """Open the store at an address; create it if it doesn't exist. Raises the errors of the database class used.
 
-    Of `settings`, `max_pages` applies to files only.
+    `settings.max_pages` applies to SQLite files only.
     """
     if is_postgres(store):
         from nscma_torch.core.database.postgres_database import PostgresDatabase

@@ -1,4 +1,4 @@
-"""Addresses of stores in PostgreSQL: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME."""
+"""Addresses of PostgreSQL stores: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class PostgresAddress(NamedTuple):
-    """Address of a store: a database, and the schema that holds the store's tables."""
+    """Address of a store: a database, and the schema that contains the store's tables."""
 
     url: URL
     schema: str
@@ -28,9 +28,9 @@ class PostgresAddress(NamedTuple):
 
 
 def parse(store: str) -> PostgresAddress:
-    """Parse an address. Every parameter except `schema` goes to libpq (`sslmode`, `options`, `connect_timeout`…).
+    """Parse an address. Every parameter except `schema` is passed to libpq (`sslmode`, `options`, `connect_timeout`…).
 
-    Raises StoreAccessError for a malformed address, or a schema name that needs quotes.
+    Raises `StoreAccessError` for a malformed address, or a schema name that would need quoting.
     """
     try:
         url = make_url(re.sub("^postgres:", "postgresql:", store))

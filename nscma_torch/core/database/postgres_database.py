@@ -1,8 +1,8 @@
-"""A store in a schema of a PostgreSQL database, with pgvector.
+"""A store in a PostgreSQL schema, with pgvector.
 
-There is one writer per user: a transaction that writes a user's rows holds that user's advisory lock and shares the
-lock of all users; one that writes the rows of all users holds the latter exclusively. Row-level security limits a
-transaction to the rows of its user (`postgres_schema`); it needs a role that is neither superuser nor BYPASSRLS.
+There is one writer per user: a transaction that writes a user's rows holds that user's advisory lock and a shared lock
+for all users; a transaction that writes all users' rows holds the latter exclusively. Row-level security limits a
+transaction to its user's rows (`postgres_schema`); it requires a role that is neither superuser nor BYPASSRLS.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _FULL = {"53100", "53200", "53300"}  # disk, memory, connections
 
 
 class PostgresDatabase(Database):
-    """One schema of a database.
+    """A store in one schema of a PostgreSQL database.
 
     Args:
-        address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` if several stores share it. The
-            schema and its tables are created if missing, given the rights.
-        busy_timeout: seconds to wait for another process's write to the same rows. Threads of this process wait for
-            their turn without limit, and use no connection until then.
+        address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with `?schema=NAME` if several stores share the
+            database. The schema and its tables are created if they don't exist, which requires the rights to do so.
+        busy_timeout: seconds to wait while another process writes the same rows. Threads in this process wait for their
+            turn without limit, and use no connection until then.
 
     Raises:
-        StoreAccessError: the server cannot be reached, or refuses the role; or psycopg is not installed.
-        StoreFormatError: the schema holds foreign tables.
+        StoreAccessError: the server cannot be reached or refuses the role, or psycopg is not installed.
+        StoreFormatError: the schema contains another program's tables.
         StoreVersionError: written by a newer version of the library, or by one too old to upgrade from.
     """
 
@@ -121,14 +121,14 @@ class PostgresDatabase(Database):
         }
 
     def _key(self, what: str) -> int:
-        """Return the number of an advisory lock of this store: such locks are shared by the whole database."""
+        """Return the number of an advisory lock for this store; lock numbers are shared by the whole database."""
         digest = hashlib.sha256(f"{self._address.schema}\0{what}".encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
 
     def rewrite(self) -> None:
-        """Vacuum the store's tables, which clears deleted rows from their pages.
+        """Vacuum the store's tables, which removes deleted rows from their pages.
 
-        Copies in the write-ahead log, on replicas and in backups stay as long as these are kept.
+        Copies in the write-ahead log, replicas and backups remain as long as these are kept.
         """
         with self._translated(), self._engine.connect() as connection:
             free = connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -136,10 +136,10 @@ class PostgresDatabase(Database):
                 free.exec_driver_sql(f'VACUUM "{name}"')
 
     def index_vectors(self, *, memory: str | None = None) -> bool:
-        """Build the vector index for searching large users; see `vector_index`.
+        """Build the vector index, used to search users with many vectors; see `postgres_vectors`.
 
-        Returns False if it exists already. It doesn't block writers. Raises NotFoundError if the store has no vectors
-        yet, StoreAccessError if the role doesn't own the tables.
+        Returns False if the index already exists. Building it doesn't block writers. Raises `NotFoundError` if the
+        store has no vectors yet, `StoreAccessError` if the role doesn't own the tables.
         """
         with self.read(ALL_USERS) as connection:
             dimension = connection.execute(_DIMENSION).scalar()
@@ -157,7 +157,7 @@ class PostgresDatabase(Database):
         return ()
 
     def size(self) -> int:
-        """Return the size of the store's tables and indexes in bytes."""
+        """Return the total size of the store's tables and indexes in bytes."""
         with self.read(NO_USER) as connection:
             return int(connection.execute(postgres_schema.SIZE, {"schema": self._address.schema}).scalar_one())
 
@@ -166,14 +166,14 @@ class PostgresDatabase(Database):
         return []
 
     def exposures(self) -> list[str]:
-        """Report if row-level security doesn't apply to the role of these connections."""
+        """Report if row-level security doesn't apply to the role that these connections use."""
         with self.read(NO_USER) as connection:
             role, isolated = connection.execute(postgres_schema.ISOLATED_ROLE).one()
         if isolated:
             return []
         return [
-            f"the role {role} is a superuser or has BYPASSRLS, which lifts row-level security: make another role, "
-            "`nscma grant` it the store, and connect as that one"
+            f"the role {role} is a superuser or has BYPASSRLS, which disables row-level security: create another "
+            f"role, give it access with `nscma grant`, and connect with that role"
         ]
 
     def _explained(self, error: BaseException | None) -> NscmaError:
@@ -186,9 +186,9 @@ class PostgresDatabase(Database):
         if code in _FULL:
             return StoreFullError(f"{self.name} is full ({said}); nothing was written")
         if code == "42501":
-            return StoreAccessError(f"the role lacks the rights for that in {self.name}: {said}; see `nscma grant`")
+            return StoreAccessError(f"the role lacks the required rights in {self.name}: {said}; see `nscma grant`")
         if code in {"0A000", "58P01"} and "vector" in said:
-            return StoreAccessError(f"the server of {self.name} has no pgvector; install it there")
+            return StoreAccessError(f"the server for {self.name} has no pgvector; install it there")
         if code == "22021" or "NUL" in said:
             return EncodingError("a text contains a NUL character, which PostgreSQL cannot store; remove it")
         if not code or code[:2] in {"08", "28", "3D", "57"}:

@@ -28,9 +28,9 @@ ISOLATED_ROLE = text("SELECT rolname, NOT (rolsuper OR rolbypassrls) FROM pg_rol
 
 
 def prepare(connection: Connection, schema: str, name: str) -> None:
-    """Create the schema if it is missing or empty, or check and upgrade an existing one. Call inside a transaction.
+    """Create the schema if it is missing or empty; otherwise check and upgrade it. Call this inside a transaction.
 
-    Raises StoreFormatError, StoreVersionError or StoreAccessError, having changed nothing.
+    Raises `StoreFormatError`, `StoreVersionError` or `StoreAccessError`, and then changes nothing.
     """
     there = inspect(connection)
     if not there.has_schema(schema):
@@ -40,7 +40,9 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
         connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
         all_tables().create_all(connection)
     elif not {"meta", "episodes", "units"} <= tables:
-        raise StoreFormatError(f"the schema of {name} holds tables of another program; name another with ?schema=")
+        raise StoreFormatError(
+            f"the schema of {name} contains tables of another program; name another schema with ?schema="
+        )
     else:
         connection.exec_driver_sql("SELECT set_config('nscma.all_users', 'on', true)")
         version = int(get_meta(connection, _VERSION) or 0)
@@ -54,14 +56,14 @@ def prepare(connection: Connection, schema: str, name: str) -> None:
 
 
 def _counters() -> list[str]:
-    """Return the names of all sequences: counters of rows, and those used by columns."""
+    """Return the names of all sequences: the row counters, and the sequences that columns use."""
     tables = all_tables().sorted_tables
     named = [column.info["counter"] for table in tables for column in table.c if "counter" in column.info]
     return [table.name for table in tables if "seq" in table.c] + named
 
 
 def _secure(connection: Connection) -> None:
-    """Enable row-level security on every table, for its owner as well."""
+    """Enable row-level security on every table, including for the table's owner."""
     for table in all_tables().tables.values():
         own = _OWN_USER if "user_id" in table.c else _SHARED.get(table.name)
         if own is None:
@@ -75,7 +77,7 @@ def _secure(connection: Connection) -> None:
 def grant(connection: Connection, role: str) -> None:
     """Let a role read and write the store, but not change its tables or its security.
 
-    Raises NotFoundError for an unknown role, StoreAccessError for one that bypasses row-level security.
+    Raises `NotFoundError` for an unknown role, `StoreAccessError` for a role that bypasses row-level security.
     """
     query = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
     above = connection.execute(query, {"role": role}).scalar()
@@ -83,7 +85,7 @@ def grant(connection: Connection, role: str) -> None:
         raise NotFoundError(f"there is no role {role!r}; create it with CREATE ROLE")
     if above:
         raise StoreAccessError(
-            f"{role!r} is a superuser or has BYPASSRLS, and would see every user's rows; use another"
+            f"{role!r} is a superuser or has BYPASSRLS, so it would see every user's rows; use another role"
         )
     quoted = connection.dialect.identifier_preparer.quote_identifier
     to = quoted(role)

@@ -1,6 +1,7 @@
-"""The HNSW index over a PostgreSQL store's vectors of one dimension, as 16-bit copies (halfvec).
+"""An HNSW index over a PostgreSQL store's vectors of a given dimension, kept as 16-bit copies (halfvec).
 
-Only `build` creates it, which takes long but blocks no writer: the owner of the tables runs it (`nscma index`).
+Only `build` creates it, which takes long but blocks no writer. It must be run by the owner of the tables (`nscma
+index`).
 """
 
 from __future__ import annotations
@@ -31,20 +32,18 @@ def usable(connection: Connection, dimension: int) -> bool:
 
 
 def check_version(connection: Connection) -> None:
-    """Raise StoreAccessError if pgvector lacks iterative scans: with row-level security it would find too few."""
+    """Raise `StoreAccessError` if pgvector lacks iterative scans, without which row-level security hides results."""
     version = str(connection.execute(_VERSION).scalar())
     if tuple(int(part) for part in version.split(".")[:2]) < _LEAST:
         raise StoreAccessError(
-            f"the server has pgvector {version}, whose vector index leaves out most of a user's units; update it "
+            f"the server has pgvector {version}, and its vector index misses most of a user's units; update it "
             "to 0.8 (ALTER EXTENSION vector UPDATE), or set index.database_from to 0"
         )
 
 
 @cache
 def walk(dimension: int) -> TextClause:
-    """Build the query for a user's row numbers by increasing distance, using the index; binds `:query`
-    and `:user_id`.
-    """
+    """Build the indexed query for a user's row numbers by increasing distance; it binds `:query` and `:user_id`."""
     return text(
         f"SELECT unit_seq FROM vectors WHERE user_id = :user_id AND vector_dims(vector) = {dimension} "
         f"ORDER BY vector::halfvec({dimension}) <#> CAST(:query AS halfvec({dimension}))"
@@ -52,10 +51,11 @@ def walk(dimension: int) -> TextClause:
 
 
 def build(connection: Connection, dimension: int, memory: str | None = None) -> bool:
-    """Build the index of a dimension and drop those of others; return False if it exists already.
+    """Build the index for a dimension and drop indexes for other dimensions; return False if it already exists.
 
     `connection` must be in autocommit mode; its settings are changed. The remains of an interrupted build are replaced.
-    `memory` is PostgreSQL's maintenance_work_mem: building an index that doesn't fit into it takes many times as long.
+    `memory` sets PostgreSQL's `maintenance_work_mem`: if the index doesn't fit into it, the build takes many times
+    longer.
     """
     check_version(connection)
     there: dict[str, bool] = {row.relname: row.indisvalid for row in connection.execute(_ALL)}

@@ -1,6 +1,6 @@
 """Read the bytes of a store's files from another process.
 
-Closing a descriptor drops all POSIX locks of its process, so this process opens none.
+Closing a descriptor drops all POSIX locks that its process holds on the file, so this process opens none.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _COPY = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb', 0), sys.
 
 
 def blocks(path: Path, overlap: int = 0) -> Iterator[bytes]:
-    """Yield the file in blocks of 4 MiB, each preceded by the last `overlap` bytes of the previous one.
+    """Yield the file in blocks of 4 MiB, each preceded by the last `overlap` bytes of the previous block.
 
-    Raises StoreAccessError if no process can be started or the file can't be read.
+    Raises `StoreAccessError` if no process can be started or the file can't be read.
     """
     command = [sys.executable, "-I", "-S", "-c", _COPY, str(path)]
     try:
@@ -32,4 +32,4 @@ def blocks(path: Path, overlap: int = 0) -> Iterator[bytes]:
     except OSError as error:
         raise StoreAccessError(f"no process could be started to read {path}: {error}") from error
     if child.returncode:
-        raise StoreAccessError(f"{path} could not be read by another process; see its message above")
+        raise StoreAccessError(f"{path} could not be read by another process; see the message above")

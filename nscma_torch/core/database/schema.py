@@ -1,8 +1,8 @@
 """Tables of the store, in SQLAlchemy Core. Times are integer microseconds since the epoch, UTC.
 
-Every row has a `user_id`; rows of the log and of units have the whole scope. `seq` numbers come from `counters`,
-increase with every insert and are never reused, so a reader catches up by asking for larger ones. Capabilities declare
-further tables in their own schema modules; see `core.capabilities`.
+Every row has a `user_id`; message and unit rows have the whole scope. `seq` numbers come from `counters`, increase with
+every insert and are never reused, so a reader catches up by asking for larger numbers. Capabilities declare further
+tables in their own schema modules; see `core.capabilities`.
 """
 
 from __future__ import annotations

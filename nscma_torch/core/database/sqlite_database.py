@@ -1,7 +1,8 @@
 """A store in one SQLite file.
 
-WAL, `synchronous=FULL` and write transactions that begin IMMEDIATE: data committed by `write()` survives a kill at any
-instant, and writers never deadlock by upgrading a read. Deleted bytes are zeroed (`secure_delete`).
+The database uses WAL, `synchronous=FULL`, and BEGIN IMMEDIATE for write transactions: data committed by `write()`
+survives a kill at any instant, and writers never deadlock by upgrading a read. Deleted bytes are zeroed
+(`secure_delete`).
 """
 
 from __future__ import annotations
@@ -32,17 +33,18 @@ _POLL = 0.01  # seconds
 
 
 class SqliteDatabase(Database):
-    """A store in one file. A transaction can touch every row, whatever user it names.
+    """A store in one file. A transaction can access every row, whatever user it is opened for.
 
     Args:
-        path: the file; created with its schema if absent.
-        busy_timeout: seconds to wait for another process's write. Threads of this process wait for their turn without
-            limit.
+        path: the file, which is created with its schema if it doesn't exist.
+        busy_timeout: seconds to wait while another process is writing. Threads in this process wait for their turn
+            without limit.
         max_pages: maximum size in pages of 4096 bytes, 0 for no limit.
 
     Raises:
-        StoreFormatError: not an SQLite database, or not an nscma store. The file is left untouched.
-        StoreVersionError: written by a newer version of the library, or by one too old to upgrade from. Left untouched.
+        StoreFormatError: not a SQLite database, or not an nscma store. The file is left untouched.
+        StoreVersionError: written by a newer version of the library, or by one too old to upgrade from. The file is
+            left untouched.
         StoreAccessError: the file or folder cannot be read or written.
     """
 
@@ -83,14 +85,14 @@ class SqliteDatabase(Database):
             connection.execute(f"PRAGMA {name}={value}")
 
     def _prepare(self) -> None:
-        """Create the schema, or check and upgrade an existing one."""
+        """Create the schema, or check and upgrade an existing schema."""
         with self._translated(), self._engine.connect() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             empty = not connection.exec_driver_sql("PRAGMA page_count").scalar_one()
             connection.rollback()
             if application != store_path.APPLICATION_ID and not empty:  # it came between the look at it and here
-                raise StoreFormatError(f"{self.path} is a SQLite file of another program; name another file")
+                raise StoreFormatError(f"{self.path} is another program's SQLite file; name another file")
             if application:
                 migrations.check(self.name, version)
         if not application or version < schema.SCHEMA_VERSION:
@@ -99,7 +101,7 @@ class SqliteDatabase(Database):
         self._use_wal()
 
     def _use_wal(self) -> None:
-        """Switch the file to WAL. This needs exclusive access for a moment, for which SQLite itself doesn't wait."""
+        """Switch the file to WAL. This briefly needs exclusive access, and SQLite itself doesn't wait for it."""
         give_up = time.monotonic() + self._pragmas["busy_timeout"] / 1000
         while True:
             try:
@@ -115,7 +117,8 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def read(self, whose: Whose) -> Iterator[Connection]:  # noqa: ARG002 - all rows are there
-        """Implement `Database.read`. Ends without a commit, which would fail after reading a damaged page."""
+        """Implement `Database.read`. The transaction ends without a commit, which would fail after reading a damaged
+        page."""
         with self._translated(), self._engine.connect() as connection:
             connection.begin()
             yield connection
@@ -145,7 +148,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:
-        """Set another busy timeout on a connection temporarily."""
+        """Temporarily set another busy timeout on a connection."""
         own = self._pragmas["busy_timeout"]
         if seconds is None or seconds * 1000 >= own:
             yield
@@ -160,7 +163,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def driver(self) -> Iterator[sqlite3.Connection]:
-        """Yield the driver's connection, outside any transaction, for VACUUM and the like."""
+        """Yield the driver's connection outside any transaction, for commands such as VACUUM."""
         with self._translated():
             raw = self._engine.raw_connection()
             try:
@@ -195,7 +198,7 @@ class SqliteDatabase(Database):
         return found + [f"foreign key: row {row[1]} of {row[0]}" for row in broken]
 
     def exposures(self) -> list[str]:
-        """Return files that other users of this machine can read or write, one sentence each."""
+        """Return a sentence naming the files that other users of this machine can read or write, if any."""
         open_files = [shlex.quote(str(file)) for file in self.files() if store_path.open_to_others(file)]
         told = f"other users of this machine can read or write the store: chmod 600 {' '.join(open_files)}"
         return [told] if open_files else []
@@ -209,13 +212,13 @@ class SqliteDatabase(Database):
             raise self._explained(error) from error
 
     def _explained(self, error: BaseException | None) -> StoreError:
-        """Convert an SQLite error into one clear error."""
+        """Convert a SQLite error into one clear error."""
         code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_").split("_")[0]
         path = self.path
         match code:
             case "FULL":
                 return StoreFullError(
-                    f"no space left for {path}; free some space, or raise store.max_pages. Nothing was written"
+                    f"no space left for {path}, so nothing was written; free some space, or raise store.max_pages"
                 )
             case "BUSY" | "LOCKED":
                 return StoreBusyError(f"{path} is held by another process; try again, or raise store.busy_timeout")

@@ -1,6 +1,6 @@
 """Parse store addresses, and check a path before SQLite opens it for writing.
 
-This opens no descriptor of the file.
+This module opens no descriptor for the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEADER = 100  # bytes of the header of a SQLite file
 
 
 def located(path: Path | str) -> Path:
-    """Resolve a path to an absolute one without symbolic links. Raises StoreAccessError for an impossible path."""
+    """Resolve a path to an absolute one without symbolic links. Raises `StoreAccessError` for an invalid path."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInputError(f"store must be the path of a file, got {type(path).__name__}")
     if not os.fspath(path):
@@ -45,24 +45,24 @@ def located(path: Path | str) -> Path:
         raise StoreAccessError(f"{path} is {_kind(status.st_mode)}, not a file; name another path")
     if status.st_nlink > 1:
         raise StoreAccessError(
-            f"{path} has {status.st_nlink} names (hard links), and SQLite keeps its log beside each: remove the "
-            "others, or copy the file while no process has it open"
+            f"{path} has {status.st_nlink} names (hard links), and SQLite keeps a separate log for each name: remove "
+            f"the other names, or copy the file while no process has it open"
         )
     return found
 
 
 def is_postgres(store: Path | str) -> bool:
-    """Return True if a store's address is a PostgreSQL one rather than a file path."""
+    """Return True if a store's address is a PostgreSQL URL rather than a file path."""
     return isinstance(store, str) and store.startswith(_POSTGRES)
 
 
 def file_of(store: str) -> Path | None:
-    """Return the file of a store's address; None for PostgreSQL."""
+    """Return the file that a store's address names, or None for PostgreSQL."""
     return None if is_postgres(store) else Path(store).expanduser()
 
 
 def is_of(store: str, path: Path | str) -> bool:
-    """Return True if a path names a store's file or an SQLite side file of it, existing or not."""
+    """Return True if a path names a store's file or one of SQLite's side files for it, whether or not they exist."""
     file = file_of(store)
     return file is not None and Path(os.path.realpath(path)) in names(Path(os.path.realpath(file)))
 
@@ -77,9 +77,9 @@ def name_of(store: str) -> str:
 
 
 def exists(path: Path | str) -> bool:
-    """Return True if the file exists; a PostgreSQL database is assumed to.
+    """Return True if the store's file exists; a PostgreSQL database is assumed to exist.
 
-    Raises StoreAccessError if this can't be determined.
+    Raises `StoreAccessError` if this can't be determined.
     """
     if is_postgres(path):
         return True
@@ -95,16 +95,17 @@ def names(path: Path) -> tuple[Path, ...]:
 
 
 def open_to_others(path: Path) -> bool:
-    """Return True if a file's permissions let its group or other users read or write it."""
+    """Return True if a file's permissions let its group or others read or write it."""
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise StoreFormatError for an existing file that isn't an nscma store, leaving it untouched.
+    """Raise `StoreFormatError` for an existing file that isn't an nscma store, leaving the file untouched.
 
-    The header is read through SQLite, as closing a descriptor of our own would drop the locks of every connection of
-    this process. `immutable` keeps SQLite from recovering and checkpointing another program's file. A new store is
-    created in one transaction that writes the first page at once, so ours always has its id.
+    The header is read through SQLite, because closing a separate descriptor would drop the locks held by all
+    connections in this process. `immutable` keeps SQLite from recovering and checkpointing another program's file. A
+    new store is created in one transaction that writes the whole first page, so an nscma store always contains its
+    application id.
     """
     size = path.stat().st_size
     if not size:
@@ -120,7 +121,7 @@ def refuse_foreign(path: Path) -> None:
     if size < _HEADER:
         raise StoreFormatError(f"{path} is not a SQLite database; name another file")
     if application != APPLICATION_ID:
-        raise StoreFormatError(f"{path} is a SQLite file of another program; name another file")
+        raise StoreFormatError(f"{path} is another program's SQLite file; name another file")
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -1,4 +1,4 @@
-"""A first-come-first-served lock among the threads of this process."""
+"""A first-come-first-served lock for the threads in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Waiter(NamedTuple):
 
 
 class TurnQueue:
-    """A lock that serves waiting threads in the order they asked, which `threading.Lock` doesn't promise."""
+    """A lock that serves waiting threads in order of arrival, which `threading.Lock` doesn't guarantee."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class TurnQueue:
         self._holder: int | None = None  # a thread
 
     def acquire(self, seconds: float | None = None) -> bool:
-        """Wait up to `seconds` for the turn; return False on timeout."""
+        """Wait up to `seconds` for this thread's turn; return False on timeout."""
         own = _Waiter(threading.get_ident(), threading.Event())
         with self._lock:
             if self._holder is None:
@@ -61,14 +61,14 @@ class TurnQueue:
 
 
 class TurnQueues:
-    """One `TurnQueue` per key, while in use. A forked child starts without any."""
+    """A `TurnQueue` for each key, kept while in use. A forked child starts without any."""
 
     def __init__(self) -> None:
         self.forget()
         _every.add(self)
 
     def of(self, key: Hashable) -> TurnQueue:
-        """Return the queue of a key; keep it until its turn is released."""
+        """Return the queue for a key; the caller must keep a reference until it releases its turn."""
         with self._lock:
             return self._queues.setdefault(key, TurnQueue())
 
@@ -80,9 +80,9 @@ class TurnQueues:
 
 @contextmanager
 def turn_of(queue: TurnQueue, name: str, wait: float | None = None) -> Iterator[float | None]:
-    """Exclude other threads of this process from writing to the store `name`; yield the seconds left to wait.
+    """Keep other threads in this process from writing to the store `name`; yield the seconds left to wait.
 
-    Raises StoreBusyError if the turn doesn't come within `wait` seconds.
+    Raises `StoreBusyError` if the turn doesn't come within `wait` seconds.
     """
     began = time.monotonic()
     if not queue.acquire(wait):
