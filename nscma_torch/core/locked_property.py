@@ -1,4 +1,4 @@
-"""Properties computed once, by one thread while others wait."""
+"""Properties that one thread computes once while others wait."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class HasBuildLock(Protocol):
-    """An object with locked properties: they share one lock, as they depend on each other."""
+    """An object with locked properties, which share one lock because they depend on each other."""
 
     build_lock: threading.RLock
 
 
 class locked_cached_property(Generic[T]):  # noqa: N801 - a decorator, as `functools.cached_property` is
-    """`functools.cached_property` with a lock, which Python 3.12 dropped: models are too large to load twice."""
+    """A `functools.cached_property` with a lock, which Python 3.12 removed: models are too large to load twice."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute

@@ -1,4 +1,4 @@
-"""Interfaces of capabilities that can be removed with their folders; `core.capabilities` finds what provides them."""
+"""Interfaces of capabilities that can be removed with their folders; `core.capabilities` finds the implementations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nscma_torch.core.skill import FoundSkill, Skill
 
 
 class RecordRows(Protocol):
-    """Rows of structured records; see `features.records.memory_records`."""
+    """Access to the rows of structured records; see `features.records.memory_records`."""
 
     def present(self, connection: Connection, episode_seqs: Collection[int]) -> set[int]: ...
     def replace(self, connection: Connection, episode_row: Mapping[Any, Any], new: Any) -> None: ...
@@ -37,7 +37,7 @@ class RecordMaker(Protocol):
 
 
 class SkillRows(Protocol):
-    """Rows of skills; see `features.skills.rows`."""
+    """Access to the rows of skills; see `features.skills.rows`."""
 
     def find(self, connection: Connection, user_id: str, key: str) -> Skill | None: ...
     def texts(self, connection: Connection, user_id: str, key: str) -> list[str]: ...

@@ -33,19 +33,19 @@ MOST_IMPORTANT = 10  # the highest rating of `ImportanceTasks.rate`; the lowest 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns text into unit vectors. Vectors with different fingerprints are never mixed."""
+    """Converts text to unit vectors. Vectors with different fingerprints are never mixed."""
 
     @property
     def fingerprint(self) -> str:
-        """Identify model, weights and numerics."""
+        """Identifies the model, its weights and numerics."""
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The dimension d of the vectors."""
 
     @property
     def max_tokens(self) -> int:
-        """Maximum tokens per text, including special tokens; a longer text is an error."""
+        """Maximum tokens per text, including special tokens; a longer text raises an error."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens of each text, including special tokens."""
@@ -54,57 +54,57 @@ class Embedder(Protocol):
         """Return unit vectors [n, d], float32, on the embedder's device."""
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return the unit vector [d] of a question; some models prefix a prompt."""
+        """Return the unit vector [d] of a question; some models add a prompt prefix."""
 
 
 @runtime_checkable
 class QueryEmbedder(Embedder, Protocol):
-    """An embedder that embeds many questions at once more cheaply than one by one."""
+    """An embedder that embeds several questions at once more cheaply than one by one."""
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, d] of questions, equal to those of `embed_query` up to rounding."""
 
 
 class StreamScore(Protocol):
-    """One stream's result of `SurpriseModel.score`."""
+    """The result of `SurpriseModel.score` for one stream."""
 
     @property
     def nll(self) -> Sequence[torch.Tensor]:
-        """Per message, the nats of each token, float32 [tokens], including the line feed after the message."""
+        """For each message, the nats of each token, float32 [tokens], including the line feed after the message."""
 
     @property
     def ends(self) -> Sequence[torch.Tensor] | None:
-        """Per message, the byte offset of each token's end, line feed included, int64 [tokens]; None: one token per
-        byte.
+        """For each message, the byte offset of each token's end, line feed included, int64 [tokens]; None if each byte
+        is a token.
         """
 
     @property
     def state(self) -> bytes:
-        """State after the last message, h_t of the NSCMA paper."""
+        """State after the last message, h_t in the NSCMA paper."""
 
 
 @runtime_checkable
 class SurpriseModel(Protocol):
-    """The model whose surprise the gate uses; NSCMA section 3.2, P_proxy(w_i | w_<i, h_{t-1})."""
+    """The model that computes surprise for the gate: P_proxy(w_i | w_<i, h_{t-1}) in NSCMA section 3.2."""
 
     @property
     def fingerprint(self) -> str:
-        """Identify configuration and weights; states of another model are refused."""
+        """Identifies the configuration and weights; states from another model are rejected."""
 
     def score(self, streams: Sequence[Sequence[str]], states: Sequence[bytes | None]) -> Sequence[StreamScore]:
-        """Score consecutive messages of each stream, carrying its state; None starts afresh."""
+        """Score consecutive messages in each stream, continuing from its state; a state of None starts a new stream."""
 
 
 @runtime_checkable
 class RetrievalTasks(Protocol):
-    """Language tasks of retrieval strategies; `llm.embedded` implements them without a language model."""
+    """Language tasks for retrieval strategies; `llm.embedded` implements them without a language model."""
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """Rate how well each hit answers the question, in [0, 1] (Structural Memory section 3.2, reranking)."""
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """Return a better question in view of these hits, "" for none (Structural Memory section 3.2, iterative
-        retrieval).
+        """Return a better question based on these hits, or "" if there is none (Structural Memory section 3.2,
+        iterative retrieval).
         """
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
@@ -113,29 +113,32 @@ class RetrievalTasks(Protocol):
 
 @runtime_checkable
 class QueryTasks(Protocol):
-    """Language tasks of the strategies `hyde` and `self-questioning`."""
+    """Language tasks for the strategies `hyde` and `self-questioning`."""
 
     def imagine(self, question: str, hits: Sequence[Hit]) -> list[str]:
-        """Write passages that might answer the question; `hits` of a first search help tasks that can't invent any."""
+        """Write passages that might answer the question. `hits` from a first search help implementations that can't
+        invent passages."""
 
     def divide(self, question: str) -> list[str]:
-        """Split a question into self-contained ones whose answers it needs; empty for a plain question."""
+        """Split a question into the self-contained questions on which its answer depends; empty for a simple
+        question."""
 
 
 @runtime_checkable
 class CuratorTasks(Protocol):
-    """Language tasks of the curator for cases that weights leave undecided."""
+    """Language tasks for the curator, for cases that weights leave undecided."""
 
     def adjudicate(self, disputes: Sequence[Sequence[Sequence[Unit]]]) -> list[int | None]:
-        """Return for each dispute the index of the side that holds, None to leave it open; a side is its statements."""
+        """Return for each dispute the index of the side that is right, or None to leave it open. A side is a sequence
+        of statements."""
 
 
 @runtime_checkable
 class FactTasks(Protocol):
-    """Language tasks of the curator if a model decides on fact operations (mem0, the update phase)."""
+    """Language tasks for the curator, if a model decides on fact operations (the update phase in mem0)."""
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """Decide what each new fact does to the known facts beside it, the most similar ones, best first."""
+        """Decide how each new fact changes the known facts paired with it: the most similar ones, best first."""
 
 
 @runtime_checkable
@@ -148,46 +151,47 @@ class ImportanceTasks(Protocol):
 
 @runtime_checkable
 class LineTasks(Protocol):
-    """Writes the lines of texts that sleep derives; kinds are those of `core.derived_kinds`."""
+    """Writes the lines of the texts that sleep derives; the kinds are listed in `core.derived_kinds`."""
 
     def lines(self, kind: str, groups: Sequence[Sequence[Unit]], words: int | None = None) -> list[list[SourcedLine]]:
-        """Write the lines of a kind on each group, in about `words` words; the whole batch at once."""
+        """Write lines of a kind about each group, in about `words` words; all groups are passed as one batch."""
 
 
 @runtime_checkable
 class ReflectionTasks(Protocol):
-    """Language tasks of reflections (Generative Agents)."""
+    """Language tasks for reflections (Generative Agents)."""
 
     def questions(self, groups: Sequence[Sequence[Unit]], most: int) -> list[list[str]]:
-        """Return the most salient questions that each group's memories answer, up to `most`."""
+        """Return, for each group, up to `most` salient questions that its memories can answer."""
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:
-        """Conclude what the memories found for each question show about it, in at most `most` lines."""
+        """Write, for each question, at most `most` conclusions from the memories found for it."""
 
 
 @runtime_checkable
 class QuestionTasks(Protocol):
-    """Language tasks of question-answer pair mining."""
+    """Language tasks for extracting question-answer pairs."""
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:
-        """Find the questions each group's messages ask and answer, with their sources; unfiltered."""
+        """Find the questions that each group's messages ask and answer, with their sources; the pairs aren't
+        filtered."""
 
 
 class ReadBack(Protocol):
-    """Asks a memory a question, to check that it holds the answer."""
+    """Asks a memory a question to check that the memory contains the answer."""
 
     def __call__(
         self, query: str, *, asker: str, scope: Scope, now: datetime, without: Collection[str]
     ) -> Evidence | None:
-        """Return the short answer found, with its confidence as the score; None if there is none.
+        """Return the short answer found, with its confidence as the score, or None if there is none.
 
-        Only messages to the scope's agent up to `now` are read, except those with ids in `without`.
+        Reads only messages to the scope's agent up to `now`, except those with ids in `without`.
         """
 
 
 @runtime_checkable
 class RecordTasks(Protocol):
-    """Language tasks of structured records."""
+    """Language tasks for structured records."""
 
     def describe(
         self,
@@ -197,40 +201,43 @@ class RecordTasks(Protocol):
         listeners: Sequence[str],
         before: Sequence[Sequence[Unit]],
     ) -> list[Description | None]:
-        """Describe each unit from its statements, its listeners and the turns before it; None if undecidable."""
+        """Describe each unit from its statements, its listeners and the turns before it; None if it can't be
+        described."""
 
 
 @runtime_checkable
 class LanguageTasks(Protocol):
-    """Language tasks of the system, batch first; `llm.embedded` implements them without a language model."""
+    """The language tasks that the system always needs; each takes a batch. `llm.embedded` implements them without a
+    language model."""
 
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
-        """Extract atomic facts and triples of each unit (Structural Memory section 3.1); `listeners`: whom each
-        addresses, "" if unclear.
+        """Extract atomic facts and triples from each unit (Structural Memory section 3.1). `listeners` names the person
+        each unit addresses, or is "" if unclear.
         """
 
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
-        """Summarize the units of each group (CAM, abstraction nodes); the whole batch at once."""
+        """Summarize the units in each group (CAM, abstraction nodes); all groups are passed as one batch."""
 
     def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Answer from the hits alone, or abstain; `answerability` in [-1, 2] rates how well the memory covers the
+        """Answer only from the hits, or abstain. `answerability`, in [-1, 2], rates how well the memory covers the
         question.
         """
 
 
 @runtime_checkable
 class QuotingTasks(Protocol):
-    """Language tasks whose answers are passages, which the trained reader shortens if `quotes` is true."""
+    """Language tasks that may answer with passages; if `quotes` is true, the trained reader shortens them."""
 
     @property
     def quotes(self) -> bool:
-        """Return True if answers are passages."""
+        """True if answers are passages."""
 
 
 def required(tasks: object, protocol: type, key: str) -> Any:
-    """Return language tasks that have the protocol a configuration key needs; `ConfigError` if they lack it."""
+    """Return the language tasks if they implement the protocol that a configuration key needs. Raises `ConfigError`
+    otherwise."""
     if isinstance(tasks, protocol):
         return tasks
     raise ConfigError(

@@ -48,7 +48,7 @@ KEEP: Final = Keep.KEEP
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Owner of memories. `user_id` bounds every access; the other two narrow or widen reads within the user.
+    """Owner of memories. `user_id` limits every access; the other two narrow or widen reads within the user's memories.
 
     Raises `ScopeError` for an id that is empty, not a string, above 256 characters, or contains control characters.
     """
@@ -71,9 +71,9 @@ class Scope:
 class Message:
     """One turn of a conversation, or one section of a document, as the caller passes it.
 
-    `timestamp` is when it was said, None for now. `session` groups turns that belong together (a sitting, a chat
-    window); `source` names the document, None for conversation. A retry with the same `idempotency_key` (at most 400
-    characters) does nothing.
+    `timestamp` is when it was said (None means now). `session` groups turns that belong together (a sitting, a chat
+    window); `source` names the document, or is None for conversation. A retry with the same `idempotency_key` (at most
+    400 characters) does nothing.
     """
 
     role: str
@@ -90,9 +90,8 @@ class Message:
 class Decision:
     """The gate's decision on one message, with its reason.
 
-    `rule` names the rule; `score` is compared with `threshold` in the rule's own unit; `parts` are the rule's inputs by
-    name; `reason` is a sentence for people. `surprise` is nats per token (NSCMA section 3.2), `information` the sum in
-    nats.
+    `score` is compared with `threshold` in the unit of `rule`; `parts` maps names to the rule's inputs; `reason` is a
+    sentence for display. `surprise` is in nats per token (NSCMA section 3.2), `information` is their sum in nats.
     """
 
     write: bool
@@ -107,7 +106,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One stored message; every addition keeps its episode."""
+    """One stored message; every message added is kept as an episode."""
 
     id: str
     scope: Scope
@@ -132,11 +131,11 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """The structured record of one message (section [records]).
+    """The structured record for a message (configured in section [records]).
 
-    `entities` are the people, places and things it is about, except speaker and listener, the most important first.
-    `importance` is that of the message, in [0, 1]. `sentiment` is None if unclear. `resolution` is "none" except for a
-    question, problem or plan; `resolved_by` are ids of later messages that settle it.
+    `entities` are the people, places and things that the message is about, except its speaker and listener, the most
+    important first. `importance` is the message's importance, in [0, 1]. `sentiment` is None if unclear. `resolution`
+    is "none" except for a question, problem or plan; `resolved_by` contains the ids of later messages that settle it.
     """
 
     episode_id: str
@@ -152,8 +151,8 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Filter on records: any of these types, sentiments and resolutions (all if none is named), about this entity
-    (under any of its names), and of at least this importance.
+    """Filter for records: any of these types, sentiments and resolutions (an empty list allows all), about this entity
+    (under any of its names), and with at least this importance.
     """
 
     types: tuple[MemoryType, ...] = ()
@@ -165,7 +164,8 @@ class RecordFilter:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Unit of retrieval. `episode_ids` is its provenance; a chunk is its episode's text from `start` to `end`."""
+    """Unit of retrieval. `episode_ids` lists its source messages; a chunk is its episode's text from `start` to
+    `end`."""
 
     id: str
     scope: Scope
@@ -186,8 +186,8 @@ class Unit:
 class Node:
     """A node of the hierarchy: a chunk at level 0, a cluster with its summary above.
 
-    `members` are the ids of nodes one level below; a node may be a member of several. `text` is empty until `flush`
-    writes the summary (`stale`).
+    `members` are the ids of nodes one level below; a node may belong to several clusters. `text` is empty until `flush`
+    writes the summary; until then, `stale` is True.
     """
 
     id: str
@@ -200,14 +200,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement about one subject, not yet compared with known facts: the text from `start` to `end`.
+    """A statement about one subject, not yet compared with known facts. Its text is from `start` to `end`.
 
     `relation` is a name from `configs/relations.toml`; `topic` distinguishes objects of one relation ("colour" of
-    favourite). `negated`: no longer, or not; without an `object`, none holds. `replaces` is the object that held
-    before; `correction`: the earlier statement was never true. `valid_from` and `valid_to` are the times the statement
-    names, `UNKNOWN_BEGIN` for an earlier one it doesn't give. `begun_by` is the latest possible beginning of a change
-    long ago (`UNKNOWN_BEGIN`: unknown); None if the statement holds when said. `past`: it held once, and no longer
-    does. `confidence` is in (0, 1].
+    favourite). `negated` means no longer true, or not true; without an `object`, it applies to every object. `replaces`
+    is the object for which the relation was true before. `correction` means that the earlier statement was never true.
+    `valid_from` and `valid_to` are the times given in the statement; `UNKNOWN_BEGIN` is an earlier time that it doesn't
+    give. `begun_by` is the latest time at which a past change may have begun (`UNKNOWN_BEGIN` if unknown); it is None
+    if the statement is true when said. `past` means that it was once true and no longer is. `confidence` is in (0, 1].
     """
 
     subject: str
@@ -228,7 +228,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Result of reading a unit: self-contained sentences (atomic facts) and statements (triples)."""
+    """What was extracted from a unit: self-contained sentences (atomic facts) and statements (triples)."""
 
     sentences: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
@@ -237,11 +237,11 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Description of a unit by the language tasks, for its structured record; see `MemoryRecord`.
+    """Description of a unit by the language tasks, from which its structured record is made; see `MemoryRecord`.
 
-    `entities` come in order of importance. `sentiment` is None if unclear. `settled`: the text itself says that its
-    problem is solved, its plan carried out, or its question answered. `settles` are the indices, among the turns before
-    it, of those whose question, problem or plan it settles.
+    `entities` are in order of importance. `sentiment` is None if unclear. `settled` is True if the text itself says
+    that its problem is solved, its plan carried out, or its question answered. `settles` contains the indices of
+    earlier turns (among the turns before it) with a question, problem or plan that this unit settles.
     """
 
     type: MemoryType
@@ -253,7 +253,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class SourcedLine:
-    """A line that language tasks write from a group of units: `sources` are the indices of the units used.
+    """A line written by language tasks from a group of units; `sources` are the indices of the units used.
 
     `confidence` is in (0, 1].
     """
@@ -265,10 +265,10 @@ class SourcedLine:
 
 @dataclass(frozen=True, slots=True)
 class QAPair:
-    """A question and its answer, found by language tasks in a group of units; `sources` as in `SourcedLine`.
+    """A question and its answer, found by language tasks in a group of units; `sources` is as in `SourcedLine`.
 
-    To check the pair, a memory is asked `query`, in which "I" means `asker` ("" for nobody in particular); `asking` are
-    the indices of the messages that ask it themselves.
+    To check the pair, a memory is asked `query`, in which "I" means `asker` ("" if nobody in particular); `asking`
+    contains the indices of the messages that ask the question.
     """
 
     question: str
@@ -289,12 +289,13 @@ SEQUENCE_STEP = 64  # of `Fact.sequence`, from a place of a message to the next:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`(subject, relation, object)` with the time it holds in the world and the time it was believed: bitemporal.
+    """A bitemporal fact: `(subject, relation, object)` with the time it is true in the world and the time it was
+    believed.
 
-    `valid_from` None: since an unknown time; `valid_to` None: still. `retired_at` None: believed now. `sequence` orders
-    facts that begin at the same time by when they were said, and `ended` is the position in that order at which they
-    ended (None: still, or unknown). `strength` counts the statements supporting it, `episode_ids` are their messages;
-    `reason` explains its status.
+    If `valid_from` is None, it began at an unknown time; if `valid_to` is None, it is still true; if `retired_at` is
+    None, it is still believed. `sequence` orders facts that begin at the same time by when they were said, and `ended`
+    is the position in this order at which the fact ended (None if it hasn't ended or this is unknown). `strength` is
+    the number of statements that support it, and `episode_ids` are their messages; `reason` explains its status.
     """
 
     id: str
@@ -318,10 +319,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One line of a profile: it holds since `day`, by the facts with these ids. `number` is its position, from 0.
+    """One line in a profile, true since `day` according to the facts with these ids. `number` is its position, from 0.
 
-    Portrait and insights follow the facts: they are based on the messages `episode_ids`, the last of them from `day`,
-    with this `confidence` in (0, 1].
+    Portrait and insights come after the facts: they are based on the messages `episode_ids`, the last of which is from
+    `day`, with `confidence` in (0, 1].
     """
 
     number: int
@@ -334,7 +335,7 @@ class ProfileLine:
 
 @dataclass(frozen=True, slots=True)
 class CuratorDecision:
-    """A decision of the curator with its reason; `undo(id)` reverts it while nothing depends on it."""
+    """A decision by the curator, with its reason; `undo(id)` reverts it as long as nothing depends on it."""
 
     id: str
     at: datetime
@@ -350,10 +351,10 @@ class CuratorDecision:
 
 @dataclass(frozen=True, slots=True)
 class ToldFact:
-    """A fact as the language tasks compare it: as a plain sentence, and `said`, the sentence that states it.
+    """A fact as seen by the language tasks: a plain sentence, and `said`, the sentence that states it in the message.
 
-    `id` is that of the fact, or of the new statement. `is_note`: the fact is a whole sentence, like mem0's memories,
-    which UPDATE may merge with others.
+    `id` is the id of the fact or of the new statement. `is_note` is True if the fact is a whole sentence, like mem0's
+    memories, which UPDATE may merge with others.
     """
 
     id: str
@@ -366,9 +367,9 @@ class ToldFact:
 class FactOperation:
     """Effect of a new fact on the known facts it was compared with, named by their ids (mem0's four operations).
 
-    ADD: keep both. UPDATE: the new fact replaces those named; of notes, `text` is the merged note, "" for the new one
-    as is. DELETE: those named are contradicted, and archived; a new note is dropped too. NOOP: those named already say
-    it.
+    ADD: keep both. UPDATE: the new fact replaces the named facts; for notes, `text` is the merged note, or "" to keep
+    the new note unchanged. DELETE: the named facts are contradicted and archived; a new note is dropped too. NOOP: the
+    named facts already say the same.
     """
 
     action: Operation
@@ -380,9 +381,9 @@ class FactOperation:
 class FactQuery:
     """A question as a walk over facts: from `subject` along `path` to the answer.
 
-    With `asks` = "subject" the walk goes backwards from `object`. `before` names the object whose predecessor is asked
-    for ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many. `named`
-    asks for a name, which a kind ("grey cat") doesn't give.
+    If `asks` is "subject", the walk goes backwards from `object`. `before` asks for the predecessor of an object
+    ("before the bathroom"); `previous` asks for the value before the current one. `count` asks how many there are.
+    `named` asks for a name, so a kind ("grey cat") is no answer.
     """
 
     asks: Literal["object", "subject", "whether", "when", "giver", "receiver", "thing"]
@@ -399,7 +400,7 @@ class FactQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A unit found by a search; `parts` (`explain=True`) are its score's components; `renewed`: see
+    """A unit found by a search. With `explain=True`, `parts` contains the components of its score. For `renewed`, see
     `retrieval.promote_latest`.
     """
 
@@ -410,18 +411,19 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """Return the source message's id, for `get`, `update`, `delete` …; a unit from many messages has its own."""
+        """Return the id to use with `get`, `update` and `delete`: the source message's, or the unit's own if it has
+        several sources."""
         one = self.unit.kind in OF_ONE_MESSAGE and self.unit.episode_ids
         return self.unit.episode_ids[0] if one else self.unit.id
 
     @property
     def text(self) -> str:
-        """Text of the unit."""
+        """Return the text of the unit."""
         return self.unit.text
 
     @property
     def occurred_at(self) -> datetime:
-        """Return the time when it was said."""
+        """Return the time when the unit's text was said."""
         return self.unit.occurred_at
 
     def to_dict(self) -> dict[str, Any]:
@@ -460,7 +462,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Cost of an answer: language-model calls, tokens, and wall-clock seconds."""
+    """The cost of an answer: language-model calls, tokens, and wall-clock seconds."""
 
     llm_calls: int = 0
     tokens: int = 0
@@ -469,11 +471,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with the sentences it is based on. `abstained` is True if no stored text fits the question.
+    """An answer with the sentences it is based on. `abstained` is True if no stored text answers the question.
 
-    `confidence` is in [0, 1]; `trace` names the steps, `notes` what is missing: unread messages, a model out of reach.
-    It was read from `facts` by the walk `query`, which a follow-up question ("and before that?") can continue. The last
-    `quotes` lines of `text` quote evidence; `short` is the text above them.
+    `confidence` is in [0, 1]; `trace` names the steps; `notes` says what is missing, such as unprocessed messages or an
+    unreachable model. If the answer comes from `facts`, `query` is the walk that found it, which a follow-up question
+    ("and before that?") can continue. The last `quotes` lines of `text` quote evidence; `short` is the text above them.
     """
 
     text: str
@@ -489,21 +491,21 @@ class Answer:
 
     @property
     def short(self) -> str:
-        """Return the text without its quotations."""
+        """Return the answer's text without the quoted evidence."""
         return unquoted(self.text, self.quotes)
 
 
 def unquoted(text: str, quotes: int) -> str:
-    """Remove a text's last lines, which quote evidence."""
+    """Remove the last `quotes` lines of a text, which quote evidence."""
     lines = text.split("\n")
     return "\n".join(lines[: len(lines) - quotes])
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Result of adding one message: `event` is ADD, or NOOP for the retry of an idempotency key.
+    """Result of adding one message: `event` is ADD, or NOOP if the idempotency key was used before.
 
-    `decision` is None for a retry and with `infer=False`.
+    `decision` is None for such a retry and with `infer=False`.
     """
 
     id: str
@@ -514,9 +516,10 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One change of one memory; `Memory.history` returns them oldest first.
+    """One change to a memory; `Memory.history` returns changes oldest first.
 
-    RECALL is the last recall, kept with `curator.recall = "restart"` or `score.recency_since = "recalled"`.
+    RECALL is the last recall; it is recorded only with `curator.recall = "restart"` or `score.recency_since =
+    "recalled"`.
     """
 
     item_id: str
@@ -531,12 +534,13 @@ class HistoryEvent:
 class EraseReceipt:
     """Proof of an erasure: the rows deleted, the state recomputed, and the files searched for remains.
 
-    `rows` counts the deleted rows by table, empty if the call completed an interrupted erasure; `rebuilt` lists streams
-    whose surprise model state and gate statistics were recomputed without the erased text, and hierarchies that lost
-    summaries of it; `checked` are the files searched for the text and its names (document, agent, run, session,
-    speaker), and `found` counts byte strings of them still present, except those that remaining messages share. In
-    PostgreSQL the rows are gone and the tables vacuumed, but no file can be searched: `found` is None, and the
-    write-ahead log, replicas and backups keep copies for as long as the server keeps these.
+    `rows` counts the deleted rows by table; it is empty if the call completed an interrupted erasure. `rebuilt` lists
+    the streams for which the surprise model's state and the gate's statistics were recomputed without the erased text,
+    and the hierarchies that lost summaries of it. `checked` lists the files searched for the text and its names
+    (document, agent, run, session, speaker), and `found` is the number of their byte strings still present, except
+    those that remaining messages share. In PostgreSQL, the rows are deleted and the tables vacuumed, but no file can be
+    searched: `found` is None, and the write-ahead log, replicas and backups contain copies as long as the server keeps
+    them.
     """
 
     user_id: str
@@ -549,11 +553,12 @@ class EraseReceipt:
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """A store's background worker: `owner` is its host, process id and a number of its own.
+    """State of a background worker; `owner` consists of its host, process id and a unique number.
 
     `alive` is False if it died, or has sent no heartbeat for `worker.lease` seconds. `state` is its activity at the
-    last `heartbeat`. Shared by all workers of the store are `slept_at`, the time of the last completed scheduled sleep,
-    and `error`, the last error of background work, with its time; only whole-store counts include it.
+    last `heartbeat`. Two values are the same for all workers of a store: `slept_at`, the time of the last completed
+    scheduled sleep, and `error`, the last error in background work, with its time; only whole-store counts include the
+    error.
     """
 
     owner: str
@@ -567,13 +572,13 @@ class WorkerHealth:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of a user or of the whole store.
+    """Counts for one user or for the whole store.
 
-    `written` and `deferred` are the gate's decisions; `units` counts active ones by kind, `facts` current ones by
-    status; `failures` are errors of jobs that failed or wait to be retried; `stage_seconds` is this process's time
-    spent on ingestion. `language` names the language engine; `language_work` counts its requests, tokens, failed
-    requests, readings dropped as ungrounded (not supported by the text), and texts that needed no request (spared).
-    `workers` are the background workers that run or died.
+    `written` and `deferred` count the gate's decisions; `units` counts active units by kind, and `facts` current facts
+    by status; `failures` are the errors of jobs that failed or are waiting to be retried; `stage_seconds` is the time
+    that this process spent on each stage of ingestion. `language` names the language engine; `language_work` counts its
+    requests, tokens, failed requests, extractions dropped because the text doesn't support them (ungrounded), and texts
+    that needed no request (spared). `workers` are the background workers that are running or have died.
     """
 
     users: int
@@ -600,11 +605,12 @@ class Stats:
 class SleepReport:
     """Changes made by a sleep, or with `dry_run` those it would make.
 
-    `replayed` deferred messages were processed, `refreshed` summaries were due; of the contradictions, `settled` were
-    settled and `disputed` remain; `proposed` pairs of entities may be one. `forgotten_*` were moved from search to the
-    archive, `promoted` messages had been recalled, `profile_lines` were written, changed or dropped, as were
-    `derived_texts` (with `dry_run`: parts that are due). `failures` of language work are those of jobs, after which no
-    later stage ran, or of disputes, which remain open.
+    Numbers of: deferred messages processed (`replayed`); summaries renewed (`refreshed`); contradictions resolved
+    (`settled`) and still open (`disputed`); pairs of entities that may be the same (`proposed`); units, facts and so on
+    moved from search to the archive (`forgotten_*`); messages whose importance rose because they were recalled
+    (`promoted`); profile lines and derived texts written, changed or dropped (`profile_lines`, `derived_texts`; with
+    `dry_run`, the parts due). `failures` lists errors in language work: from jobs, after which no later stage ran, or
+    from disputes, which remain open.
     """
 
     users: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A skill, as the memory returns it."""
+"""A skill as returned by the memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nscma_torch.core.records import Scope
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A named skill: `trigger` describes when to use it, `steps` how; `skill_outcome` counts its outcomes."""
+    """A named skill: `trigger` describes when to use it and `steps` how; `skill_outcome` counts its outcomes."""
 
     id: str
     scope: Scope
@@ -26,7 +26,7 @@ class Skill:
 
     @property
     def text(self) -> str:
-        """Return the text of its units, by which it is found."""
+        """Return the text of the skill's units, through which searches find it."""
         return f"{self.name}: {self.trigger}"
 
 

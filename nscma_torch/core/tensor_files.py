@@ -1,4 +1,4 @@
-"""Read and write a module's safetensors file, with clear errors for a missing or a wrong file."""
+"""Read and write safetensors files, with clear errors for a missing or wrong file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nscma_torch.core.errors import ModelError, ModelNotFoundError
 
 @contextmanager
 def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[Any]:
-    """Open a safetensors file for reading onto the CPU; build the object inside the block.
+    """Open a safetensors file and read its tensors to the CPU; build the object inside the `with` block.
 
     Args:
-        holding: the expected content, for the error: "a NeuralMemory".
+        holding: the expected content, for the error message, such as "a NeuralMemory".
         missing: the error message if the file is missing; it says what to do.
 
     Raises:
         ModelNotFoundError: the file is missing.
-        ModelError: not a safetensors file, or tensors are missing or misshapen.
+        ModelError: not a safetensors file, or tensors are missing or have the wrong shape.
     """
     if not Path(path).is_file():
         raise ModelNotFoundError(missing)
@@ -33,15 +33,15 @@ def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[An
         with safe_open(path, framework="pt") as file:
             yield file
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(f"{path} does not hold {holding}: {error}") from error
+        raise ModelError(f"{path} does not contain {holding}: {error}") from error
 
 
 def save_module(module: nn.Module, path: str | Path, **about: Any) -> None:
-    """Write a module's state as one safetensors file; `about` is stored as JSON in its metadata."""
+    """Write a module's state to a safetensors file; `about` is stored as JSON in its metadata."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
     save_file(tensors, path, metadata={name: json.dumps(value) for name, value in about.items()})
 
 
 def all_tensors(file: Any) -> dict[str, Tensor]:
-    """Return every tensor of an open file by name."""
+    """Return all tensors in an open file, keyed by name."""
     return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping

@@ -16,7 +16,7 @@ from nscma_torch.core.database.database import next_seqs, pages
 from nscma_torch.core.database.schema import episodes, jobs, recalls
 from nscma_torch.core.jobs import leases
 
-FORGOTTEN = "its error was erased with a message that it may have quoted"  # in place of an error
+FORGOTTEN = "its error was erased together with a message that it may have quoted"  # in place of an error
 
 
 _INSERT = jobs.insert()
@@ -28,7 +28,7 @@ _SAID = func.coalesce(jobs.c.episode_seq, 0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on one episode, or on its whole lane. `attempts` counts the failures so far."""
+    """A job on one episode or on its whole lane. `attempts` counts its failures so far."""
 
     seq: int
     user_id: str
@@ -39,10 +39,10 @@ class Job:
 
 
 def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> int:
-    """Queue one job for each (lane, episode) that has none of this kind yet; return their number.
+    """Queue one job for each (lane, episode) that has no job of this kind yet; return the number queued.
 
-    The lane is the id of the stream or hierarchy: jobs of a lane are processed together. An episode of None stands for
-    the whole lane. Failed jobs are queued again.
+    The lane is the id of a stream or hierarchy; jobs on a lane are processed together. If the episode is None, the job
+    is on the whole lane. Failed jobs are queued again.
     """
     known: set[tuple[str, int | None]] = set()
     failed: list[int] = []
@@ -65,9 +65,7 @@ def enqueue(connection: Connection, user_id: str, kind: str, subjects: Sequence[
 
 
 def enqueue_new(connection: Connection, user_id: str, kind: str, subjects: Sequence[tuple[str, int | None]]) -> None:
-    """Queue one job for each (lane, episode), which must be distinct and have none of this kind, as
-    for new episodes.
-    """
+    """Queue one job for each (lane, episode). They must be distinct and have no job of this kind, like new episodes."""
     if not subjects:
         return
     numbers = next_seqs(connection, "jobs", len(subjects))
@@ -89,13 +87,13 @@ def next_batch(
     owner: str | None = None,
     up_to: int | None = None,
 ) -> list[Job]:
-    """Return the oldest queued job of the kinds in `sizes`, with others of its kind and lane, in message order.
+    """Return the oldest queued job whose kind is in `sizes`, with more jobs of its kind and lane, in message order.
 
     Batches are cut by count (`sizes` for each kind) and by lane, never by time, so timing can't change a result. A
-    failed batch is retried unchanged. `alone` names kinds whose jobs are independent: they come from all lanes of a
-    user, and run one by one after a failure, so one bad message doesn't block others. Kinds of a later stage (0 by
-    default) wait until none of an earlier one is queued. `user_id` restricts to this user, `owner` to users whose jobs
-    are leased to it, `up_to` to episodes up to this row number or jobs on whole lanes.
+    failed batch is retried unchanged. `alone` lists kinds whose jobs are independent: a batch takes them from all of a
+    user's lanes, and after a failure they run one by one, so one bad message doesn't block others. A kind in a later
+    stage (the default is 0) waits until no job in an earlier stage is queued. `user_id` selects only this user's jobs,
+    `owner` those of users leased to this owner, `up_to` jobs on episodes up to this row number or on whole lanes.
     """
     early = _early(up_to)
     first = _oldest(connection, sizes, stages or {}, _of(user_id, owner) & early)
@@ -110,7 +108,7 @@ def next_batch(
 def _oldest(
     connection: Connection, kinds: Collection[str], stages: Mapping[str, int], wanted: ColumnElement[bool]
 ) -> Job | None:
-    """Return the oldest queued job of the first stage that has one."""
+    """Return the oldest queued job in the first stage that has one."""
     of_stage: dict[int, list[str]] = {}
     for kind in kinds_queued(connection, kinds):
         of_stage.setdefault(stages.get(kind, 0), []).append(kind)
@@ -123,7 +121,7 @@ def _oldest(
 
 
 def _of(user_id: str | None, owner: str | None) -> ColumnElement[bool]:
-    """Build the condition on a user, and on users whose jobs are leased to an owner; None for all."""
+    """Build the condition that selects a user's jobs, and those leased to an owner; None doesn't restrict."""
     leased = true() if owner is None else leases.held_by(jobs.c.user_id, leases.JOBS, owner)
     return leased if user_id is None else and_(jobs.c.user_id == user_id, leased)
 
@@ -137,7 +135,7 @@ def next_of_lanes(
     owner: str | None = None,
     up_to: int | None = None,
 ) -> Iterator[list[Job]]:
-    """Yield the next batch of each lane of a per-lane kind, in the order of `next_batch`."""
+    """Yield the next batch from each lane for a per-lane kind, in the same order as `next_batch`."""
     first, early = func.min(jobs.c.seq), _early(up_to)
     own = (jobs.c.state == "queued", jobs.c.kind == kind, early, _of(user_id, owner))
     lanes = select(first).where(*own).group_by(jobs.c.lane).order_by(first)
@@ -147,9 +145,9 @@ def next_of_lanes(
 
 
 def batches_ahead(connection: Connection, kind: str, size: int, *, most: int) -> list[list[Job]]:
-    """Return the next batches of `next_batch`, `most` jobs in all, of a kind that spans all lanes of a user.
+    """Return the batches that `next_batch` returns next, up to `most` jobs, for a kind that spans a user's lanes.
 
-    Omits jobs that have failed, as those are retried one by one.
+    Omits jobs that have failed before, as those are retried one by one.
     """
     query = select(*_JOB).where(jobs.c.state == "queued", jobs.c.kind == kind, jobs.c.attempts == 0)
     of_user: dict[str, list[Job]] = {}
@@ -169,7 +167,7 @@ def batches_ahead(connection: Connection, kind: str, size: int, *, most: int) ->
 
 
 def _early(up_to: int | None) -> ColumnElement[bool]:
-    """Build the condition on episodes up to this row number, or on whole lanes."""
+    """Build the condition that a job is on an episode up to this row number, or on a whole lane."""
     return true() if up_to is None else up_to >= _SAID
 
 
@@ -184,10 +182,10 @@ def _beside(connection: Connection, first: Job, together: ColumnElement[bool], s
 def whole_batches(
     connection: Connection, kind: str, size: int, *, up_to: int, owner: str | None = None
 ) -> Iterator[list[Job]]:
-    """Yield the next batch of each lane whose composition is already final.
+    """Yield the next batch from each lane, if its composition is already final.
 
-    It consists of the first `size` jobs of a lane on episodes up to the row number `up_to`, or of the single job on a
-    whole lane. `next_batch` would cut the same batches after everything is queued.
+    A batch consists of a lane's first `size` jobs on episodes up to the row number `up_to`, or of the single job on the
+    whole lane. `next_batch` would return the same batches once everything is queued.
     """
     own = (jobs.c.state == "queued", jobs.c.kind == kind, _of(None, owner))
     on_lanes = select(*_JOB).where(*own, jobs.c.episode_seq.is_(None)).order_by(jobs.c.seq)
@@ -212,19 +210,19 @@ def all_queued(connection: Connection, batch: Sequence[Job]) -> bool:
 
 
 def kinds_queued(connection: Connection, kinds: Collection[str]) -> list[str]:
-    """Return those of these kinds that have a queued job."""
+    """Return the kinds that have a queued job."""
     any_of = select(jobs.c.lane).where(jobs.c.state == "queued").limit(1)  # from the index by kind and lane alone
     return [kind for kind in kinds if connection.execute(any_of.where(jobs.c.kind == kind)).first() is not None]
 
 
 def waiting(connection: Connection, kinds: Collection[str]) -> bool:
-    """Return True if jobs of these kinds are queued or recalls wait to be counted."""
+    """Return True if jobs of these kinds are queued, or recalls are waiting to be counted."""
     recalled = connection.execute(select(recalls.c.user_id).limit(1)).first() is not None
     return recalled or bool(kinds_queued(connection, kinds))
 
 
 def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select[str]:
-    """Select the users with a queued job of these kinds, oldest job first; then those with recalls."""
+    """Select the users with a queued job of these kinds, oldest job first, then the users with recalls."""
     early = (jobs.c.state == "queued", jobs.c.kind.in_(kinds), _early(up_to))
     of_jobs = select(jobs.c.user_id, func.min(jobs.c.seq).label("oldest")).where(*early).group_by(jobs.c.user_id)
     of_recalls = select(recalls.c.user_id, literal(_NEVER)).distinct()
@@ -233,14 +231,14 @@ def users_waiting(kinds: Collection[str], *, up_to: int | None = None) -> Select
 
 
 def queued(connection: Connection, user_id: str, kinds: Collection[str], *, or_failed: bool = False) -> bool:
-    """Return True if a user has queued (with `or_failed`: or failed) jobs of these kinds."""
+    """Return True if a user has queued jobs of these kinds; `or_failed` includes failed ones."""
     states = ("queued", "failed") if or_failed else ("queued",)
     query = select(jobs.c.seq).where(jobs.c.state.in_(states), jobs.c.user_id == user_id, jobs.c.kind.in_(kinds))
     return connection.execute(query.limit(1)).first() is not None
 
 
 def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str]) -> dict[str, int]:
-    """Count a user's active episodes with a job of these kinds, by job state."""
+    """Return the number of a user's active episodes that have a job of these kinds, by job state."""
     shown = (episodes.c.seq == jobs.c.episode_seq) & (episodes.c.status == "active")
     state = func.max(jobs.c.state)  # of an episode with several, "queued" before "failed"
     query = select(jobs.c.episode_seq, state).join(episodes, shown).group_by(jobs.c.episode_seq)
@@ -249,33 +247,34 @@ def waiting_episodes(connection: Connection, user_id: str, kinds: Collection[str
 
 
 def failed(connection: Connection, user_id: str, kind: str, *, before: int) -> bool:
-    """Return True if a user's job of this kind failed on an episode with a smaller row number."""
+    """Return True if this user has a failed job of this kind on an episode before row number `before`."""
     query = select(jobs.c.seq).where(jobs.c.state == "failed", jobs.c.user_id == user_id, jobs.c.kind == kind)
     return connection.execute(query.where(jobs.c.episode_seq < before).limit(1)).first() is not None
 
 
 def finish(connection: Connection, done: Sequence[Job]) -> None:
-    """Delete finished jobs, in the transaction that holds their work."""
+    """Delete finished jobs, in the same transaction that stores their results."""
     for some in pages([job.seq for job in done]):
         connection.execute(jobs.delete().where(jobs.c.seq.in_(some)))
 
 
 def withdraw(connection: Connection, kind: str, episode_seq: int) -> None:
-    """Delete an episode's job, if any."""
+    """Delete an episode's job of this kind, if there is one."""
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.episode_seq == episode_seq))
 
 
 def clear(connection: Connection, kind: str, lane: str) -> None:
-    """Delete all jobs of a lane."""
+    """Delete all jobs of this kind on a lane."""
     connection.execute(jobs.delete().where(jobs.c.kind == kind, jobs.c.lane == lane))
 
 
 def fail(
     connection: Connection, failed: Sequence[Job], error: str, *, max_attempts: int, alone: Collection[str] = ()
 ) -> None:
-    """Count a failure; after `max_attempts` the job stays failed until `retry`.
+    """Record a failure; after `max_attempts` failures, a job stays failed until `retry`.
 
-    A job of a kind in `alone` becomes failed only by failing alone: another job of its batch may be at fault.
+    A job whose kind is in `alone` counts as failed only if it fails alone, as another job in its batch may be the
+    cause.
     """
     for job in failed:
         last = job.attempts + 1 >= max_attempts and (len(failed) == 1 or job.kind not in alone)
@@ -285,7 +284,7 @@ def fail(
 
 
 def forget_errors(connection: Connection, user_id: str) -> None:
-    """Delete the errors of a user's jobs, as they quote model replies, which may repeat messages."""
+    """Delete the errors stored with a user's jobs, as they quote model replies, which may repeat messages."""
     told = jobs.update().where(jobs.c.user_id == user_id, jobs.c.error.is_not(None))
     connection.execute(told.values(error=FORGOTTEN))
 
@@ -304,7 +303,7 @@ def states(connection: Connection, user_id: str | None = None) -> dict[str, int]
 
 
 def failures(connection: Connection, user_id: str | None = None) -> list[str]:
-    """Return distinct errors of jobs that failed, or were postponed after a failure."""
+    """Return the distinct errors from jobs that failed or were postponed after a failure."""
     query = select(jobs.c.error).where(_tried(user_id)).distinct().order_by(jobs.c.error)
     return [error for error in connection.execute(query).scalars() if error]
 

@@ -1,7 +1,7 @@
 """Rendezvous hashing (Thaler and Ravishankar 1998), which assigns users to workers.
 
-All who know the same workers compute the same assignment, without communication. If a worker leaves, its users are
-spread evenly over the others and no other user moves; a new one takes a share from all.
+Every process that knows the same workers computes the same assignment, without communication. If a worker leaves, its
+users are spread evenly over the others and no other user moves; a new worker takes an equal share from all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 
 def worker_of(user_id: str, workers: Collection[str]) -> str:
-    """Return the worker of a user. Raises ValueError if there are no workers."""
+    """Return the worker assigned to a user. Raises `ValueError` if there are no workers."""
     return max(workers, key=lambda worker: (_weight(worker, user_id), worker))
 
 

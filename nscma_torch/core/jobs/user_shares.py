@@ -1,5 +1,7 @@
-"""Share users among background workers: each takes its own users, whose caches stay warm, and those whose own worker
-has kept them waiting too long.
+"""Share users among background workers.
+
+Each worker takes the users assigned to it, so that their caches stay warm, and users who have waited too long for their
+own worker.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ class UserShare:
     """One worker's share of the users.
 
     Args:
-        owner: the worker.
+        owner: the worker's name.
         living: the live workers, including this one.
-        most: maximum users held at once if there are other workers, who can't help with users held here.
-        clock: returns seconds.
+        most: maximum users held at once if there are other workers, which can't process users held here.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -37,9 +39,9 @@ class UserShare:
         self._since: dict[str, float] = {}  # when a user without a worker was first seen
 
     def chosen(self, free: Sequence[str], *, held: int = 0) -> Sequence[str]:
-        """Return the free users this worker should take now, in order; a lone worker takes all.
+        """Return the free users that this worker should take now, in order; a single worker takes all.
 
-        `held` is the number it has already.
+        `held` is the number of users it already holds.
         """
         workers = {*self._living(), self._owner}
         now = self._clock()

@@ -1,7 +1,9 @@
-"""Run a store's background jobs: each user's by one worker at a time, in message order; failures are kept and visible.
+"""Run a store's background jobs: each user's jobs run on one worker at a time, in message order, and failures are
+recorded.
 
-A worker leases users with waiting jobs that no other worker has, all of them by default (`user_shares`), and processes
-their queues together. A user's result depends only on that user's jobs, so it is the same for any number of workers.
+A worker leases the users with waiting jobs that no other worker has leased, all of them by default (`user_shares`), and
+processes their queues together. A user's results depend only on that user's jobs, so they are the same for any number
+of workers.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ from nscma_torch.core.jobs.user_shares import UserShare
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """Handler of one kind of job: `run` commits its results and finishes the jobs in one transaction.
+    """Handler for one kind of job: `run` commits its results and finishes the jobs in one transaction.
 
-    `separable` jobs are independent: a batch takes them from all lanes of a user, and after a failure they are retried
-    one by one; jobs of other kinds are processed together, lane by lane. Jobs of a `stage` wait until none of an
-    earlier stage is queued. `language`: it uses the language tasks, which may be unavailable. `cut`: results depend on
-    batch boundaries, so a background worker runs only whole batches.
+    If `separable`, the jobs are independent: a batch takes them from all of a user's lanes, and after a failure they
+    are retried one by one; other jobs are processed together, lane by lane. Jobs in a `stage` wait until no job in an
+    earlier stage is queued. If `language`, the handler uses the language tasks, which may be unavailable. If `cut`,
+    results depend on batch boundaries, so a background worker runs only full batches.
 
-    `gather` is called before `run`, with the batch and a function that returns the next batch of each waiting lane, so
+    `gather` is called before `run` with the batch and a function that returns the next batch from each waiting lane, so
     that shared work can be computed together. It commits nothing.
     """
 
@@ -48,11 +50,11 @@ class Handler:
 
 
 class _Circuit:
-    """Circuit breaker for the language engine within one run of the worker.
+    """Circuit breaker for the language engine during one run of the worker.
 
-    Each request is retried before it fails for good, so a first batch without any answer opens the circuit. If the
-    engine has answered in this run, it opens only after more such batches in a row than a job has attempts: one bad
-    message isn't an outage.
+    Each request is retried before it fails, so the circuit opens if the first batch gets no answer at all. If the
+    engine has answered before in this run, the circuit opens only after more consecutive unanswered batches than a job
+    has attempts: one bad message isn't an outage.
     """
 
     def __init__(self, handlers: Mapping[str, Handler], max_attempts: int) -> None:
@@ -72,22 +74,22 @@ class _Circuit:
 
     @property
     def broken(self) -> bool:
-        """Return True once the engine is no longer used."""
+        """Return True if the circuit is open and the engine is no longer used."""
         return self._silent > (self._most if self._answered else 0)
 
     def closed(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Return those of these kinds that are still processed."""
+        """Return the kinds in `sizes` that are still processed."""
         return {kind: size for kind, size in sizes.items() if not (self.broken and kind in self._language)}
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Selection of jobs for one run of the worker.
+    """The jobs selected for one run of the worker, and the state of the run.
 
-    `sizes`: the kinds of jobs, with the maximum batch size; `user_id`: this user only, `users`: these only, `share`:
-    those it chooses. `goes_on` is called before each batch, `progress` after it with the number of jobs. `lasting`: run
-    by a background worker, where an outage costs no attempt. `up_to`: only episodes up to this row number; `whole`:
-    only whole batches of `cut` kinds. `held`: the users leased.
+    `sizes` maps each kind of job to its maximum batch size. `user_id` and `users` restrict the run to these users,
+    `share` to the users that it chooses. `goes_on` is called before each batch and `progress` after it, with the number
+    of jobs. `lasting` is True for a background worker, where an outage costs no attempt. `up_to` restricts the run to
+    episodes up to this row number, and `whole` to full batches for kinds with `cut`. `held` is the set of leased users.
     """
 
     circuit: _Circuit
@@ -111,10 +113,10 @@ class Worker:
     """Process the job queue.
 
     Args:
-        handlers: the handlers of each kind of job.
-        count_recalls: counts the queued recalls of the users leased to the given owner.
+        handlers: the handler for each kind of job.
+        count_recalls: counts the queued recalls for the users leased to the given owner.
         max_attempts: failures after which a job stays failed.
-        lease_seconds: seconds after its last heartbeat until another worker may take over its users.
+        lease_seconds: seconds after this worker's last heartbeat until another may take over its users.
     """
 
     def __init__(
@@ -140,12 +142,12 @@ class Worker:
         self._renewed = self._looked = 0.0  # time.monotonic() of the last time
 
     def run_pending(self, *, timeout: float = 600.0, progress: Callable[[int], None] | None = None) -> int:
-        """Count the recalls, then run jobs until none is queued; return the number run.
+        """Count recalls, then run jobs until none is queued; return the number of jobs run.
 
-        Waits up to `timeout` seconds for users whose jobs another worker runs (`StoreBusyError`). A failed job is
-        recorded with its error and retried up to `max_attempts` times. If the language engine is unreachable, it isn't
-        used again in this run (`_Circuit`): the jobs that need it stay queued, and those that tried have used an
-        attempt.
+        If another worker is running users' jobs, waits for it up to `timeout` seconds, then raises `StoreBusyError`. A
+        failed job is recorded with its error and retried up to `max_attempts` times. If the language engine is
+        unreachable, it isn't used again in this run (`_Circuit`): the jobs that need it stay queued, and those that
+        tried it have used one attempt.
         """
         done, give_up = 0, time.monotonic() + timeout
 
@@ -161,23 +163,23 @@ class Worker:
                 if self._leased(run) is None:
                     if time.monotonic() > give_up:
                         raise StoreBusyError(
-                            f"another worker has held users whose jobs wait for {timeout:.0f} s; try again later"
+                            f"another worker has kept users with waiting jobs for {timeout:.0f} s; try again later"
                         )
                     time.sleep(_POLL)
         return done
 
     def read(self, goes_on: Callable[[], bool], *, share: UserShare | None = None) -> bool:
-        """Count the recalls and run all jobs whose batches may be cut anywhere: those that make facts, but no
+        """Count recalls and run all jobs that don't depend on batch boundaries: those that extract facts, but not
         integration.
 
-        For background workers, as is `consolidate`. It ends when `goes_on`, called before each batch, returns False, or
-        when other workers have all waiting users. An unreachable engine costs no attempt.
+        Like `consolidate`, this is for background workers. It ends when `goes_on`, called before each batch, returns
+        False, or when other workers have leased all waiting users. An unreachable engine costs no attempt.
 
         Args:
-            share: chooses the users; by default all that no other worker has.
+            share: chooses the users; by default, all users that no other worker has leased.
 
         Returns:
-            False if it should wait: an engine is unreachable, or a bug made a batch fail.
+            False if the caller should wait, because an engine is unreachable or a bug made a batch fail.
         """
         sizes = {kind: size for kind, size in self._sizes.items() if kind in self._uncut}
         run = _Run(self._circuit(), sizes, goes_on=goes_on, lasting=True, share=share)
@@ -191,10 +193,10 @@ class Worker:
     def consolidate(
         self, goes_on: Callable[[], bool], *, up_to: int, whole: bool, users: Collection[str] | None = None
     ) -> bool:
-        """Run the jobs of these users, or of all, on episodes up to a row number; returns as `read` does.
+        """Run these users' jobs, or all jobs, on episodes up to a row number; the return value is as for `read`.
 
-        With `whole`, jobs that depend on batch boundaries run in whole batches only: these are the same at any time, if
-        all episodes up to `up_to` have been queued. Users whose jobs another worker runs are waited for.
+        With `whole`, jobs that depend on batch boundaries run only in full batches, which are the same at any time if
+        all episodes up to `up_to` have been queued. Waits for users that another worker is processing.
         """
         with self._database.read(ALL_USERS) as connection:
             waiting = set(connection.execute(jobs.users_waiting(self._sizes, up_to=up_to)).scalars())
@@ -214,11 +216,11 @@ class Worker:
     def settle(self, user_id: str, kinds: Collection[str], *, seconds: float, works: bool = True) -> None:
         """Run one user's jobs of these kinds until none is queued, or for `seconds`.
 
-        If another worker is active, in this process or another, it is asked to process them first. A running batch is
-        finished. Recalls are left to others, and with `works` False so are the jobs.
+        If another worker is active, in this process or another, it is asked to process these jobs first. A running
+        batch is finished. This doesn't count recalls, and if `works` is False, it runs no jobs itself.
 
         Raises:
-            StoreError: the store can't be written, or another process kept it locked.
+            StoreError: the store can't be written, or another process keeps it locked.
         """
         until = time.monotonic() + seconds
         sizes = {kind: self._sizes[kind] for kind in kinds}
@@ -248,7 +250,7 @@ class Worker:
 
     @property
     def _owner(self) -> str:
-        """Return the owner name for leases; a forked child gets another one."""
+        """Return this worker's owner name for leases; a forked child gets another name."""
         return leases.owner_name(self._number)
 
     def _circuit(self) -> _Circuit:
@@ -263,7 +265,7 @@ class Worker:
             return jobs.waiting(connection, kinds)
 
     def _claim(self, run: _Run, *, wait: float | None = None) -> bool:
-        """Lease further users for a run; return True if it has any. `wait` as in `Database.write`."""
+        """Lease more users for a run; return True if it holds any. `wait` is as in `Database.write`."""
         self._looked = time.monotonic()
         kinds = run.circuit.closed(run.sizes)
         chosen: Collection[str] = () if run.user_id is None else (run.user_id,)
@@ -282,7 +284,7 @@ class Worker:
         return bool(taken)
 
     def _take(self, user_ids: Collection[str], *, wait: float | None = None) -> list[str]:
-        """Lease those of these users that no other worker has."""
+        """Lease the given users, except those leased by another worker; return the leased ones."""
         if not user_ids:
             return []
         with self._database.write(ONE_BY_ONE, wait=wait) as connection:
@@ -295,7 +297,7 @@ class Worker:
             leases.release(connection, JOBS, self._owner, user_ids)
 
     def _renew(self) -> None:
-        """Extend the leases."""
+        """Extend this worker's leases."""
         self._renewed = time.monotonic()
         with self._database.write(ONE_BY_ONE) as connection:
             leases.renew(connection, JOBS, self._owner, until=self._until(leases.now(connection)))
@@ -304,8 +306,8 @@ class Worker:
         return now + int(self._lease_seconds * 1e6)
 
     def _leased(self, run: _Run, *, wait: float | None = None) -> bool | None:
-        """Lease users for one run; return None if other workers have all waiting users, else the
-        result of `_work_off`.
+        """Lease users and run their jobs; return None if other workers have all waiting users, else the result of
+        `_work_off`.
         """
         self._renewed = time.monotonic()
         run.held.clear()
@@ -319,7 +321,7 @@ class Worker:
             self._give_back()
 
     def _work_off(self, run: _Run) -> bool:
-        """Run batches until none is left or the run is to end; returns False as `read` does."""
+        """Run batches until none is left or the run should end; the return value is as for `read`."""
         ahead: deque[list[Job]] = deque()
         while run.goes_on():
             self._keep(run)
@@ -341,7 +343,7 @@ class Worker:
         return not run.circuit.broken
 
     def _keep(self, run: _Run) -> None:
-        """Extend the leases and take on new users, each when due."""
+        """Extend the leases and lease more users, each at its interval."""
         now = time.monotonic()
         if now - self._renewed > self._lease_seconds / 3:
             self._renew()
@@ -371,7 +373,8 @@ class Worker:
         return True
 
     def _asked_for(self, run: _Run, lent: list[str]) -> list[Job]:
-        """Return the next batch of a user whose question waits; a user the run hasn't leased is added to `lent`."""
+        """Return the next batch for a user whose question is waiting; if the run hasn't leased the user, add them to
+        `lent`."""
         if run.user_id is not None:
             return []
         with self._database.read(ALL_USERS) as connection:
@@ -394,13 +397,13 @@ class Worker:
         return []
 
     def _of_user(self, connection: Connection, user_id: str, sizes: Mapping[str, int]) -> list[Job]:
-        """Return the next batch of a leased user; empty for another user."""
+        """Return the next batch for a user leased by this worker, or an empty list for other users."""
         return jobs.next_batch(
             connection, sizes, alone=self._alone, stages=self._stages, user_id=user_id, owner=self._owner
         )
 
     def _next_batch(self, connection: Connection, run: _Run, ahead: deque[list[Job]]) -> list[Job]:
-        """Return the leased users' next jobs to run. `ahead` holds the whole batches that follow."""
+        """Return the next jobs to run for the leased users. `ahead` contains the full batches that follow."""
         sizes = run.circuit.closed(run.sizes)
         uncut = {kind: size for kind, size in sizes.items() if kind in self._uncut}
         if run.user_id is not None:
@@ -421,7 +424,7 @@ class Worker:
         return ahead.popleft() if ahead else []
 
     def _next_of_lanes(self, batch: Sequence[Job], run: _Run, ahead: Sequence[Sequence[Job]]) -> list[Sequence[Job]]:
-        """Return the next batch of each lane, of this batch's kind."""
+        """Return the next batch from each lane, of the same kind as this batch."""
         kind = batch[0].kind
         if run.whole:
             return [own for own in (batch, *ahead) if own[0].kind == kind]
@@ -443,7 +446,7 @@ class Worker:
 
     @contextmanager
     def _renewing(self) -> Iterator[None]:
-        """Extend the leases while a batch runs, however long its language work takes."""
+        """Extend the leases while a batch runs, as its language work may take long."""
         ended = threading.Event()
 
         def renew() -> None:

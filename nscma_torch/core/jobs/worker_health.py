@@ -1,9 +1,9 @@
 """Background workers' state for `stats`: heartbeats, last error, last sleep.
 
-A worker that stops removes its report. One that was killed leaves it until another worker starts.
+A worker that stops removes its report. The report of a killed worker remains until another worker starts.
 
-A scheduled sleep of the store is a round with one time, for which each user's sleep is done once, by any worker; the
-round ends when all users are done.
+A scheduled sleep of the store is a round with a single time: for each user, one of the workers runs sleep once for this
+time, and the round ends when all users are done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ERROR, _SLEPT, _SLEEPING = "worker error", "worker slept", "worker sleeps"  # k
 
 
 class Report(NamedTuple):
-    """A heartbeat: owner, time in microseconds, expiry, and current activity."""
+    """A worker's heartbeat: owner, time in microseconds, expiry, and current activity."""
 
     owner: str
     at: int
@@ -33,31 +33,31 @@ class Report(NamedTuple):
 
 
 def report(connection: Connection, sign: Report) -> None:
-    """Replace a worker's report."""
+    """Store a worker's report, replacing its previous one."""
     values = sign._asdict()
     row = insert(connection, workers).values(values)
     connection.execute(row.on_conflict_do_update(index_elements=[workers.c.owner], set_=values))
 
 
 def withdraw(connection: Connection, owner: str) -> None:
-    """Delete the report of a stopping worker."""
+    """Delete a stopping worker's report."""
     connection.execute(workers.delete().where(workers.c.owner == owner))
 
 
 def forget_dead(connection: Connection, *, now: int) -> None:
-    """Delete the reports of workers that died."""
+    """Delete the reports of workers that have died."""
     gone = set(connection.execute(select(workers.c.owner)).scalars()) - set(living(connection, now=now))
     connection.execute(workers.delete().where(workers.c.owner.in_(gone)))
 
 
 def living(connection: Connection, *, now: int) -> list[str]:
-    """Return the live workers, in the same order everywhere."""
+    """Return the live workers, in the same order in every process."""
     query = select(workers.c.owner).where(workers.c.until > now).order_by(workers.c.owner)
     return [owner for owner in connection.execute(query).scalars() if not leases.is_dead(owner)]
 
 
 def note_error(connection: Connection, user_id: str | None, error: str, at: int) -> None:
-    """Store the last error of background work for a user, or of a worker itself (None)."""
+    """Store the last background error for a user, or if `user_id` is None for a worker itself."""
     if user_id is None:
         set_meta(connection, _ERROR, json.dumps([at, error]))
         return
@@ -80,7 +80,7 @@ def _last_error(connection: Connection) -> tuple[int | None, str | None]:
 
 
 def read(connection: Connection, *, now: int, errors: bool) -> tuple[WorkerHealth, ...]:
-    """Return the reports of workers that run or died, without those that stopped normally.
+    """Return the reports of workers that are running or have died, but not of those that stopped normally.
 
     With `errors`, include the last error, which may quote any user's messages.
     """
@@ -113,7 +113,7 @@ def sleeps_for(connection: Connection) -> int | None:
 
 
 def begin_sleep(connection: Connection, at: int) -> int:
-    """Begin a scheduled sleep unless a plausible one is in progress; return the time of the current one."""
+    """Begin a scheduled sleep unless one with a plausible time is in progress; return the time of the current one."""
     begun = sleeps_for(connection)
     if begun is not None and begun <= at + leases.DAY:
         return begun
@@ -122,6 +122,6 @@ def begin_sleep(connection: Connection, at: int) -> int:
 
 
 def note_sleep(connection: Connection, at: int) -> None:
-    """Record the time of a completed scheduled sleep, from which the next interval counts."""
+    """Record the time of a completed scheduled sleep, from which the next interval starts."""
     set_meta(connection, _SLEPT, str(at))
     set_meta(connection, _SLEEPING, "")
