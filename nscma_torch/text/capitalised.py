@@ -1,7 +1,7 @@
-"""Names recognised by their capital letter, in languages that have one.
+"""Patterns that recognise names by their capital letter, in languages with letter case.
 
-The first word of a sentence is capitalised anyway, so names are sought after it. Each pattern is the one used in its
-measurements: `WEIGHED` and `COMPARED` affect which messages are written, `EXPECTED` and `LENT` answers.
+The first word in a sentence is always capitalised, so names are searched for after it. Each pattern is kept exactly as
+it was measured: `WEIGHED` and `COMPARED` affect which messages are written, `EXPECTED` and `LENT` affect answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cut a text into chunks that an embedder can read whole, at sentence ends or surprise peaks where possible."""
+"""Cut a text into chunks that fit the embedder, at sentence ends or surprise peaks if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HARD_CUT_MARGIN = 1.1  # more pieces than the mean needs, because tokens are no
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`text` is exactly the characters `start:end` of the source; `n_tokens` is the tokenizer's count."""
+    """A chunk: `text` is exactly the characters `start:end` in the source; `n_tokens` is the tokenizer's count."""
 
     start: int
     end: int
@@ -41,14 +41,14 @@ class _Piece(NamedTuple):
 
 
 class Chunker:
-    """Greedy packing of whole sentences into chunks of at most `max_tokens`.
+    """Packs whole sentences greedily into chunks of at most `max_tokens`.
 
-    `count_tokens` is the embedder's own counter, including special tokens, and is called with batches. A sentence above
-    the limit is cut at clause marks, then between words, then between characters (Chinese without marks, base64), never
-    inside a combined character. `overlap_sentences` repeats that many sentences at the start of the next chunk, if they
-    fit. `strategy="fixed"` packs words instead of sentences; "surprise" also begins a new chunk at each peak found by
-    `segmentation`, in texts longer than one chunk. Every chunk is counted as a whole before it is returned, so the
-    limit holds for tokenizers whose counts aren't additive.
+    `count_tokens` is the embedder's own counter, which includes special tokens and takes batches. A sentence above the
+    limit is cut at clause marks, then between words, then between characters (as in Chinese without punctuation, or
+    base64), but never inside a combined character. `overlap_sentences` repeats that many sentences at the start of the
+    next chunk, if they fit. `strategy="fixed"` packs words instead of sentences; "surprise" also begins a new chunk at
+    each peak found by `segmentation`, in texts longer than one chunk. Every chunk is counted as a whole before it is
+    returned, so the limit is kept even if the tokenizer's counts aren't additive.
 
     Raises `ConfigError` if not even one character fits.
     """
@@ -64,7 +64,7 @@ class Chunker:
         if strategy not in ("sentence", "fixed", "surprise"):
             raise ConfigError(f"chunker.strategy must be 'sentence', 'fixed' or 'surprise', got {strategy!r}")
         if (strategy == "surprise") != (segmentation is not None):
-            raise ConfigError("chunker.strategy 'surprise' needs a segmentation, and no other strategy takes one")
+            raise ConfigError("chunker.strategy 'surprise' needs a 'segmentation', and no other strategy takes one")
         if overlap_sentences < 0 or (overlap_sentences and strategy != "sentence"):
             raise ConfigError(
                 f"chunker.overlap_sentences = {overlap_sentences} needs strategy 'sentence' and must not be negative"
@@ -78,15 +78,16 @@ class Chunker:
         self.max_tokens = max_tokens
         if segmentation is not None and segmentation.min_tokens > max_tokens:
             raise ConfigError(
-                f"chunker.min_tokens = {segmentation.min_tokens} is more than a chunk may have, {max_tokens}: lower it"
+                f"chunker.min_tokens = {segmentation.min_tokens} is more than chunker.max_tokens = {max_tokens}: "
+                f"lower it"
             )
         self.overlap_sentences = overlap_sentences
         self.strategy: Strategy = strategy
         self._segmentation = segmentation
 
     def chunk(self, text: str) -> list[Chunk]:
-        """Return chunks in order. They cover all non-whitespace characters (with overlap, some twice);
-        "" gives none.
+        """Return the chunks in order. They cover all non-whitespace characters, some twice if there is overlap; "" has
+        no chunks.
         """
         whole = _trimmed(text, 0, len(text))
         if whole is None:
@@ -122,9 +123,11 @@ class Chunker:
         ]
 
     def _fit(self, text: str, pieces: Sequence[_Piece], cutters: Sequence[_Cutter]) -> list[_Piece]:
-        """Return the pieces in order, each one above the limit replaced by the largest pieces that the cutters produce.
+        """Return the pieces in order; a piece above the limit is replaced by the largest pieces that the cutters
+        produce.
 
-        The first cutter makes the coarsest cuts, the others cut pieces still too large; finally, characters.
+        The first cutter makes the coarsest cuts, and the others cut pieces that are still too large; the last resort is
+        single characters.
         """
         fitted: list[_Piece] = []
         for piece in pieces:
@@ -162,7 +165,8 @@ class Chunker:
         return list(pairwise(edges))
 
     def _pack(self, text: str, units: Sequence[_Piece], overlap: int) -> list[_Piece]:
-        """Join consecutive units greedily by the sum of their costs, then count them as a whole; halve if too large."""
+        """Join consecutive units greedily by the sum of their costs, then count each result as a whole and halve it if
+        it is too large."""
         ranges: list[tuple[int, int]] = []
         first, total = 0, 0
         for i, unit in enumerate(units):
@@ -192,7 +196,7 @@ class Chunker:
 def _segments(units: Sequence[_Piece], starts: frozenset[int], least: int, most: int) -> list[Sequence[_Piece]]:
     """Cut the units before each of `starts`, unless a neighbouring segment would cost less than `least`.
 
-    A segment that exceeds `most` is cut there too, as packing would, so the next one is counted from there.
+    A segment that exceeds `most` is also cut where packing would cut it, and the next segment is counted from there.
     """
     rest = sum(unit.cost for unit in units)
     parts, first, total = [], 0, 0
@@ -207,7 +211,8 @@ def _segments(units: Sequence[_Piece], starts: frozenset[int], least: int, most:
 
 
 def _without_contained(pieces: list[_Piece]) -> list[_Piece]:
-    """Return the pieces by start, without those inside another (halving can leave only an overlap)."""
+    """Return the pieces ordered by start, without those contained in another piece (halving can leave only an
+    overlap)."""
     kept: list[_Piece] = []
     for piece in sorted(pieces, key=lambda p: (p.start, -p.end)):
         if not kept or piece.end > kept[-1].end:
@@ -219,8 +224,8 @@ _Cutter = Callable[[str, int, int], list[tuple[int, int]]]
 
 
 def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return spans that end after clause marks, trimmed of whitespace; marks inside a word or number (1,000) don't
-    count.
+    """Return spans that end after clause marks, without surrounding whitespace; marks inside a word or number (1,000)
+    don't count.
     """
     cuts = [
         match.end()

@@ -1,4 +1,4 @@
-"""Inflected forms of English verbs: regular ones by rule, common irregular ones by list."""
+"""Inflected forms of English verbs: regular verbs by rule, common irregular verbs from a list."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def _third(verb: str) -> str:
 
 @lru_cache(maxsize=4096)
 def forms(verb: str) -> dict[str, str]:
-    """Return each form of a verb with its kind: base, third, past, participle or ing; past if it is both."""
+    """Return each form of a verb with its kind: base, third, past, participle or ing. A form that is both past and
+    participle counts as past."""
     past, participle = _past(verb)
     found = dict.fromkeys(_ing(verb), "ing") | dict.fromkeys(participle, "participle")
     found |= {verb: "base", _third(verb): "third"}
@@ -91,7 +92,7 @@ def forms(verb: str) -> dict[str, str]:
 
 @cache
 def irregular_pasts() -> frozenset[str]:
-    """Return past forms of irregular verbs not shared with other forms: "went", but not "put"."""
+    """Return the past forms of irregular verbs that differ from all other forms: "went", but not "put"."""
     past = {word for forms in _IRREGULAR.values() for word in forms[0].split(",")}
     return frozenset(past - _IRREGULAR.keys() - {"ground", "wound"})
 

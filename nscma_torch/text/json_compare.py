@@ -1,4 +1,4 @@
-"""Compare JSON values, for the filters of search, LangGraph and mem0: true is not 1."""
+"""Compare JSON values for the filters in search, LangGraph and mem0: true doesn't equal 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Compare two JSON values at any depth."""
+    """Return True if two JSON values are equal at every depth."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -22,5 +22,5 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a JSON value is a number."""
+    """Return True if a JSON value is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)

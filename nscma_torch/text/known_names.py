@@ -1,4 +1,4 @@
-"""Find known names in a text: titles of documents, entities."""
+"""Find known names in a text, such as document titles and entities."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _LONGEST_UNSPACED = 12  # characters of a name written without spaces
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """Return a text's words in lower case for comparing names; characters for scripts without spaces."""
+    """Split a text into lower-case words for comparing names; in scripts without spaces, into characters."""
     return tuple(part.lower() for word in _WORD.findall(name) for part in (word if CJK_CHAR.search(word) else (word,)))
 
 
 def mentions(text: str, names: Container[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the known names in a text, in order, each once; names with case must begin with a capital or a digit."""
+    """Yield each known name in a text once, in order; in scripts with letter case, names must begin with a capital or a
+    digit."""
     words = [
         (part.lower(), not part[:1].islower())
         for word in _WORD.findall(text)

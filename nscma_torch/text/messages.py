@@ -1,4 +1,4 @@
-"""Convert the input of `Memory.add` to a list of messages, and check each."""
+"""Convert the input of `Memory.add` to a list of messages, and check them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MessagesLike = str | Message | Mapping[str, Any] | Sequence[Message | Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class CheckedMessage:
-    """A message that can be stored, with its metadata as JSON."""
+    """A message that passed the checks for storage, with its metadata as JSON."""
 
     message: Message
     metadata: str
 
     @classmethod
     def of(cls, message: Message) -> CheckedMessage:
-        """Check a message; errors as of `check_message`."""
+        """Check a message; raises the same errors as `check_message`."""
         return cls(message, check_message(message))
 
 
@@ -35,16 +35,17 @@ def as_messages(
     timestamp: datetime | None = None,
     idempotency_key: str | None = None,
 ) -> list[Message]:
-    """Convert a string (role user), a message, an OpenAI-style mapping, or a list of these, filling in defaults.
+    """Convert a string (with role user), a message, an OpenAI-style mapping, or a list of these to messages with
+    defaults filled in.
 
-    With an `idempotency_key` and several messages, each gets the key with its number from 0.
+    If there are several messages, each gets `idempotency_key` followed by its number, from 0.
 
     Raises `InvalidInputError` for anything else, and for an empty list.
     """
     single = isinstance(messages, str | Message | Mapping)
     if not single and (isinstance(messages, bytes | bytearray) or not isinstance(messages, Iterable)):
         raise InvalidInputError(
-            f"messages must be a string, a message or a list of them, got {type(messages).__name__}"
+            f"messages must be a string, a message or a list of these, got {type(messages).__name__}"
         )
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must map names to values, got {type(metadata).__name__}")

@@ -1,4 +1,4 @@
-"""Keys of entity names: two wordings with one key mean the same entity."""
+"""Keys for entity names: two names with the same key mean the same entity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _EDGES = ' \t\n.,;:!?"“”‘()[]。，！？；：、「」'
 
 
 def name_key(name: str) -> str:
-    """Return a name's key, which ignores case, determiners, quotes and spacing. A long one's ends with a hash."""
+    """Return the key for a name, which ignores case, determiners, quotes and spacing. The key for a long name ends with
+    a hash."""
     text = " ".join(unicodedata.normalize("NFKC", name).replace("’", "'").split()).strip(_EDGES)
     start = 0
     while (found := _DETERMINER.match(text, start)) and found.end() < len(text):

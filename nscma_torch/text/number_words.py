@@ -1,4 +1,4 @@
-"""Number words, English and Chinese.
+"""English and Chinese number words.
 
 The cue lexicon has its own list, as its words affect a message's score.
 """

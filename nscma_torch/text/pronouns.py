@@ -1,4 +1,4 @@
-"""Personal pronouns, English and Chinese, in lower case.
+"""English and Chinese personal pronouns, in lower case.
 
 `restatement.py` distinguishes "us" from "US" by case, and the cue lexicon has its own list, as it affects a message's
 score.
@@ -26,5 +26,5 @@ _REFERS = re.compile(rf"\b(?:{_SPACED})\b|(?<![其吉])(?:{_UNSPACED})", re.IGNO
 
 
 def refers_back(text: str) -> bool:
-    """Return True if a text has a pronoun that could refer to an earlier person or thing."""
+    """Return True if a text contains a pronoun that could refer to a person or thing mentioned earlier."""
     return _REFERS.search(text) is not None

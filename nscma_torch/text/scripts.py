@@ -1,6 +1,6 @@
 """Writing systems: character classes for patterns, and the dominant script of a text.
 
-`script_of` in `surprise/` has its own table: it imports only torch, and stored gate states contain its names.
+`script_of` in `surprise/` has its own table, because it imports only torch and its names occur in stored gate states.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SCRIPTS: dict[Script, re.Pattern[str]] = {
 
 
 def script(text: str) -> Script:
-    """Return the script of most of the text, each letter weighted by its UTF-8 bytes; "other" for no letters or another
-    script.
+    """Return the script of most of the text, weighting each letter by its UTF-8 bytes; "other" if there are no letters
+    or another script.
 
-    It uses bytes, because the surprise model reads bytes, and because one Chinese character says as much as several
-    letters.
+    Bytes are used because the surprise model reads bytes, and because one Chinese character carries as much information
+    as several letters.
     """
     if text.isascii():
         return "latin" if any(map(str.isalpha, text)) else "other"

@@ -1,8 +1,9 @@
-"""Segment a text at peaks of its surprise (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
+"""Segment a text at its surprise peaks (Fountas et al. 2024, EM-LLM, arXiv:2407.09450).
 
-Equation 1 there: token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here it is
-applied to sentences instead of tokens, with S the mean over their bytes, so no event begins inside a sentence. The
-paper then moves boundaries by the attention keys of its model; the bundled surprise model has none, so they stay.
+In equation 1, token t begins a new event if -log P(x_t | x_<t) > mu_{t-tau:t} + gamma * sigma_{t-tau:t}. Here the
+equation is applied to sentences instead of tokens, using the mean surprise over each sentence's bytes, so no event
+begins inside a sentence. The paper then moves boundaries using its model's attention keys; the bundled surprise model
+has none, so boundaries aren't moved.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ LEAST_KNOWN = 2  # sentences before the first that is judged: one has no deviati
 
 @dataclass(frozen=True, slots=True)
 class Segmentation:
-    """Cuts a text at peaks of its surprise.
+    """Cuts a text at its surprise peaks.
 
     Attributes:
-        surprise: nats of each byte of a text's UTF-8 form, fp32 [bytes] or more; a pure function of the text.
-        gamma: standard deviations by which a peak exceeds the mean.
-        window: tau, the number of sentences for mean and deviation.
-        min_tokens: a shorter segment continues past a peak.
+        surprise: returns the nats for each byte in a text's UTF-8 form, fp32 [bytes] or longer; a pure function of the
+            text.
+        gamma: number of standard deviations by which a peak must exceed the mean.
+        window: tau, the number of preceding sentences for mean and standard deviation.
+        min_tokens: minimum tokens in a segment; a shorter one continues past a peak.
     """
 
     surprise: Callable[[str], Tensor]
@@ -38,20 +40,20 @@ class Segmentation:
     min_tokens: int = ChunkerConfig().min_tokens
 
     def starts(self, text: str, sentences: Sequence[tuple[int, int]]) -> frozenset[int]:
-        """Return the sentences, by their first character, that begin a new segment.
+        """Return the positions of the first characters of the sentences that begin a new segment.
 
         Args:
-            sentences: characters `start:end` of each, in order, without overlap.
+            sentences: each sentence's characters `start:end`, in order, without overlap.
 
         Raises:
-            InvalidInputError: `surprise` gave fewer values than the text has bytes.
+            InvalidInputError: `surprise` returned fewer values than the text has bytes.
         """
         peaks = surprise_peaks(mean_surprise(text, sentences, self.surprise(text)), self.window, self.gamma)
         return frozenset(start for (start, _), peak in zip(sentences, peaks.tolist(), strict=True) if peak)
 
 
 def surprise_peaks(surprise: Tensor, window: int, gamma: float) -> Tensor:
-    """Mark the T values [T] above mu + gamma * sigma of the last `window` values before them, [T] bool."""
+    """Mark which of T values are above mu + gamma * sigma of the `window` values before them; returns bool [T]."""
     if not len(surprise):
         return torch.zeros(0, dtype=torch.bool)
     usual = rolling_stats(surprise.double(), window, current=False)
@@ -61,7 +63,8 @@ def surprise_peaks(surprise: Tensor, window: int, gamma: float) -> Tensor:
 
 
 def mean_surprise(text: str, spans: Sequence[tuple[int, int]], nats: Tensor) -> Tensor:
-    """Return the mean nats per byte [n] float64 of n spans of characters, from those of each byte of the text."""
+    """Return the mean nats per byte, float64 [n], for n spans of characters, given the nats for each byte in the
+    text."""
     edges = list(chain.from_iterable(spans))
     at, before = [0], 0
     for edge in edges:

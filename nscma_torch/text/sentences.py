@@ -1,8 +1,8 @@
-"""Split a text into sentences with character offsets, English and CJK.
+"""Split an English or CJK text into sentences with character offsets.
 
-A rule-based splitter in one pass and linear time: candidate ends are found by pattern, then kept or dropped by the text
-before them (abbreviations, initials, list numbers) and after them (lower case after a closing quote, a digit). Errors
-tend towards joining: half a sentence is worse evidence than two.
+The splitter is rule-based and takes one pass in linear time: candidate ends are found by a pattern, then accepted or
+rejected according to the text before them (abbreviations, initials, list numbers) and after them (lower case after a
+closing quote, a digit). If in doubt, sentences are joined: half a sentence is worse evidence than two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nscma_torch.text.scripts import CJK_CHAR
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `text[start:end]`."""
+    """A span of characters, `text[start:end]`."""
 
     start: int
     end: int
@@ -64,10 +64,10 @@ _WRAPPED_LINE = 50  # a line at least this long without an end mark may go on in
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Return sentences in order: non-overlapping, trimmed of whitespace, and covering all other characters.
+    """Return the sentences in order; they don't overlap, and cover all characters except the whitespace around them.
 
     A blank line, a list item and a short line each end a sentence; a long line without an end mark that continues in
-    the next line (hard-wrapped prose) does not. Text without sentences, such as code, is split into lines.
+    the next line (hard-wrapped prose) does not. A text without sentences, such as code, is split into lines.
     """
     spans: list[Span] = []
     start, line_start = 0, 0
@@ -134,8 +134,8 @@ def _mark_ends_sentence(text: str, start: int, line_start: int, match: re.Match[
 
 
 def _period_ends_sentence(before: str, word: str, dotted: bool, text: str, line_start: int, at: int) -> bool:
-    """Return True if the period at `at`, after token `before` and before `word` (`dotted`: another period follows),
-    ends a sentence.
+    """Return True if the period at `at`, between token `before` and `word`, ends a sentence; `dotted` is True if
+    another period follows `word`.
     """
     token = before.lstrip(_OPENERS).rstrip(_CLOSERS)
     lowered = token.lower()
@@ -153,7 +153,7 @@ def _period_ends_sentence(before: str, word: str, dotted: bool, text: str, line_
 
 
 def _is_dotted(token: str) -> bool:
-    """Return True for initials and abbreviations with inner periods: J.K, U.S.A, Ph.D."""
+    """Return True if a token is an abbreviation or initials with inner periods, such as J.K, U.S.A or Ph.D."""
     pieces = token.split(".")
     return len(pieces) > 1 and all(piece.isalpha() and len(piece) <= 2 for piece in pieces)
 

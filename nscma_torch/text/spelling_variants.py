@@ -1,4 +1,4 @@
-"""British and American spellings of one word, to treat "favourite colour" and "favorite color" as one topic."""
+"""Map British to American spellings, so that "favourite colour" and "favorite color" are the same topic."""
 
 from __future__ import annotations
 

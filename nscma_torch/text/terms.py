@@ -1,9 +1,9 @@
 """Index terms of a text for lexical search (BM25).
 
 Normal form: NFKC, case folded, English stems by Snowball (Porter 2, https://snowballstem.org), stop words dropped. Text
-without spaces between words has no words to stem: runs of such characters become overlapping bigrams, and Chinese
-characters with a meaning of their own are also terms alone, because Chinese has many one-character words (Nie et al.
-2000, "On the use of words and n-grams for Chinese information retrieval": both together find more than either).
+without spaces between words has no words to stem: it becomes overlapping bigrams of characters, and Chinese characters
+with a meaning of their own are also single terms, because Chinese has many one-character words (Nie et al. 2000, "On
+the use of words and n-grams for Chinese information retrieval": both together find more than either alone).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _per_thread = threading.local()
 
 
 def _stem(word: str) -> str:
-    """Return the stem of a word. A Snowball stemmer has mutable state, so each thread has its own."""
+    """Return the stem of a word. Each thread has its own Snowball stemmer, as a stemmer has mutable state."""
     stemmer: _Stemmer | None = getattr(_per_thread, "stemmer", None)
     if stemmer is None:
         import snowballstemmer  # here, since most commands stem nothing
@@ -94,14 +94,14 @@ def _stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a document in order, with repetitions (their term frequencies)."""
+    """Return the terms in a document in order; repetitions are kept, as they give the term frequencies."""
     return [term for token in _tokens(text) for term in _terms_of(token)]
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the terms of a question: those of a document, without question words.
+    """Return the terms in a question, without question words.
 
-    A question of only such words ("please tell") keeps all its terms.
+    A question that contains only such words ("please tell") keeps all its terms.
     """
     asked = text if text.isascii() else _QUESTION_CJK.sub(" ", text)
     kept = [term for token in _tokens(asked) if token.casefold() not in QUESTION_WORDS for term in _terms_of(token)]
@@ -163,7 +163,7 @@ def _url_terms(url: str) -> tuple[str, ...]:
 
 
 def _word_terms(word: str) -> tuple[str, ...]:
-    """Return the stem of one case-folded word, and the stem of its spelling without accents, if it has any."""
+    """Return the stem of a case-folded word and, if it has accents, the stem of its spelling without them."""
     if word in STOP_WORDS or not any(map(str.isalnum, word)):
         return ()
     if ordinal := _ORDINAL.fullmatch(word):

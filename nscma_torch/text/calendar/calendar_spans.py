@@ -1,4 +1,4 @@
-"""Spans of days: of a day, week, month or year, and those nearest to another day."""
+"""Spans of days: a day, week, month or year, and the span nearest to a given day."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ VAGUE = (2, 5)  # "a few days ago", 几天前: from two to five units
 
 
 class DateRule(NamedTuple):
-    """A pattern, its meaning, and lower-case words, one of which must occur before the pattern is tried.
+    """A date pattern, a function that resolves it, and lower-case hints: the pattern is tried only if a hint occurs in
+    the text.
 
-    A group named `mention` is the expression itself, if the pattern also matches text before it.
+    If the pattern also matches text before the expression, its group named `mention` is the expression itself.
     """
 
     pattern: re.Pattern[str]
@@ -27,49 +28,49 @@ class DateRule(NamedTuple):
 
 
 def date_rule(pattern: str, resolve: Resolver, hints: str) -> DateRule:
-    """Compile a rule; `hints` are separated by spaces."""
+    """Compile a rule from a pattern; `hints` are separated by spaces."""
     return DateRule(re.compile(pattern, re.IGNORECASE), resolve, tuple(hints.split()))
 
 
 def month_span(year: int, month: int) -> DaySpan:
-    """Return a month of a year."""
+    """Return the span of a month."""
     return date(year, month, 1), date(year, month, monthrange(year, month)[1])
 
 
 def shifted_month(today: date, months: int) -> DaySpan:
-    """Return the month this many months after today's."""
+    """Return the month that is `months` months after today's month."""
     return months_span(today.year, today.month + months)
 
 
 def months_span(year: int, month: int, count: int = 1) -> DaySpan:
-    """Return `count` months from a month of a year, which may lie outside 1 to 12."""
+    """Return the span of `count` months that starts with the given month; `month` may be outside 1 to 12."""
     first, last = (divmod(year * 12 + month - 1 + more, 12) for more in (0, count - 1))
     return month_span(first[0], first[1] + 1)[0], month_span(last[0], last[1] + 1)[1]
 
 
 def year_span(year: int) -> DaySpan:
-    """Return a year."""
+    """Return the span of a year."""
     return date(year, 1, 1), date(year, 12, 31)
 
 
 def week_span(today: date, weeks: int) -> DaySpan:
-    """Return the week this many weeks after today's, from Monday."""
+    """Return the week, starting on Monday, that is `weeks` weeks after today's week."""
     monday = today + timedelta(days=7 * weeks - today.weekday())
     return monday, monday + timedelta(days=6)
 
 
 def day_span(day: date) -> DaySpan:
-    """Return one day."""
+    """Return the span of one day."""
     return day, day
 
 
 def joined(*spans: DaySpan) -> DaySpan:
-    """Return the days from the first to the last of some spans."""
+    """Return the span from the earliest to the latest day in several spans."""
     return min(span[0] for span in spans), max(span[1] for span in spans)
 
 
 def shift(today: date, unit: str, count: int) -> DaySpan:
-    """Return the day, week, month, year or decade's year this many units after today's."""
+    """Return the day, week, month or year that is `count` units after today's; a decade counts as ten years."""
     if unit == "day":
         return day_span(today + timedelta(days=count))
     if unit == "week":
@@ -80,7 +81,8 @@ def shift(today: date, unit: str, count: int) -> DaySpan:
 
 
 def third(span: DaySpan, part: str) -> DaySpan:
-    """Return the early, mid or late third of a month, year or decade; a month's are 10, 10 and the remaining days."""
+    """Return the early, mid or late third of a month, year or decade; in a month, these are 10, 10 and the remaining
+    days."""
     first, last = span
     if (last - first).days < 31:
         bounds = {"early": (1, 10), "mid": (11, 20), "late": (21, last.day)}[part]
@@ -93,9 +95,10 @@ def third(span: DaySpan, part: str) -> DaySpan:
 
 
 def nearest(days_of: Callable[[int], DaySpan], today: date, direction: Direction = 0) -> DaySpan:
-    """Return the span nearest in a direction, among those of the years around today's; the earlier on a tie.
+    """Return the span in a direction that is nearest to today, from the spans in the years around it; the earlier on a
+    tie.
 
-    Raises `ValueError` if there is none, as at the ends of the calendar.
+    Raises `ValueError` if there is none, which can happen at the ends of the calendar.
     """
     spans = []
     for year in range(today.year - 4, today.year + 5):
@@ -109,7 +112,7 @@ def nearest(days_of: Callable[[int], DaySpan], today: date, direction: Direction
 
 
 def easter(year: int) -> date:
-    """Return Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
+    """Return Easter Sunday in the Gregorian calendar (Meeus, Jones and Butcher)."""
     century, rest = divmod(year, 100)
     moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
     moon -= (year % 19 + 11 * moon) // 319

@@ -36,7 +36,7 @@ _AHEAD = re.compile(r"[要会會将將]|打算|准备|準備|[约約订訂]了")
 
 
 def _direction(match: re.Match[str]) -> Direction:
-    """Return the time direction of a mention's clause: -1 past, 1 future, 0 unclear."""
+    """Return the time direction of the clause that contains a mention: -1 past, 1 future, 0 unclear."""
     text = match.string
     before = _CLAUSE_END.split(text[max(0, match.start() - 40) : match.start()])[-1]
     clause = before + _CLAUSE_END.split(text[match.end() : match.end() + 40], maxsplit=1)[0]
@@ -44,7 +44,7 @@ def _direction(match: re.Match[str]) -> Direction:
 
 
 def _han_number(word: str) -> int:
-    """Parse 12, 十二, 二十 or 二十三."""
+    """Parse a number such as 12, 十二, 二十 or 二十三."""
     if word.isdecimal():
         return int(word)
     tens, ten, ones = word.partition("十")

@@ -1,7 +1,7 @@
-"""Dates mentioned in a text ("12 May 2023", "last Saturday", 三天前), resolved against the day it was said.
+"""Find dates in a text ("12 May 2023", "last Saturday", 三天前), resolved relative to the day it was said.
 
-Custom rules, because the well-kept library for this (dateparser) takes milliseconds per text, brings four packages, and
-finds dates in words such as "on". Readings chosen for ambiguous English or Chinese:
+The rules are our own because the maintained library for this (dateparser) takes milliseconds per text, adds four
+packages, and finds dates in words such as "on". Ambiguous expressions are interpreted as follows:
 
 - a date without a year, and a bare weekday, is the latest one that has begun where its clause looks back ("I saw her
   on Monday"), and the next one where it looks ahead ("I see the dentist on Monday"); if no verb tells, a date is the
@@ -29,7 +29,7 @@ __all__ = ["MONTH", "DateMention", "find_dates"]
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """An expression at `text[start:end]` that means the days `first_day` to `last_day`, both included."""
+    """A date expression at `text[start:end]` that denotes the days from `first_day` to `last_day`, inclusive."""
 
     start: int
     end: int
@@ -37,18 +37,18 @@ class DateMention:
     last_day: date
 
     def instants(self, zone: tzinfo | None = None) -> tuple[datetime, datetime]:
-        """Return the first instant of these days and the first one after them, in a zone; none is
-        after the year 9999.
+        """Return the first instant of these days and the first instant after them in a time zone, neither after the
+        year 9999.
         """
         end = datetime.max if self.last_day == date.max else datetime.combine(self.last_day + timedelta(1), time())
         return datetime.combine(self.first_day, time(), zone or UTC), end.replace(tzinfo=zone or UTC)
 
 
 def find_dates(text: str, anchor: datetime) -> list[DateMention]:
-    """Return date expressions of an English or Chinese text in order, without overlaps; the longest reading wins.
+    """Return the date expressions in an English or Chinese text, in order and without overlaps; the longest match wins.
 
-    `anchor` is when the text was said; its time zone decides the day. Impossible dates (31 February) and dates outside
-    the years 1 to 9999 are skipped.
+    `anchor` is when the text was said; its time zone determines the day. Impossible dates (31 February) and dates
+    outside the years 1 to 9999 are skipped.
     """
     today = anchor.date()
     found: list[DateMention] = []

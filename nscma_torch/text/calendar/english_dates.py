@@ -106,7 +106,7 @@ def _calendar_day(match: re.Match[str], today: date) -> DaySpan | None:
 
 
 def _numeric(match: re.Match[str], _: date) -> DaySpan:
-    """Parse a numeric date; return the days between its two readings if day and month are ambiguous."""
+    """Parse a numeric date; if day and month could be swapped, return the span between the two possible dates."""
     first, second, year = int(match[1]), int(match[3]), int(match[4])
     readings = []
     for day, month in ((first, second), (second, first)):
@@ -204,7 +204,7 @@ def _year_of(words: str, today: date) -> int:
 
 
 def _written_out(year: int, today: date) -> int:
-    """Return the latest year up to today's with these last two digits."""
+    """Return the latest year that ends in these two digits and isn't after today's year."""
     year += today.year // 100 * 100
     return year if year <= today.year else year - 100
 
@@ -225,7 +225,7 @@ def _quarter(match: re.Match[str], today: date) -> DaySpan:
 
 
 def _turned(match: re.Match[str], span_of: Callable[[int], DaySpan], today: date) -> DaySpan:
-    """Return the season or holiday of the named year, or the last, next or nearest one."""
+    """Return the season or holiday in the named year, or else the last, next or nearest one."""
     said = match.groupdict("")
     if said.get("year"):
         return span_of(_year_of(said["year"], today))
@@ -266,16 +266,17 @@ def _past_period(match: re.Match[str], today: date) -> DaySpan:
 
 
 def names_part_of(text: str, first: tuple[int, int], then: tuple[int, int]) -> bool:
-    """Return True if a weekday or season directly precedes a numeric date that it belongs to: "Friday, 12 May 2023"."""
+    """Return True if a weekday or season is part of the numeric date that directly follows it: "Friday, 12 May
+    2023"."""
     (start, end), (begin, after) = first, then
     digits = any(map(str.isdecimal, text[begin:after]))
     return digits and bool(_PART_NAME.search(text[start:end]) and _JOINT.fullmatch(text[end:begin]))
 
 
 def with_year(text: str, start: int, end: int, days: DaySpan, today: date) -> tuple[int, DaySpan]:
-    """Return a mention's end and days, including a following year if they are in another one.
+    """Return a mention's end and span; if another year follows the mention, it is included and the span is moved to it.
 
-    "Midsummer Saturday 2013" is in 2013, whichever Saturday a rule chose.
+    For example, "Midsummer Saturday 2013" is in 2013, whichever Saturday a rule chose.
     """
     said = _THE_YEAR.match(text, end)
     year = _year_of(said["year"], today) if said else days[0].year

@@ -1,4 +1,5 @@
-"""Detect a clause's direction in time by its verbs: "I saw her on Monday", "I see the dentist on Monday"."""
+"""Detect from a clause's verbs whether it refers to the past or the future: "I saw her on Monday", "I see the dentist
+on Monday"."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ _NO_PAST = re.compile(r"(?:need|feed|seed|weed|speed|indeed|exceed|proceed|succe
 def direction(text: str, start: int, end: int) -> Direction:
     """Return the time direction of the clause around `text[start:end]`: -1 past, 1 future, 0 unclear.
 
-    The nearest verb before the span decides, else the first one after it. English only.
+    The nearest verb before the span decides, or else the first verb after it. English only.
     """
     before = _CLAUSE_END.split(text[max(0, start - _BEFORE) : start])[-1]
     after = _CLAUSE_END.split(text[end : end + _AFTER], maxsplit=1)[0]
@@ -61,13 +62,14 @@ def direction(text: str, start: int, end: int) -> Direction:
 
 
 def leading(text: str) -> Direction:
-    """Return the time direction of an English sentence's first finite verb: -1 past, 1 not past, 0 if there is none."""
+    """Return the tense of the first finite verb in an English sentence: -1 past, 1 not past, 0 if there is no finite
+    verb."""
     words = [_plain(word) for word in _WORD.findall(text)]
     return next((found for i in range(len(words)) if (found := _of_word(words, i))), 0)
 
 
 def has_past_of(question: str, text: str) -> bool:
-    """Return True if a text has a past form of the question's verb: "taught" for "Where do I teach?"."""
+    """Return True if a text contains a past form of the question's verb, such as "taught" for "Where do I teach?"."""
     words = {_plain(word) for word in _WORD.findall(text)}
     asked = {_plain(word) for word in _WORD.findall(question)} - {"do", "does"}
     past = {form for word in asked for form, what in forms(word).items() if what == "past"}
@@ -81,7 +83,7 @@ def _plain(word: str) -> str:
 
 
 def _of_word(words: list[str], place: int) -> Direction:
-    """Return the time direction of the verb at a position; 0 if it is not a finite verb."""
+    """Return the tense of the verb at a position: -1 past, 1 not past, 0 if it isn't a finite verb."""
     word, before = words[place], words[place - 1] if place else ""
     if word in _PAST:
         return -1

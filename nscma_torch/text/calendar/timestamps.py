@@ -1,4 +1,4 @@
-"""Parse timestamps from callers and files, format them for people, and index them for search."""
+"""Parse timestamps from callers and files, and format times for display."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
 def parse_timestamp(value: object) -> datetime:
-    """Parse an ISO 8601 string (no zone means UTC), epoch seconds, a datetime, or a date (its beginning).
+    """Parse an ISO 8601 string (UTC if it has no zone), epoch seconds, a datetime, or a date (its first instant).
 
-    The result keeps the zone's offset, which decides which day "yesterday" is.
+    The result keeps the zone's offset, which determines which day "yesterday" is.
 
     Raises `TimestampError`, with the reason, for anything else. Future times are accepted here.
     """
@@ -47,14 +47,15 @@ def parse_timestamp(value: object) -> datetime:
 
 
 def format_day(day: date) -> str:
-    """Format a day for people: "12 May 2023"."""
+    """Format a day for display: "12 May 2023"."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def format_days(first: date, last: date) -> str:
-    """Format days for people, inclusive: a day, month or year, or a range: "2014 to 2016".
+    """Format an inclusive range of days for display: as a day, month or year, or as a range such as "2014 to 2016".
 
-    Days that differ only in day-month order are the two readings of a numeric date: shown as alternatives.
+    If the two days differ only in day-month order, they are the two readings of a numeric date and are shown as
+    alternatives.
     """
     if are_two_readings(first, last):
         return f"{first.day} {MONTHS[first.month - 1]} or {format_day(last)}"
@@ -69,12 +70,13 @@ def format_days(first: date, last: date) -> str:
 
 
 def are_two_readings(first: date, last: date) -> bool:
-    """Return True if two days differ only in day-month order: 11 September and 9 November."""
+    """Return True if two days differ only in day-month order, such as 11 September and 9 November."""
     return first < last and last.timetuple()[:3] == (first.year, first.day, first.month)
 
 
 def whole(first: date, last: date) -> Literal["year", "month", ""]:
-    """Return the unit that days, both included, fill one or several times, or mostly fill."""
+    """Return the calendar unit that an inclusive range of days covers, or mostly covers, one or more times; "" if
+    none."""
     if first.year == last.year and (last - first).days > 300:
         return "year"
     if first.day > 1 or first == last:
@@ -86,9 +88,9 @@ def whole(first: date, last: date) -> Literal["year", "month", ""]:
 
 
 def format_time(when: datetime) -> str:
-    """Format a moment for people in its own zone: "12 May 2023, 14:30 UTC" or "… 14:30 +09:00".
+    """Format a time for display in its own zone: "12 May 2023, 14:30 UTC" or "… 14:30 +09:00".
 
-    Exact midnight is printed as the day alone.
+    Midnight exactly is shown as the day alone.
     """
     zone = when.isoformat(timespec="minutes")[16:] if when.utcoffset() else "UTC"
     clock = "" if (when.hour, when.minute, when.second) == (0, 0, 0) else f", {when.hour:02}:{when.minute:02} {zone}"

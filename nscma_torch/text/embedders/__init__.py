@@ -1,1 +1,1 @@
-"""Embedders: convert texts to vectors."""
+"""Embedders, which convert texts to vectors."""

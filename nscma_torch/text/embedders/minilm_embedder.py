@@ -1,6 +1,6 @@
 """The default embedder: all-MiniLM-L6-v2 over batches of texts.
 
-Shapes: L tokens of the longest text in a batch, d = 384.
+Shapes: L tokens in the longest text in a batch, d = 384.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations sta
 
 
 class MiniLMEmbedder:
-    """`Embedder` over `MiniLM`; texts are sorted by length to reduce padding.
+    """An `Embedder` that uses `MiniLM`; texts are sorted by length to reduce padding.
 
-    A text's vector varies with its batch by at most 1e-6 per coordinate in float32, 5e-3 in bfloat16.
+    A text's vector varies with its batch by at most 1e-6 per coordinate in float32 and 5e-3 in bfloat16.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class MiniLMEmbedder:
 
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, 384]; raises EmptyTextError, EncodingError, TextTooLongError or VectorError."""
+        """Return unit vectors [n, 384]; raises `EmptyTextError`, `EncodingError`, `TextTooLongError` or
+        `VectorError`."""
         refuse_empty(texts)
         tokens = self._tokenize(texts)
         lengths = [len(ids) for ids in tokens]
@@ -87,8 +88,8 @@ class MiniLMEmbedder:
         return refuse_not_finite(vectors)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield positions of all texts by length, in batches of at most `batch_size`, and on a CPU of `_CPU_TOKENS`
-        tokens.
+        """Yield the positions of all texts, sorted by length, in batches of at most `batch_size` texts and, on a CPU,
+        at most `_CPU_TOKENS` tokens.
         """
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         while order:
@@ -104,7 +105,7 @@ class MiniLMEmbedder:
         return self.embed([text])[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, 384] of questions; errors as in `embed`."""
+        """Return unit vectors [n, 384] for questions; raises the same errors as `embed`."""
         return self.embed(texts)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:

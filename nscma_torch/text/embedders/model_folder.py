@@ -1,4 +1,4 @@
-"""Find a model's folder on this machine. Nothing is downloaded: fetch it once, with `hf download NAME`."""
+"""Find a model's folder on this machine. Nothing is downloaded; fetch the model once with `hf download NAME`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from nscma_torch.core.extras import require
 
 
 def model_folder(name: str, *, kind: str, purpose: str) -> Path:
-    """Return the folder of a model, given as a folder or a name in the local Hugging Face cache.
+    """Return the folder that contains a model, given as a folder or as a name in the local Hugging Face cache.
 
-    `kind` ("embedding model") and `purpose` are used in errors: ModelNotFoundError, MissingDependencyError.
+    `kind` ("embedding model") and `purpose` are used in the error messages. Raises `ModelNotFoundError` or
+    `MissingDependencyError`.
     """
     hub = require("huggingface_hub", extra="hf", purpose=purpose)
     errors = require("huggingface_hub.errors", extra="hf", purpose=purpose)

@@ -1,4 +1,4 @@
-"""The vector of a question of any length."""
+"""Compute the vector for a question of any length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nscma_torch.text.chunker import Chunker
 
 
 def query_vector(embedder: Embedder, text: str) -> torch.Tensor:
-    """Return the unit vector [d] of a question; for one too long, the mean direction of its parts."""
+    """Return the unit vector [d] for a question; if it is too long, the normalised mean of its parts' vectors."""
     if embedder.count_tokens([text])[0] <= embedder.max_tokens:
         return embedder.embed_query(text)
     parts = Chunker(embedder.count_tokens, embedder.max_tokens).chunk(text)

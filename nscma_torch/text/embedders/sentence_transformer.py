@@ -36,8 +36,8 @@ _PURPOSE = "an embedding model other than all-MiniLM-L6-v2"
 
 
 def local_folder(name: str) -> Path:
-    """Return the folder of a model, given as a folder or a name in the local Hugging Face cache, or raise
-    ModelNotFoundError.
+    """Return the folder that contains a model, given as a folder or as a name in the local Hugging Face cache. Raises
+    `ModelNotFoundError` if it isn't there.
     """
     folder = model_folder(name, kind="embedding model", purpose=_PURPOSE)
     if not (folder / "modules.json").is_file():
@@ -58,7 +58,7 @@ def _load(folder: Path, device: str | torch.device) -> SentenceTransformer:
 
 
 def _weights_digest(model: SentenceTransformer) -> str:
-    """Return the SHA-256 over every parameter and buffer, as hex, independent of the file format."""
+    """Return the SHA-256 of all parameters and buffers as hex, independent of the file format."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -67,7 +67,7 @@ def _weights_digest(model: SentenceTransformer) -> str:
 
 
 class SentenceTransformerEmbedder:
-    """`Embedder` over a sentence-transformers model; sentence-transformers sorts the texts by length itself."""
+    """An `Embedder` that uses a sentence-transformers model, which sorts the texts by length itself."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SentenceTransformerEmbedder:
         model = _load(folder, device)
         max_tokens, dimension = model.max_seq_length, model.get_embedding_dimension()
         if max_tokens is None or dimension is None:
-            raise ModelError(f"{folder} does not report its maximum tokens and its dimension")
+            raise ModelError(f"{folder} does not report its maximum number of tokens and its dimension")
         numerics = {
             "weights": _weights_digest(model),
             "tokenizer": hashlib.sha256((folder / "tokenizer.json").read_bytes()).hexdigest()
@@ -112,19 +112,19 @@ class SentenceTransformerEmbedder:
         return self._max_tokens
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text with its document prompt, including special tokens."""
+        """Count the tokens in each text, including the document prompt and special tokens."""
         return self._count(texts, "document")
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, d]; raises EmptyTextError, EncodingError, TextTooLongError or VectorError."""
+        """Return unit vectors [n, d]; raises `EmptyTextError`, `EncodingError`, `TextTooLongError` or `VectorError`."""
         return self._encode(texts, "document")
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return a unit vector [d], using the model's query prompt, if any."""
+        """Return a unit vector [d], using the model's query prompt if it has one."""
         return self._encode([text], "query")[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, d] of questions, using that prompt; errors as in `embed`."""
+        """Return unit vectors [n, d] for questions, using the query prompt; raises the same errors as `embed`."""
         return self._encode(texts, "query")
 
     def _prompt(self, task: Literal["document", "query"]) -> str:

@@ -1,7 +1,7 @@
-"""Share one embedder pass among questions that wait at the same time.
+"""Share one embedder pass among concurrent questions.
 
-A caller who finds a pass free embeds at once, alone, without waiting for others. While all passes are taken, callers
-queue; a finished pass goes to the first of them, with the questions of the others.
+If a pass is free, a caller embeds its question at once and alone, without waiting for others. While all passes are
+taken, callers queue; when a pass becomes free, the first caller in the queue embeds all queued questions together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST = 2  # passes: a hanging one blocks nobody
 
 @dataclass(slots=True, eq=False)
 class _Asked:
-    """A waiting question. Once `turn` is set it has its vector, leads a batch, or is to be embedded alone."""
+    """A waiting question. When `turn` is set, it has its vector, leads a batch, or must be embedded alone."""
 
     text: str
     turn: threading.Event = field(default_factory=threading.Event)
@@ -30,14 +30,14 @@ class _Asked:
 
 
 class SharedQueries:
-    """An `Embedder` whose `embed_query` shares passes between threads; everything else is delegated.
+    """An `Embedder` that shares passes of `embed_query` between threads and delegates everything else.
 
-    A vector differs from the question's own by no more than the embedder's batch tolerance, and depends on no other
-    text. After a failed batch, each caller embeds alone, and thus only sees errors of its own question.
+    A vector differs from the one embedded alone by at most the embedder's batch tolerance. After a failed batch, each
+    caller embeds alone, so it only sees errors caused by its own question.
 
     Args:
         most: maximum questions in one pass.
-        passes: concurrent passes; by default as many as the processors can serve, at least two.
+        passes: number of concurrent passes; by default, as many as the CPUs can run, but at least two.
     """
 
     def __init__(self, embedder: QueryEmbedder, *, most: int, passes: int | None = None) -> None:
@@ -66,7 +66,7 @@ class SharedQueries:
         return self._embedder.embed(texts)
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return the unit vector [d] of a question. Raises the embedder's errors for it alone."""
+        """Return the unit vector [d] for a question. Raises the embedder's errors for this question only."""
         own = _Asked(text)
         with self._lock:
             if self._free:
@@ -81,7 +81,7 @@ class SharedQueries:
         return self._embedder.embed_query(text) if own.vector is None else own.vector
 
     def _run(self, batch: Sequence[_Asked]) -> None:
-        """Embed a batch, and pass on the turn even after an error."""
+        """Embed a batch, and pass on the turn even if an error occurs."""
         try:
             if len(batch) == 1:
                 batch[0].vector = self._embedder.embed_query(batch[0].text)
@@ -110,5 +110,6 @@ class SharedQueries:
 
 
 def sharing(embedder: Embedder, most: int) -> Embedder:
-    """Return an embedder that shares the batches of concurrent questions, if it takes many at once."""
+    """Return an embedder that batches concurrent questions, or the embedder itself if it can't embed several at
+    once."""
     return SharedQueries(embedder, most=most) if isinstance(embedder, QueryEmbedder) else embedder

@@ -1,4 +1,4 @@
-"""Decode UTF-8; errors name the position and the remedy."""
+"""Decode UTF-8, with errors that name the position and the remedy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _OTHER_BOMS = {b"\xff\xfe": "UTF-16LE", b"\xfe\xff": "UTF-16BE"}
 
 
 def decode(raw: bytes, offset: int = 0, line: int | None = None) -> str:
-    """Decode UTF-8 `raw`, from byte `offset` of its file; drop a byte order mark at offset 0.
+    """Decode `raw` as UTF-8. It starts at byte `offset` in its file; a byte order mark at offset 0 is dropped.
 
-    Raises `EncodingError` with the byte's offset in the file, and the line if known.
+    Raises `EncodingError` with the invalid byte's offset in the file, and the line if known.
     """
     where = "" if line is None else f"line {line}: "
     if offset == 0:

@@ -1,8 +1,9 @@
-"""Convert Markdown and plain text to messages of role "document": one per section, or per run of paragraphs up to a
-size limit.
+"""Convert Markdown and plain text to messages with role "document".
 
-Of Markdown (https://spec.commonmark.org) only the syntax relevant to splitting is parsed: headings, both kinds; code
-fences, which stay whole; front matter. Everything else is kept as written.
+There is one message per section, or per group of paragraphs up to a size limit.
+
+Only the Markdown syntax (https://spec.commonmark.org) relevant to splitting is parsed: both kinds of headings; code
+fences, which aren't split; and front matter. Everything else is kept as written.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+:)(?:.*\n){1,200}?(?:---|\.\.\.
 
 @dataclass(slots=True)
 class _Section:
-    """Consecutive blocks `text[start:end]` under one path of headings."""
+    """Consecutive blocks `text[start:end]` under the same path of headings."""
 
     headings: tuple[str, ...]
     level: int
@@ -35,10 +36,10 @@ class _Section:
 
 
 def markdown_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Yield number (from 1) and message of each section, large ones in parts; `name` is its headings, as in "Guide >
-    Setup".
+    """Yield the number (from 1) and message for each section, split into parts if large; `name` is its path of
+    headings, as in "Guide > Setup".
 
-    A heading with only deeper headings under it gives no message: it appears in their paths.
+    A heading followed only by deeper headings gives no message, but appears in their paths.
     """
     text = _unix_lines(text)
     sections = _sections(text, markup=True)
@@ -51,7 +52,7 @@ def markdown_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, 
 
 
 def text_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Yield number (from 1) and message of each run of paragraphs; a paragraph is cut only above
+    """Yield the number (from 1) and message for each group of paragraphs; a paragraph is cut only above
     `max_message_bytes`.
     """
     text = _unix_lines(text)
@@ -63,7 +64,8 @@ def _unix_lines(text: str) -> str:
 
 
 def _sections(text: str, *, markup: bool) -> list[_Section]:
-    """Return blocks (lines without a blank line between them) by section, in order; one section without `markup`."""
+    """Return the blocks (lines without a blank line between them) grouped by section, in order. Without `markup`, there
+    is one section."""
     sections = [_Section((), 0)]
     path: list[tuple[int, str]] = []
     block: int | None = None  # where the block that is being read began
@@ -127,7 +129,7 @@ def _messages(text: str, sections: list[_Section], max_message_bytes: int) -> It
 
 
 def _joined(blocks: list[tuple[int, int]], max_chars: int) -> Iterator[tuple[int, int]]:
-    """Join consecutive blocks up to `max_chars`; larger blocks stay alone."""
+    """Join consecutive blocks up to `max_chars`; larger blocks stay separate."""
     first: int | None = None
     last = 0
     for start, end in blocks:

@@ -1,8 +1,8 @@
-"""Idempotency keys of messages from files, derived from their content and the file's path, so a file can grow.
+"""Idempotency keys for messages from files, derived from their content and the file's path, so that a file can grow.
 
-A key is `file:PLACE:CONTENT:N`: digests of the file's path and of the message, and a counter among the file's equal
-messages. Input without a path has `pipe:CHAIN:1`, where CHAIN is a digest of the message and all before it: piped text
-that begins like earlier text continues it, and any other is new.
+A key is `file:PLACE:CONTENT:N`: PLACE and CONTENT are digests of the file's path and the message, and N counts equal
+messages in the file. Input without a path has the key `pipe:CHAIN:1`, where CHAIN is a digest of the message and all
+messages before it: piped text that begins like earlier text continues it, and any other text is new.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ LINE = "line"  # metadata of a document's section: it moves when something is in
 
 
 def place_of(path: Path) -> str:
-    """Return the prefix of all keys of a file."""
+    """Return the prefix of all keys for a file."""
     path = path.resolve()
     return f"{_FILE}{hashlib.sha256(str(path).encode(errors='surrogateescape')).hexdigest()[:16]}:"
 
 
 def place_in(key: str | None) -> str | None:
-    """Return the place in a key; None if it isn't a file key."""
+    """Return the place in a key, or None if it isn't a file key."""
     return key[: key.index(":", len(_FILE)) + 1] if key is not None and key.startswith(_FILE) else None
 
 
 def without_place(key: str) -> str:
-    """Return a file key without the place, which differs between machines; any other key unchanged."""
+    """Return a file key without the place, which differs between machines; other keys are returned unchanged."""
     place = place_in(key)
     return key if place is None else _FILE + key.removeprefix(place)
 
 
 class FileKeys:
-    """Assigns keys to the messages of one file, in order.
+    """Assigns keys to the messages from one file, in order.
 
     Args:
         place: the result of `place_of`; None for input without a path.
@@ -48,7 +48,7 @@ class FileKeys:
         self._chain = b""
 
     def key(self, message: Message) -> str:
-        """Return the key of the next message."""
+        """Return the key for the next message."""
         content = _digest(message)
         if self._place is None:
             self._chain = hashlib.sha256(self._chain + content).digest()[:16]

@@ -1,7 +1,7 @@
 """Read messages from files: OpenAI-style JSON and JSON lines, Markdown, plain text.
 
-A file is read twice: once to check every message, then to yield them. So a bad line is reported before the first
-message is yielded, and no part of a bad file reaches a store.
+A file is read twice: first to check every message, then to yield the messages. So an invalid line is reported before
+the first message is yielded, and no part of an invalid file is stored.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def read_messages(
     max_message_bytes: int | None = None,
     max_file_bytes: int = MAX_FILE_BYTES,
 ) -> Iterator[Message]:
-    """Yield messages of a file or an open binary stream, each with its idempotency key of `file_keys`.
+    """Yield the messages in a file or an open binary stream, each with an idempotency key from `file_keys`.
 
-    `format` is json, jsonl, markdown or text; by default it follows from the suffix or, without one, the beginning of
-    the content. A file with another suffix is refused: a table or a program isn't prose. A document's name
-    (`Message.source`) is the file's. Markdown and text give messages of role "document". A byte order mark and CRLF are
-    accepted. A JSON lines file on disk is streamed; others are read whole, up to `max_file_bytes`.
+    `format` is json, jsonl, markdown or text; by default, it is determined by the suffix or, without a suffix, by the
+    beginning of the content. A file with another suffix is rejected: a table or a program isn't prose. A document's
+    name (`Message.source`) is the file's name. Markdown and text give messages with role "document". A byte order mark
+    and CRLF are accepted. A JSON lines file on disk is streamed; other files are read at once, up to `max_file_bytes`.
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that can't be opened;
     `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the position in the file; and
-    `TextTooLargeError` for a message of more than `max_message_bytes` bytes of UTF-8 (None: the default of `limits`),
-    or a file that is too large.
+    `TextTooLargeError` for a message above `max_message_bytes` in UTF-8 (None uses the default from `limits`), or a
+    file that is too large.
     """
     if format is not None and format not in get_args(Format):
         raise InvalidInputError(f"unknown format {format!r}; use one of {_FORMATS}")
@@ -73,12 +73,13 @@ def read_messages(
 
 
 def _by_suffix(path: Path) -> Format | None:
-    """Return the format of a file's suffix, None without one; raise `InvalidInputError` for an unknown one."""
+    """Return the format for a file's suffix, or None if it has no suffix. Raises `InvalidInputError` for an unknown
+    suffix."""
     suffix = path.suffix.lower()
     if suffix and suffix not in SUFFIXES:
         raise InvalidInputError(
-            f"files of type {suffix!r} are not supported, only {', '.join(SUFFIXES)}; name the format ({_FORMATS}) if "
-            "it is one of these, or pipe its text in: nscma add -"
+            f"files of type {suffix!r} are not supported, only {', '.join(SUFFIXES)}; give the format if it is one "
+            f"of {_FORMATS}, or pipe its text in: nscma add -"
         )
     return SUFFIXES.get(suffix)
 
@@ -134,8 +135,8 @@ def _read_whole(stream: BinaryIO, max_file_bytes: int) -> bytes:
 
 
 def _sniffed(stream: BinaryIO) -> Format:
-    """Detect the format from the first 64 KiB: JSON if they begin like it, Markdown if a line is a
-    heading or a fence.
+    """Detect the format from the first 64 KiB: JSON if they begin like JSON, Markdown if a line is a heading or a
+    fence, else text.
     """
     head = stream.read(_HEAD_BYTES).removeprefix(UTF8_BOM).decode("utf-8", "replace").lstrip()
     if re.match(r"\[\s*(?:[{\]]|$)", head):
@@ -146,8 +147,8 @@ def _sniffed(stream: BinaryIO) -> Format:
 
 
 def _sniffed_json(head: str) -> Format:
-    """Distinguish JSON lines from one object over several lines. A broken first line before another object is JSON
-    lines.
+    """Distinguish JSON lines from one object over several lines. An invalid first line before another object also
+    counts as JSON lines.
     """
     if re.match(r'\{\s*"messages"\s*:', head):
         return "json"

@@ -1,8 +1,8 @@
 """Parse OpenAI-style messages from JSON and JSON lines.
 
-A message is `{"role", "content", "timestamp"?, "name"?, "session"?}`. `content` is a string, or a list of parts, whose
-texts are joined by newlines while every other part becomes its type in brackets, as in "[image_url]". A tool call
-without text becomes "name(arguments)". An `idempotency_key` is used, all other keys are stored as metadata.
+A message is `{"role", "content", "timestamp"?, "name"?, "session"?}`. `content` is a string, or a list of parts, which
+are joined by newlines; a part that isn't text becomes its type in brackets, as in "[image_url]". A tool call without
+text becomes "name(arguments)". An `idempotency_key` is used as such; all other keys are stored as metadata.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _ENVELOPE_BYTES = 1 << 16  # of a line, for all that is not its content
 
 
 def lines_of(stream: BinaryIO, max_message_bytes: int) -> Iterator[bytes]:
-    """Yield the lines of a file, reading no more than one byte beyond the longest allowed line at a time."""
+    """Yield the lines in a file, reading at most one byte more than the longest allowed line at a time."""
     return iter(partial(stream.readline, longest_line(max_message_bytes) + 1), b"")
 
 
 def json_line_messages(
     lines: Iterable[bytes], max_message_bytes: int, *, before: int = 0
 ) -> Iterator[tuple[int, Message]]:
-    """Yield line number (from 1, after `before` lines) and message of each non-blank line."""
+    """Yield the line number (from 1, after `before` lines) and the message for each non-blank line."""
     for number, value in json_line_values(lines, max_message_bytes, before=before):
         yield number, _message(value, f"line {number}", number, max_message_bytes)
 
 
 def json_line_values(lines: Iterable[bytes], max_message_bytes: int, *, before: int = 0) -> Iterator[tuple[int, Any]]:
-    """Yield the same with each line's value, whatever it is."""
+    """Yield the line number and the JSON value, of any type, for each non-blank line."""
     limit = longest_line(max_message_bytes)
     offset = 0
     for number, raw in enumerate(lines, before + 1):
@@ -64,12 +64,12 @@ def json_line_values(lines: Iterable[bytes], max_message_bytes: int, *, before: 
 
 
 def longest_line(max_message_bytes: int) -> int:
-    """Return the most bytes that a line with one message may have."""
+    """Return the maximum bytes in a line that contains one message."""
     return _ESCAPED_BYTES * max_message_bytes + _ENVELOPE_BYTES
 
 
 def json_messages(text: str, max_message_bytes: int) -> Iterator[tuple[int, Message]]:
-    """Yield position (from 1) and message of each element of a list of messages, or of {"messages": [...]}."""
+    """Yield the position (from 1) and the message for each element in a list of messages, or in {"messages": [...]}."""
     if not text.strip():
         return
     value = _parsed(text, None)
@@ -96,7 +96,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -> Message:
-    """Return the message in a parsed JSON value; `where` gives its position in errors."""
+    """Convert a parsed JSON value to a message; `where` gives its position in errors."""
     try:
         message = parse_message(value)
         check_message(message)
@@ -113,7 +113,7 @@ def _message(value: Any, where: str, line: int | None, max_message_bytes: int) -
 
 
 def parse_message(value: object) -> Message:
-    """Return the message in a mapping of the form above; `check_message` checks whether it can be stored.
+    """Convert a mapping in the format above to a message; `check_message` checks whether it can be stored.
 
     Raises `InvalidInputError` for a missing key or a wrong type, or `TimestampError`.
     """
@@ -138,10 +138,10 @@ def parse_message(value: object) -> Message:
 
 
 def check_message(message: Message) -> str:
-    """Check that a message can be stored, and return its metadata as JSON.
+    """Check that a message can be stored; return its metadata as JSON.
 
     Raises `InvalidInputError` for an unknown role, a non-text field or metadata that is not JSON-serialisable,
-    `EmptyTextError`, `EncodingError` for a lone surrogate.
+    `EmptyTextError` for an empty text, or `EncodingError` for a lone surrogate.
     """
     if message.role not in ROLES:
         raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, got {str(message.role)[:40]!r}")
@@ -155,7 +155,7 @@ def check_message(message: Message) -> str:
             raise InvalidInputError(f"{key} must be a string, got {_kind(value)}")
         refuse_surrogates(value, key)
     if len(message.idempotency_key or "") > _LONGEST_KEY:
-        raise InvalidInputError(f"idempotency_key has more than {_LONGEST_KEY} characters; pass a hash of it")
+        raise InvalidInputError(f"idempotency_key has more than {_LONGEST_KEY} characters; pass a hash instead")
     return metadata_json(message.metadata)
 
 
@@ -211,8 +211,8 @@ def _call(call: Any) -> str:
 
 
 def label(key: str, value: Any) -> str | None:
-    """Convert a name or id from JSON, possibly a number, to text; None for none. Raises
-    `InvalidInputError` otherwise.
+    """Convert a name or id from JSON (a string or a number) to text; None stays None. Raises `InvalidInputError` for
+    any other type.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
