@@ -1,1 +1,1 @@
-"""The public interface: Memory, AsyncMemory and the parts they are assembled from."""
+"""The public interface: `Memory`, `AsyncMemory` and the parts from which they are assembled."""

@@ -1,4 +1,6 @@
-"""`AsyncMemory`: `Memory` for asyncio. Each method runs in a worker thread and is generated from `Memory`'s."""
+"""`AsyncMemory`: `Memory` for asyncio. Each method is generated from a method of `Memory` and runs in a worker
+thread.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 class MemoryHolder(Protocol[M]):
-    """A wrapper that holds the memory whose methods it mirrors."""
+    """A wrapper around a memory, with the same methods as the memory."""
 
     memory: M
 
@@ -24,7 +26,7 @@ class MemoryHolder(Protocol[M]):
 def mirrored(
     method: Callable[Concatenate[M, P], T],
 ) -> Callable[Concatenate[MemoryHolder[M], P], Coroutine[Any, Any, T]]:
-    """Wrap a memory's method as an async method of its holder; it runs in a worker thread."""
+    """Wrap a memory's method as an async method for its holder; the method runs in a worker thread."""
 
     @wraps(method)
     async def call(self: MemoryHolder[M], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -34,7 +36,9 @@ def mirrored(
 
 
 def _collect(method: Callable[Concatenate[Memory, P], Iterator[T]]) -> Callable[Concatenate[Memory, P], list[T]]:
-    """Turn an iterating method into one that returns a list, as its iterator must not be read on the event loop."""
+    """Convert a method that returns an iterator to one that returns a list, as the iterator must not be read on the
+    event loop.
+    """
 
     @wraps(method)
     def call(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
@@ -47,7 +51,7 @@ class AsyncMemory:
     """`Memory` with async methods that take the same arguments; `add_many` and `export` return lists."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Open the store; arguments as for `Memory`."""
+        """Open the store; the arguments are the same as for `Memory`."""
         self.memory = Memory(*args, **kwargs)
 
     add = mirrored(Memory.add)

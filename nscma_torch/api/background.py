@@ -1,9 +1,9 @@
-"""Background worker (layer 4): reads new messages, derives facts and sleeps on schedule, until stopped.
+"""Background worker (layer 4): processes new messages, derives facts and runs scheduled sleep until stopped.
 
-Any number of background workers may run on a store. Each sends heartbeats, from which all of them work out which users
-are whose (`user_shares`). A user's jobs are guarded by the leases of `Worker`, held only during work, so an
-application's `flush` and `sleep` get their turn; a user's scheduled sleep has a lease of its own. After a kill, work is
-either done or still queued, and the other workers take it over once the leases expire.
+Any number of background workers may run on a store. Each sends heartbeats, from which all of them determine which
+worker takes which users (`user_shares`). A user's jobs are guarded by `Worker`'s leases, which are held only during
+work, so that an application's `flush` and `sleep` also get a turn; a user's scheduled sleep has a separate lease. If a
+worker is killed, its work is either done or still queued, and the other workers take it over once the leases expire.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _PASSING = (StoreBusyError, StoreFullError)  # waiting may help
 
 
 class BackgroundWorker:
-    """Run background work on a store in a thread of its own.
+    """Runs background work on a store in a separate thread.
 
     Args:
-        worker, sleeper: return the worker and the sleeper; called in that thread.
-        queue_recalls: queues the recalls of this process's searches, before they are counted.
+        worker, sleeper: functions that return the worker and the sleeper; called in that thread.
+        queue_recalls: queues the recalls from this process's searches, before they are counted.
         notify: called with log lines, one per event.
-        clock: the clock of the schedule and of sleep.
+        clock: the clock for the schedule and for sleep.
 
     Attributes:
-        error: the exception that ended it; None after a `stop`.
+        error: the exception that ended the thread; None after `stop`.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class BackgroundWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the current batch, release the leases and end; queued work stays queued."""
+        """Finish the current batch, release the leases and stop; queued work stays queued."""
         self._stopping.set()
         own = threading.current_thread() in (self._thread, self._beating)  # where a collection calls it
         if self._thread.is_alive() and not own:
             self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to this many seconds for it to end; return True if it has."""
+        """Wait up to `seconds` for the thread to end; return True if it has."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -107,7 +107,7 @@ class BackgroundWorker:
 
     def _serve(self) -> None:
         """Work until stopped."""
-        self._notify(f"at work on {self._database.name}")
+        self._notify(f"working on {self._database.name}")
         ended = threading.Event()
         name = "nscma worker heartbeat"
         self._beating = threading.Thread(target=self._keep_beating, args=(ended,), name=name, daemon=True)
@@ -143,7 +143,7 @@ class BackgroundWorker:
 
     @property
     def _owner(self) -> str:
-        """Name this worker; a forked child gets another name."""
+        """Return this worker's name; a forked child gets another name."""
         return leases.owner_name(self._number)
 
     def _share(self) -> UserShare:
@@ -151,12 +151,12 @@ class BackgroundWorker:
 
     @cached_property
     def _readers(self) -> UserShare:
-        """Return the users whose jobs this worker runs."""
+        """Return this worker's share of the users for running jobs."""
         return self._share()
 
     @cached_property
     def _sleepers(self) -> UserShare:
-        """Return the users whose scheduled sleep this worker runs."""
+        """Return this worker's share of the users for scheduled sleep."""
         return self._share()
 
     def _living(self) -> list[str]:
@@ -189,9 +189,10 @@ class BackgroundWorker:
         return True
 
     def _sleep(self) -> bool:
-        """Run this worker's part of a scheduled sleep of all users; return False if interrupted, leaving it due.
+        """Run this worker's part of a scheduled sleep for all users; return False if interrupted, in which case it
+        remains due.
 
-        The result is as of the time at which the sleep began, whichever worker runs it.
+        The result depends only on the time at which the sleep began, not on the worker that runs it.
         """
         with self._database.write(NO_USER) as connection:
             at = worker_health.begin_sleep(connection, to_micros(self._clock()))
@@ -213,11 +214,11 @@ class BackgroundWorker:
         return True
 
     def _awake(self, at: int) -> Select[str]:
-        """Select the users still to sleep at this time."""
+        """Select the users for whom the sleep at this time still has to run."""
         return leases.undone(SLEEP, before=at, now=to_micros(self._clock()))
 
     def _fall_asleep(self, at: int) -> list[str]:
-        """Claim users who are still to sleep and whom no other worker has claimed."""
+        """Claim users for whom sleep still has to run and whom no other worker has claimed."""
         if not self._goes_on():
             return []
         with self._database.read(ALL_USERS) as connection:
@@ -230,9 +231,9 @@ class BackgroundWorker:
             return leases.claim(connection, SLEEP, chosen, self._owner, now=now, until=self._until(now), longest=reach)
 
     def _sleep_for(self, users: Sequence[str], at: int) -> bool:
-        """Run one sleep of these users; return False if interrupted.
+        """Run one sleep for these users; return False if interrupted.
 
-        Their jobs run together, which shares computation.
+        The users' jobs run together, to share computation.
         """
         now = from_micros(at)
         with self._database.read(ALL_USERS) as connection:
@@ -271,14 +272,14 @@ class BackgroundWorker:
         """Wait after a failure, twice as long as the last time."""
         self._rest = min(max(2 * self._rest, self._settings.backoff), self._settings.max_backoff)
         if self._goes_on():
-            self._state = f"resting for {self._rest:g} s after a failure"
+            self._state = f"waiting {self._rest:g} s after a failure"
             with suppress(*_PASSING):
                 self._beat()
             self._notify(self._state)
             self._stopping.wait(self._rest)
 
     def _beat(self) -> None:
-        """Send a heartbeat, and extend the leases of users who are asleep."""
+        """Send a heartbeat, and extend the leases for users whose sleep is running."""
         with self._database.write(ONE_BY_ONE) as connection:
             now = leases.now(connection)
             until = self._until(now)
@@ -300,7 +301,7 @@ class BackgroundWorker:
                 return
 
     def _sign_off(self) -> None:
-        """Send the last heartbeat; a stopped worker's report is removed."""
+        """Send the last heartbeat, or remove the report if the worker was stopped."""
         with suppress(StoreError), self._database.write(ONE_BY_ONE) as connection:
             if self._stopping.is_set():
                 worker_health.withdraw(connection, self._owner)

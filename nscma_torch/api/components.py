@@ -1,4 +1,4 @@
-"""Create the parts of a memory from its configuration, each on first use, and connect them.
+"""Create the parts of a memory from its configuration, each when first used, and connect them.
 
 A part's module is imported when the part is created, so a command that only reads rows doesn't load torch.
 """
@@ -46,14 +46,15 @@ if TYPE_CHECKING:
 
 
 class Components(Models):
-    """Database and models of one memory, and the parts built on them.
+    """The database and models for one memory, and the parts built on them.
 
     Args:
         store: the database file, or postgresql://….
-        embedder, surprise_model, tasks: replace the configured ones.
+        embedder, surprise_model, tasks: used instead of the configured ones.
 
     Attributes:
-        read_many: reads messages of many users together, ahead of their jobs; set before the first use of `worker`.
+        read_many: reads many users' messages together, before their jobs run; must be set before the first use of
+            `worker`.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Components(Models):
 
     @property
     def process(self) -> Process:
-        """Return the counters of this process, for `stats`."""
+        """Return this process's counters, for `stats`."""
         return Process(self.stages.seconds, self.language, self.tally)
 
     @locked_cached_property
@@ -108,7 +109,7 @@ class Components(Models):
 
     @locked_cached_property
     def editor(self) -> Editor:
-        """Return the part for update, delete and restore."""
+        """Return the part that updates, deletes and restores messages."""
         from nscma_torch.maintenance.edits import Editor
 
         return Editor(
@@ -120,7 +121,7 @@ class Components(Models):
 
     @locked_cached_property
     def eraser(self) -> Eraser:
-        """Return the part for permanent deletion."""
+        """Return the part that deletes data permanently."""
         from nscma_torch.maintenance.eraser import Eraser
         from nscma_torch.surprise.gate import MessageGate
 
@@ -135,7 +136,7 @@ class Components(Models):
 
     @locked_cached_property
     def searcher(self) -> Searcher:
-        """Return hybrid search."""
+        """Return the part for hybrid search."""
         from nscma_torch.search.search import Searcher
         from nscma_torch.text.embedders.shared_queries import sharing
 
@@ -144,14 +145,14 @@ class Components(Models):
 
     @locked_cached_property
     def fact_graphs(self) -> FactGraphs:
-        """Return the graphs of facts."""
+        """Return the part that builds graphs from facts."""
         from nscma_torch.semantic.graph.fact_graphs import FactGraphs
 
         return FactGraphs(self.relations, lambda: self.device)
 
     @locked_cached_property
     def retriever(self) -> Retriever:
-        """Return the retrieval strategies."""
+        """Return the part that runs the retrieval strategies."""
         from nscma_torch.search.retriever import Retriever
 
         section = self.config.retrieval
@@ -169,7 +170,7 @@ class Components(Models):
 
     @locked_cached_property
     def questions(self) -> QuestionReader:
-        """Return the parser of questions about facts."""
+        """Return the parser for questions about facts."""
         from nscma_torch.reading.questions import QuestionReader
 
         return QuestionReader(self.relations, self.readers.question_network)
@@ -183,7 +184,7 @@ class Components(Models):
 
     @locked_cached_property
     def reader_qa(self) -> ReaderQA | None:
-        """Return the part for short answers by the trained reader; None if none is configured."""
+        """Return the part that gives short answers with the trained reader, or None if no reader is configured."""
         from nscma_torch.answering.reader_qa import configured_reader_qa
 
         return configured_reader_qa(self.database, self.config.reading, self.readers, self.relations)
@@ -217,7 +218,7 @@ class Components(Models):
 
     @locked_cached_property
     def derivations(self) -> Derivations:
-        """Return the enabled derivations of texts by sleep."""
+        """Return the enabled derivations of texts during sleep."""
         from nscma_torch.answering.read_back import read_back
         from nscma_torch.curator.derived.derivations import Derivations, derivers
         from nscma_torch.curator.derived.deriver import Needs
@@ -237,13 +238,13 @@ class Components(Models):
 
     @locked_cached_property
     def skills(self) -> SkillStore:
-        """Return the procedural memory. Raises `ConfigError` if skills are not installed."""
+        """Return the store for skills (procedural memory). Raises `ConfigError` if skills are not installed."""
         found: SkillStore = capability("skills").build(self.database, self.embedder, self.indexer)
         return found
 
     @locked_cached_property
     def worker(self) -> Worker:
-        """Return the runner of background jobs."""
+        """Return the worker that runs background jobs."""
         from nscma_torch.extraction.extraction import Extractor
         from nscma_torch.extraction.job_handlers import job_handlers, kept_notes
         from nscma_torch.extraction.ratings import configured_rate
@@ -275,7 +276,7 @@ class Components(Models):
 
     @locked_cached_property
     def recalls(self) -> Recalls:
-        """Return recalls of this process's searches that are not queued yet."""
+        """Return the recalls from this process's searches that aren't queued yet."""
         dated = self.config.score.recency_since == "recalled"
         return Recalls(self.database, timed=dated or self.config.curator.restarts, at_once=dated)
 
@@ -306,7 +307,7 @@ class Components(Models):
         )
 
     def forget(self, user_id: str) -> None:
-        """Drop a user's data cached in this process for search and answers."""
+        """Drop a user's data that this process has cached for search and answers."""
         made = vars(self)
         if "searcher" in made:
             self.searcher.forget(user_id)

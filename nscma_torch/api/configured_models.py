@@ -1,4 +1,4 @@
-"""Models of a memory, each loaded on first use; a command that only reads rows loads no torch."""
+"""The models that a memory uses, each loaded when first used; a command that only reads rows doesn't load torch."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every mach
 
 
 class Models:
-    """Device, embedder, surprise model, gate, language engine and tasks of a configuration.
+    """The device, embedder, surprise model, gate, language engine and tasks for a configuration.
 
     Args:
-        embedder, surprise_model, tasks: replace the configured ones.
+        embedder, surprise_model, tasks: used instead of the configured ones.
         check: called with the embedder before it is used for the store.
 
     Attributes:
-        tally: counts of the language work.
+        tally: counts of language work.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Models:
 
     @locked_cached_property
     def device(self) -> torch.device:
-        """Return the device of models, indexes and graphs."""
+        """Return the device for models, indexes and graphs."""
         from nscma_torch.core.device import torch_device
 
         return torch_device(self.config.device)
@@ -71,13 +71,15 @@ class Models:
 
     @locked_cached_property
     def embedder(self) -> Embedder:
-        """Return the configured embedder; `EmbedderMismatchError` if the store's vectors come from another one."""
+        """Return the configured embedder. Raises `EmbedderMismatchError` if the store's vectors come from another
+        embedder.
+        """
         self._check(self.new_embedder)
         return self.new_embedder
 
     @locked_cached_property
     def surprise_model(self) -> SurpriseModel:
-        """Return the model whose surprise the gate uses."""
+        """Return the model that computes surprise for the gate."""
         from nscma_torch.api.models import load_surprise_model, serve_surprise_model
 
         if self._surprise_model is None and self.config.surprise.engine == "llm":
@@ -86,7 +88,7 @@ class Models:
 
     @property
     def surprise_is_served(self) -> bool:
-        """True if the surprise model is called over a network."""
+        """Return True if the surprise model is called over a network."""
         from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
 
         return isinstance(self.surprise_model, VllmSurpriseModel)
@@ -105,7 +107,7 @@ class Models:
 
     @locked_cached_property
     def embedded_tasks(self) -> EmbeddedTasks:
-        """Return the language tasks without a model: the configured ones, or the fallback while the model is
+        """Return the language tasks that use no language model. They are used if none is configured, or while it is
         unavailable.
         """
         head = None if self.config.score.importance == "cues" else self.salience_head
@@ -120,7 +122,9 @@ class Models:
 
     @locked_cached_property
     def engine(self) -> LazyEngine | None:
-        """Return the configured language engine, which starts on first use; None for the embedded tasks."""
+        """Return the configured language engine, which starts when first used; None if the embedded tasks are
+        configured.
+        """
         return choose_engine(self.config.llm, lambda: self.device)
 
     @locked_cached_property
@@ -138,15 +142,15 @@ class Models:
 
     @locked_cached_property
     def salience_head(self) -> SalienceHead | None:
-        """Return the gate's learned head; None if it was trained on another embedder's vectors."""
+        """Return the gate's learned head, or None if it was trained on another embedder's vectors."""
         from nscma_torch.surprise.salience_head import SalienceHead
 
         head = SalienceHead.load()
         return head if head.embedder == self.embedder.fingerprint else None
 
     def judge(self) -> str:
-        """Return the name of the judge of disputes, the same in every process; `sleep` records it to ask each judge
-        once.
+        """Return the name of the model that judges disputes, the same in every process. `sleep` records it so that each
+        judge is asked once.
         """
         if self._tasks is not None:
             return type(self._tasks).__name__
@@ -154,6 +158,6 @@ class Models:
 
     @property
     def language(self) -> str:
-        """Return the name of the language engine, or of the tasks that replace it."""
+        """Return the name of the language engine, or of the language tasks used instead."""
         name = "embedded" if self.engine is None else self.engine.name
         return name if self._tasks is None else type(self._tasks).__name__

@@ -1,8 +1,8 @@
 """Update the stored messages of a file before its new messages are added.
 
-A message that the file still holds stays. An edited one gets the new text, and its history keeps the old one. A section
-removed from a document is hidden, and restored if the document has it again. Lines dropped from the beginning or end of
-a message file stay, as logs are rotated.
+A message that is still in the file stays unchanged. An edited message gets the new text, and its history keeps the old
+text. A section removed from a document is hidden, and restored if it returns. Lines dropped from the beginning or end
+of a message file stay stored, because logs are rotated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_PLACES = 8  # files that begin with the same message, which are compared w
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """Ids of the messages that were changed."""
+    """The ids of the messages that were changed."""
 
     updated: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """Messages of a file, each with a key for its place: the keys in order, and the lines of a document's sections."""
+    """A file's messages by key: the keys in order, and the line numbers of a document's sections."""
 
     place: str
     keys: Sequence[str]
@@ -53,7 +53,7 @@ class _File:
 
 
 def revise(memory: Memory, path: Path, read: Reads, *, user_id: str) -> Revised:
-    """Update, hide and restore the stored messages of a file; add its new messages afterwards.
+    """Update, hide and restore a file's stored messages. Its new messages must be added afterwards.
 
     `read` returns the file's messages with their keys, as `read_messages` does.
     """
@@ -91,10 +91,10 @@ def revise(memory: Memory, path: Path, read: Reads, *, user_id: str) -> Revised:
 def changes(
     active: Sequence[FileRow], keys: Sequence[str], fresh: Mapping[str, Message], *, document: bool
 ) -> tuple[list[tuple[FileRow, str]], list[FileRow]]:
-    """Return stored messages with the key of their replacement, and those without one.
+    """Return the stored messages with the keys of their replacements, and the messages that have no replacement.
 
-    Messages correspond if they have the same neighbours. At the beginning and end of a message file, where lines are
-    dropped and added, they must also have similar texts or the same time of day.
+    A message replaces another if both have the same neighbours. At the beginning and end of a message file, where lines
+    are dropped and added, they must also have similar texts or the same time of day.
     """
     kept = {row.key for row in active} & set(keys)
     old_gaps, old_closed = _gaps(active, [row.key for row in active], kept)
@@ -128,7 +128,9 @@ def _without(rows: Iterable[FileRow], pairs: Iterable[tuple[FileRow, str]]) -> l
 
 
 def _gaps(items: Sequence[T], keys: Sequence[str], kept: set[str]) -> tuple[dict[str | None, list[T]], set[str | None]]:
-    """Group items not kept by the kept key before them; also return the keys before which a gap is closed."""
+    """Group the items that aren't kept by the kept key before them; also return the keys before which a gap is
+    closed.
+    """
     gaps: dict[str | None, list[T]] = defaultdict(list)
     closed: set[str | None] = set()
     before: str | None = None
@@ -144,7 +146,9 @@ def _gaps(items: Sequence[T], keys: Sequence[str], kept: set[str]) -> tuple[dict
 def _matched(
     olds: Iterable[FileRow], news: Iterable[str], fresh: Mapping[str, Message], *, sure: bool
 ) -> list[tuple[FileRow, str]]:
-    """Pair messages of the same speaker, conversation and time, in order; unless `sure`, texts must be similar too."""
+    """Pair messages with the same speaker, conversation and time, in order; unless `sure`, their texts must also be
+    similar.
+    """
     waiting: dict[tuple[object, ...], deque[str]] = defaultdict(deque)
     for key in news:
         one = fresh[key]
@@ -188,7 +192,7 @@ def _file(path: Path, read: Reads) -> _File:
 
 
 def _stored(memory: Memory, user: str, file: _File, path: Path) -> list[FileRow]:
-    """Return the file's stored sections, found by its path or else by its earlier name or key format."""
+    """Return the file's stored messages, found by its path or else by its earlier name or key format."""
     if not file.keys:
         return []
     with memory.components.database.read(user) as connection:
@@ -210,7 +214,7 @@ def _stored(memory: Memory, user: str, file: _File, path: Path) -> list[FileRow]
 
 
 def _renamed(rows: Sequence[FileRow], file: _File) -> dict[int, str]:
-    """Return keys for messages whose old keys were made from the same file's hash, by row number."""
+    """Return new keys, by row number, for messages whose old keys were derived from a hash of the same file."""
     waiting = {text: deque(keys) for text, keys in file.texts.items()}
     named: dict[int, str] = {}
     for row in sorted(rows, key=lambda row: row.seq):

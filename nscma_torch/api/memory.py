@@ -1,4 +1,4 @@
-"""`Memory`: long-term memory in one store. It only delegates; methods are named as in mem0 where mem0 has them."""
+"""`Memory`: long-term memory in one store. It only delegates; if mem0 has a method, it has the same name here."""
 
 from __future__ import annotations
 
@@ -83,21 +83,21 @@ _log = logging.getLogger("nscma")
 
 
 class Memory:
-    """One store, opened.
+    """An open store.
 
     Args:
         store: the database file, or the address of a PostgreSQL database (postgresql://…, see docs/postgresql.md);
-            created if absent.
-        config: a `Config`, the path of a TOML file, a mapping of its sections, or None for the defaults.
-        embedder: replaces the configured embedder.
-        surprise_model: replaces the configured surprise model.
-        tasks: replace the configured language tasks.
-        background: process messages and sleep in a background thread (`[worker]`) until `close`. If the store already
-            has a background worker (`nscma worker`), this one waits to take over.
+            created if it doesn't exist.
+        config: a `Config`, the path of a TOML file, a mapping of sections, or None for the defaults.
+        embedder: used instead of the configured embedder.
+        surprise_model: used instead of the configured surprise model.
+        tasks: used instead of the configured language tasks.
+        background: process messages and run sleep in a background thread (`[worker]`) until `close`. If the store
+            already has background workers (`nscma worker`), they share the users.
 
-    Every call names its `user_id`, which bounds what it reads and writes; `agent_id` and `run_id` narrow a read within
-    the user. Times are aware datetimes (naive: UTC); the offset of a message's time, and of `now`, decides which day
-    "yesterday" is. `now` overrides the clock. Models are loaded on first use.
+    Every call takes a `user_id` and only reads and writes that user's data; `agent_id` and `run_id` narrow a read
+    further. Times are aware datetimes (naive ones are interpreted as UTC); the offset of a message's time, and of
+    `now`, determines which day "yesterday" is. `now` overrides the clock. Models are loaded when first used.
     """
 
     _closed = False
@@ -131,7 +131,7 @@ class Memory:
 
     @property
     def components(self) -> Components:
-        """Return the parts of this memory. Raises StoreClosedError if it is closed."""
+        """Return the parts of this memory. Raises `StoreClosedError` if it is closed."""
         if self._closed:
             raise StoreClosedError(f"the memory in {self._components.database.name} is closed; open it again")
         return self._components
@@ -150,19 +150,19 @@ class Memory:
         infer: bool = True,
         now: datetime | None = None,
     ) -> list[Added]:
-        """Store a text, a message or a list of messages; on disk and searchable when this returns.
+        """Store a text, a message or a list of messages. They are on disk and searchable when this returns.
 
         Args:
             messages: a string (role user), a `Message`, or OpenAI-style mappings.
-            metadata: stored with each message and usable as a filter; a message's own keys win.
-            timestamp: time of messages that have none of their own; now by default.
-            expiration_date: reads omit the message from then on.
-            idempotency_key: a second `add` with the same key does nothing; of several messages, each gets the key with
-                its number.
+            metadata: stored with each message and usable as a filter; a message's own keys take precedence.
+            timestamp: time for messages without a timestamp; now by default.
+            expiration_date: time from which reads omit the message.
+            idempotency_key: a second `add` with the same key does nothing; if there are several messages, each gets the
+                key followed by its number.
             infer: queue messages that pass the gate for extraction.
 
         Raises:
-            InvalidInputError: empty or too large text, a timestamp in the future or unparseable, metadata that is not
+            InvalidInputError: a text is empty or too large, a timestamp is invalid or in the future, or metadata isn't
                 JSON-serialisable; nothing is stored.
         """
         recorded_at = clock(now)
@@ -186,11 +186,11 @@ class Memory:
         now: datetime | None = None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> Iterator[Added]:
-        """Store a stream of messages in batches of `limits.max_batch`; yield each result when on disk.
+        """Store a stream of messages in batches of `limits.max_batch`; yield each result once it is on disk.
 
-        A bad message raises after the batches before it are stored; with idempotency keys, which file readers set, the
-        whole call can be repeated. The stream is read lazily. `progress` is called with each number of newly indexed
-        UTF-8 bytes, from any thread.
+        An invalid message raises an error after the preceding batches are stored; with idempotency keys, which file
+        readers set, the whole call can be repeated. The stream is read lazily. `progress` is called, from any thread,
+        with the number of UTF-8 bytes just indexed.
         """
         scope = Scope(user_id, agent_id, run_id)
         checked_flag(infer, "infer")
@@ -214,7 +214,8 @@ class Memory:
         expiration_date: datetime | str | Keep | None = KEEP,
         now: datetime | None = None,
     ) -> Episode:
-        """Replace a message's text, some metadata, or its expiration date (None: none); `history` keeps the old values.
+        """Replace a message's text, some metadata, or its expiration date (None removes it); `history` keeps the old
+        values.
 
         Raises `NotFoundError` for an unknown id, and `InvalidInputError` if nothing would change.
         """
@@ -230,17 +231,19 @@ class Memory:
         return self.components.editor.update(user, memory_id, text, metadata=metadata, expires_at=expires_at, at=at)
 
     def delete(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
-        """Hide a message from every read except `history`; `restore` undoes this. See `erase` for real deletion."""
+        """Hide a message from every read except `history`; `restore` undoes this. To delete it permanently, use
+        `erase`.
+        """
         return bool(self.components.editor.delete(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def restore(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> bool:
-        """Restore a deleted message; return False if it was not deleted."""
+        """Restore a deleted message; return False if it wasn't deleted."""
         return bool(self.components.editor.restore(Scope(user_id).user_id, [memory_id], at=clock(now)))
 
     def delete_all(
         self, *, user_id: str, agent_id: str | None = None, run_id: str | None = None, now: datetime | None = None
     ) -> int:
-        """Hide all messages of a scope as `delete` does; return their number."""
+        """Hide all messages in a scope like `delete`; return their number."""
         scope = Scope(user_id, agent_id, run_id)
         with self.components.database.read(scope.user_id) as connection:
             rows = episodes.select_all(connection, scope, episodes.live())
@@ -273,20 +276,22 @@ class Memory:
 
         Args:
             filters: `user_id`, `agent_id`, `run_id`, or metadata keys with their required values.
-            record: filter on the structured record of a unit's message (see `records`); units without a record don't
+            record: filter on the structured record for a unit's message (see `records`); units without a record don't
                 match.
-            kinds: kinds of units to search: chunk, summary, a kind of `derived`, and those of triple, atomic_fact and
-                document_summary that facts.units enables; the configured ones by default.
+            kinds: kinds of units to search: chunk, summary, any kind for `derived`, and triple, atomic_fact and
+                document_summary if `facts.units` enables them; the configured kinds by default.
             top_k: maximum number of results; `retrieval.top_k` by default.
-            threshold: lowest score, None for any; scores are relative to each lane's best, and strategies add to them.
-            strategy: a name from `retrieval.strategies`, or auto; the configured one by default.
-            budget: maximum tokens of all texts together; texts are dropped whole or cut between sentences.
-            as_of: search the memory as it was at that time, without later messages.
+            threshold: minimum score, or None for no minimum; scores are relative to each lane's best, and strategies
+                add to them.
+            strategy: a name from `retrieval.strategies`, or auto; the configured strategy by default.
+            budget: maximum tokens in all texts together; texts are dropped whole or cut between sentences.
+            as_of: search the memory as it was at this time, without later messages.
             explain: fill `Hit.parts` with each lane's score and rank.
             where: predicate on messages; only units of messages that satisfy it are returned.
             expired: include expired messages.
             relevant: return nothing if no stored text is relevant enough (above `retrieval.floor`).
-            keep: predicate on hits, called best first; the others are dropped, and don't count as recalled.
+            keep: predicate on hits, called best first; hits for which it is false are dropped and don't count as
+                recalled.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         checked_question(query, "the query", self.config.limits)
@@ -322,11 +327,12 @@ class Memory:
         now: datetime | None = None,
         follows: Answer | None = None,
     ) -> Answer:
-        """Answer from the facts, else from one retrieval, with evidence; otherwise say that the memory doesn't know.
+        """Answer from facts or else from one retrieval, with evidence; otherwise return an answer that says the memory
+        doesn't know.
 
         The user's latest messages are processed first (`retrieval.settle_seconds`), so this may write; the answer's
-        `notes` list the messages not yet processed. Arguments as in `search`; `follows` is the previous answer, for
-        follow-ups such as "and before that?".
+        `notes` report messages not yet processed. The arguments are as in `search`; `follows` is the previous answer,
+        for follow-up questions such as "and before that?".
         """
         from nscma_torch.answering.answered import answered
 
@@ -351,16 +357,17 @@ class Memory:
         now: datetime | None = None,
         scale: float = 20.0,
     ) -> StoreModule:
-        """Return a live view of a user's memory as a `torch.nn.Module`: attention over units, by embedding.
+        """Return a live view of a user's memory as a `torch.nn.Module`, which computes attention over the units'
+        embeddings.
 
-        Each call sees the current store, within the bounds of a `search` with these arguments; it counts no recalls.
-        `scale` multiplies the scores before the softmax.
+        Each call sees the current store, limited like a `search` with these arguments; it counts no recalls. `scale`
+        multiplies the scores before the softmax.
         """
         from nscma_torch.search.store_module import StoreModule
 
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         if checked_number(scale, "scale") <= 0:
-            raise InvalidInputError(f"scale is {scale!r}, it must be above 0")
+            raise InvalidInputError(f"scale is {scale!r}; it must be above 0")
         self._bounds(scope, wanted, kinds, as_of, now)  # invalid ones are reported here
         if self.config.score.scaling != "none":
             raise ConfigError(
@@ -402,7 +409,9 @@ class Memory:
     def get(
         self, memory_id: str, *, user_id: str, now: datetime | None = None, expired: bool = False
     ) -> Episode | None:
-        """Return a message, or None if the user has no active message with this id; expired ones need `expired`."""
+        """Return a message, or None if the user has no active message with this id; `expired` includes expired
+        messages.
+        """
         at, user = clock(now), Scope(user_id).user_id
         with self.components.database.read(user) as connection:
             episode = episodes.find(connection, user, memory_id)
@@ -423,9 +432,9 @@ class Memory:
         where: Callable[[Episode], bool] = lambda _: True,
         expired: bool = False,
     ) -> list[Episode]:
-        """Return the active messages of a scope in order of arrival; `limit=None` for all.
+        """Return the active messages in a scope in order of arrival; `limit=None` returns all.
 
-        `filters`, `where` and `expired` as in `search`.
+        `filters`, `where` and `expired` are as in `search`.
         """
         scope, wanted = narrowed(filters, user_id=user_id, agent_id=agent_id, run_id=run_id)
         at = None if checked_flag(expired, "expired") else to_micros(clock(now))
@@ -444,11 +453,11 @@ class Memory:
         limit: int | None = 100,
         now: datetime | None = None,
     ) -> list[MemoryRecord]:
-        """Return the structured records of a scope's messages, in order of arrival (section [records]).
+        """Return the structured records for a scope's messages (section [records]), in order of arrival.
 
-        `record` filters them: `type`, `sentiment`, `resolution` (a value or a list of them), `entity` (by any of its
-        names), `importance` (the minimum); `limit=None` for all. Messages processed while [records] was off have none;
-        `reextract` makes them.
+        `record` filters them by `type`, `sentiment`, `resolution` (a value or a list of values), `entity` (any of its
+        names) and `importance` (the minimum); `limit=None` returns all. Messages processed while [records] was disabled
+        have none; `reextract` creates them.
         """
         wanted = checked_record(record) or RecordFilter()
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
@@ -456,7 +465,9 @@ class Memory:
             return _record_rows().select_records(connection, scope, wanted, at, limit=most)
 
     def record(self, memory_id: str, *, user_id: str, now: datetime | None = None) -> MemoryRecord | None:
-        """Return a message's structured record, or None if it has none or the user has no such active message."""
+        """Return a message's structured record, or None if it has no record or the user has no active message with this
+        id.
+        """
         at, user = to_micros(clock(now)), Scope(user_id).user_id
         with self.components.database.read(user) as connection:
             return _record_rows().find(connection, user, memory_id, at)
@@ -471,8 +482,8 @@ class Memory:
         deferred: bool | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return all messages of a scope with the gate's decisions, including deleted ones, or those with these `ids`;
-        `deferred=True` for deferred ones.
+        """Return all messages in a scope, including deleted ones, with the gate's decisions. `ids` selects messages by
+        id, and `deferred` by decision.
         """
         scope = Scope(user_id, agent_id, run_id)
         conditions = [] if deferred is None else [episodes.decided(not checked_flag(deferred, "deferred"))]
@@ -490,7 +501,7 @@ class Memory:
         limit: int | None = None,
         now: datetime | None = None,
     ) -> list[Session]:
-        """Return the conversations of a scope, the most recent first."""
+        """Return the conversations in a scope, the most recent first."""
         scope, at, most = Scope(user_id, agent_id, run_id), to_micros(clock(now)), checked_limit(limit)
         with self.components.database.read(scope.user_id) as connection:
             return sessions.sessions(connection, scope, at, limit=most)
@@ -505,10 +516,10 @@ class Memory:
         turns: int | None = None,
         now: datetime | None = None,
     ) -> list[Episode]:
-        """Return short-term memory: the messages of a conversation's last turns, oldest first.
+        """Return short-term memory: the messages in a conversation's last turns, oldest first.
 
-        `session` names the conversation, the most recent one by default; a turn is a message with its replies. `turns`
-        is `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
+        `session` names the conversation (by default, the most recent); a turn is a message with its replies. `turns` is
+        `controller.active_turns` by default. Raises `NotFoundError` for an unknown session.
         """
         scope, at = Scope(user_id, agent_id, run_id), to_micros(clock(now))
         most = self.config.controller.active_turns if turns is None else checked_count(turns, "turns")
@@ -542,11 +553,11 @@ class Memory:
         """Return facts, ordered by subject, relation and start time.
 
         Args:
-            subject: whom or what the facts are about; "user" for a speaker without a name.
+            subject: the person or thing that the facts are about; "user" means a speaker without a name.
             relation: a relation name from the relation file.
-            topic: the topic within the relation ("colour" of favourite).
-            as_of: facts that held in the world at this time.
-            known_at: facts as believed at this time.
+            topic: the topic within the relation, such as "colour" for favourite.
+            as_of: only facts that were true in the world at this time.
+            known_at: the facts as believed at this time.
             archived: include facts that ended, lost a conflict, or start after `now`.
             ids: only facts with these ids.
 
@@ -581,9 +592,11 @@ class Memory:
         known_at: datetime | None = None,
         now: datetime | None = None,
     ) -> list[Fact]:
-        """Return current facts about what a text names, and on what messages (ids) state, in the messages' order.
+        """Return current facts about the entities named in a text, and about the subjects of statements in messages
+        (given by id), in the messages' order.
 
-        A message may be out of date: the facts are those that hold now. `known_at`: as believed at this time.
+        A message may be out of date, but the facts are current. With `known_at`, they are the facts believed at that
+        time.
         """
         scope, named_in = Scope(user_id, agent_id), checked_question(text, "the text", self.config.limits)
         told_in = checked_ids(messages, "messages")
@@ -595,7 +608,9 @@ class Memory:
     def timeline(
         self, subject: str, relation: str, *, user_id: str, agent_id: str | None = None, topic: str | None = None
     ) -> list[Fact]:
-        """Return all facts of a subject and relation, past ones too, oldest first, with the reason for each status."""
+        """Return all facts with a subject and relation, including past ones, oldest first, with the reason for each
+        status.
+        """
         checked_text(subject, "the subject")
         checked_text(relation, "the relation")
         scope, schema = Scope(user_id, agent_id), self.components.relations
@@ -603,7 +618,7 @@ class Memory:
             return fact_views.timeline(connection, scope, schema, subject, relation, topic)
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
-        """Return the unresolved contradictions, each as its conflicting facts."""
+        """Return the unresolved contradictions, each as a tuple of conflicting facts."""
         scope, schema = Scope(user_id, agent_id), self.components.relations
         with self.components.database.read(scope.user_id) as connection:
             return fact_views.contradictions(connection, scope, schema)
@@ -615,16 +630,18 @@ class Memory:
             return decisions.select_decisions(connection, scope, limit=checked_limit(limit))
 
     def undo(self, decision_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
-        """Undo a decision of the curator. Undoing decisions in reverse order restores the earlier memory exactly.
+        """Undo one of the curator's decisions. Undoing decisions in reverse order restores the earlier memory exactly.
 
         Raises:
             NotFoundError: the user has no such decision.
-            InvalidInputError: already undone, or a later decision depends on it (the error names it).
+            InvalidInputError: the decision was already undone, or a later decision, named in the error, depends on it.
         """
         return self.components.curator.undo(Scope(user_id).user_id, decision_id, at=clock(now))
 
     def merge(self, proposal_id: str, *, user_id: str, now: datetime | None = None) -> CuratorDecision:
-        """Accept a proposal (PROPOSE in `decisions`) that two names mean one entity; `undo` separates them again."""
+        """Accept a proposal (PROPOSE in `decisions`) that two names mean the same entity; `undo` separates them
+        again.
+        """
         return self.components.curator.merge(Scope(user_id).user_id, proposal_id, at=clock(now))
 
     def sleep(
@@ -635,11 +652,13 @@ class Memory:
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
-        """Process deferred messages, settle disputes, forget, promote, and renew summaries and the profile.
+        """Process deferred messages, resolve disputes, archive forgotten memories, promote recalled ones, and update
+        summaries and the profile.
 
-        Applies to one user or all. Sleeping again without new messages changes nothing; with `dry_run` nothing changes,
-        and the report shows what would. If a language task fails, sleep stops there, and the report and `stats` say so.
-        `progress` is called with the number of background jobs run, which are nearly all of the work.
+        Applies to one user or to all. Sleeping again without new messages changes nothing. With `dry_run`, nothing
+        changes, and the report shows what would change. If a language task fails, sleep stops there, and the report and
+        `stats` show the failure. `progress` is called with the number of background jobs run, which are nearly all of
+        the work.
         """
         user_id = checked_user(user_id)
         if dry_run:
@@ -649,7 +668,9 @@ class Memory:
         return self.components.sleeper.sleep(user_id, now=clock(now), progress=progress)
 
     def feedback(self, memory_id: str, *, user_id: str, helpful: bool, now: datetime | None = None) -> None:
-        """Record that a message helped or not: helpful ones fade later and rank higher, others the reverse."""
+        """Record whether a message was helpful: helpful messages are forgotten later and rank higher, unhelpful ones
+        the reverse.
+        """
         from nscma_torch.curator.feedback import take_feedback
 
         user, useful, timed = Scope(user_id).user_id, checked_flag(helpful, "helpful"), self.config.curator.restarts
@@ -657,7 +678,7 @@ class Memory:
             take_feedback(connection, user, memory_id, helpful=useful, at=clock(now), timed=timed)
 
     def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
-        """Return the user's profile: dated lines with the ids of their facts, then portrait and insights.
+        """Return the user's profile: dated lines with the ids of their facts, then the portrait and insights.
 
         Portrait and insights (sections [daily] and [insights]) carry the ids of the messages they are based on. Lines
         based on deleted or corrected messages are omitted.
@@ -674,9 +695,9 @@ class Memory:
         ]
 
     def derived(self, kind: DerivedKind, *, user_id: str, agent_id: str | None = None) -> list[DerivedText]:
-        """Return the derived texts of a kind, each with the ids of its source messages and texts.
+        """Return the derived texts of this kind, each with the ids of its source messages and source texts.
 
-        Kinds are those of `core.derived_kinds`, and skill.
+        The kinds are those in `core.derived_kinds`, and skill.
         """
         if kind not in get_args(DerivedKind):
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(get_args(DerivedKind))}")
@@ -694,18 +715,18 @@ class Memory:
         agent_id: str | None = None,
         now: datetime | None = None,
     ) -> Skill:
-        """Store a procedure: `trigger` describes when it applies. A skill of the same name is replaced."""
+        """Store a skill (a procedure); `trigger` describes when it applies. A skill with the same name is replaced."""
         return self.components.skills.add(Scope(user_id, agent_id), name, trigger, steps, at=clock(now))
 
     def find_skills(
         self, situation: str, *, user_id: str, agent_id: str | None = None, top_k: int = 5
     ) -> list[FoundSkill]:
-        """Return the skills whose triggers best match the situation, best first."""
+        """Return the skills with the triggers that best match the situation, best first."""
         text = checked_question(situation, "the situation", self.components.config.limits)
         return self.components.skills.find(Scope(user_id, agent_id), text, top_k=checked_count(top_k))
 
     def skills(self, *, user_id: str, agent_id: str | None = None, archived: bool = False) -> list[Skill]:
-        """Return skills in the order they were added; `archived=True` includes archived ones."""
+        """Return the skills in the order in which they were added; `archived=True` includes archived skills."""
         scope = Scope(user_id, agent_id)
         with self.components.database.read(scope.user_id) as connection:
             rows: SkillRows = capability("skills").rows
@@ -717,7 +738,7 @@ class Memory:
         return self.components.skills.outcome(Scope(user_id).user_id, skill_id, success=worked, at=clock(now))
 
     def archive_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
-        """Hide a skill from every search; `restore_skill` undoes this, `erase` deletes it for good."""
+        """Hide a skill from every search; `restore_skill` undoes this, `erase` deletes it permanently."""
         return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "archived", at=clock(now))
 
     def restore_skill(self, skill_id: str, *, user_id: str, now: datetime | None = None) -> Skill:
@@ -725,8 +746,8 @@ class Memory:
         return self.components.skills.set_status(Scope(user_id).user_id, skill_id, "active", at=clock(now))
 
     def tree(self, *, user_id: str, agent_id: str | None = None) -> list[Node]:
-        """Return the hierarchy over a user's messages to one agent, or to none: chunks, then each level's clusters
-        (CAM).
+        """Return the hierarchy (CAM) over a user's messages to an agent, or to no agent: the chunks, then the clusters
+        on each level.
 
         It omits messages that `flush` has not integrated yet, and those added with an expiration date.
         """
@@ -744,9 +765,10 @@ class Memory:
         dry_run: bool = True,
         now: datetime | None = None,
     ) -> tuple[int, list[Redecision]]:
-        """Decide the logged messages again with other gate settings (`gate` overrides keys of the [gate] section).
+        """Repeat the gate's decisions on all logged messages with other settings (`gate` overrides keys in the [gate]
+        section).
 
-        Returns the number of messages decided and the decisions that change. Stores nothing unless `dry_run=False`.
+        Returns the number of messages decided, and the decisions that change. Nothing is stored unless `dry_run=False`.
         """
         from nscma_torch.ingest.replay import replay
         from nscma_torch.surprise.gate import MessageGate
@@ -759,17 +781,17 @@ class Memory:
         return replay(self.components.database, other, scope, at=clock(now), dry_run=dry_run)
 
     def reextract(self, *, user_id: str, agent_id: str | None = None) -> int:
-        """Queue processed messages for extraction again by the next `flush`; return their number.
+        """Queue processed messages so that the next `flush` extracts facts from them again; return their number.
 
-        Use it after changing facts.relations, facts.units or the language model: old messages then give the facts they
-        would give if added now. Your own decisions (`undo`, `merge`, `feedback`) stay.
+        Use it after changing `facts.relations`, `facts.units` or the language model: old messages then give the same
+        facts as if they were added now. Your own decisions (`undo`, `merge`, `feedback`) are kept.
         """
         scope = Scope(user_id, agent_id)
         with self.components.database.write(scope.user_id) as connection:
             return backlog.queue_encoded(connection, scope.user_id, scope.agent_id, EXTRACT)
 
     def rebuild(self, *, user_id: str, agent_id: str | None = None) -> int:
-        """Drop a hierarchy and queue its messages for a new one, built by the next `flush`; return their number."""
+        """Delete a hierarchy and queue its messages so that the next `flush` builds a new one; return their number."""
         scope = Scope(user_id, agent_id)
         with self.components.database.write(scope.user_id) as connection:
             return hierarchies.rebuild(connection, scope.user_id, scope.agent_id)
@@ -777,14 +799,16 @@ class Memory:
     def flush(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Run all of the store's background work; return the number of jobs run. `stats` shows failures.
 
-        An unreachable language engine is waited for once, for at most 3 times `llm.timeout`; jobs that need it stay
-        queued.
+        If the language engine is unreachable, waits for it once, for at most 3 times `llm.timeout`; jobs that need it
+        stay queued.
         """
         self.components.recalls.queue()
         return self.components.worker.run_pending(progress=progress)
 
     def stats(self, *, user_id: str | None = None) -> Stats:
-        """Return counts for a user or the whole store, with failed jobs and this process's seconds per stage."""
+        """Return counts for a user or the whole store, including failed jobs and the seconds this process spent on each
+        stage.
+        """
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             return statistics.collect(connection, self.components.database, user, self.components.process)
@@ -795,7 +819,7 @@ class Memory:
             return jobs.retry(connection)
 
     def digest(self, *, user_id: str | None = None) -> str:
-        """Return the SHA-256 over the logical state: equal for two stores given the same input."""
+        """Return the SHA-256 of the logical state, which is equal for two stores that were given the same input."""
         user = checked_user(user_id)
         with self.components.database.read(user_or_all(user)) as connection:
             return digest.digest(connection, user)
@@ -809,7 +833,7 @@ class Memory:
             return unsound + check.problems(connection, single=self._single_relations())
 
     def export(self, *, user_id: str | None = None, report: Callable[[str], None] = _log.warning) -> Iterator[str]:
-        """Export the store, or one user, as JSON lines without line ends. Raises `NotFoundError` for an unknown user.
+        """Export the store, or one user, as JSON lines without line breaks. Raises `NotFoundError` for an unknown user.
 
         From a damaged file, the readable messages are exported, and `report` is called with a sentence for each loss;
         by default losses are logged.
@@ -819,10 +843,10 @@ class Memory:
             yield from transfer.export(connection, user, report)
 
     def import_(self, lines: Iterable[str], *, progress: Callable[[int], None] | None = None) -> int:
-        """Import an export, all of it or nothing; return the number of rows.
+        """Import an export completely or not at all; return the number of rows.
 
-        Its users must be new to the store, and it must hold nothing that `verify` would report. Data derived from
-        messages is recomputed if the exported store was damaged.
+        Its users must be new to the store, and it must contain nothing that `verify` would report. If the exported
+        store was damaged, data derived from messages is recomputed.
         """
         from nscma_torch.maintenance.reindex import reindex
 
@@ -837,7 +861,9 @@ class Memory:
             )
 
     def _single_relations(self) -> list[str]:
-        """Return the relations that hold one object at a time: none if a model decides, as it may keep several."""
+        """Return the relations that have only one object at a time; none if a model decides on facts, as it may keep
+        several.
+        """
         relations = {} if self.config.curator.rule == "model" else self.components.relations.relations
         return [name for name, relation in relations.items() if relation.cardinality == "one"]
 
@@ -875,11 +901,11 @@ class Memory:
         self.components.eraser.finish()
 
     def close(self) -> None:
-        """Queue the recalls, and close engine and file. Background work stays queued; call `flush()` first to finish
-        it.
+        """Queue the recalls, and close the engine and the store. Background work stays queued; call `flush()` first to
+        finish it.
 
-        A background worker of this memory finishes its current batch. Later calls raise StoreClosedError; a `flush`
-        running in another thread ends normally. Closing again does nothing.
+        If this memory has a background worker, it finishes its current batch. Later calls raise `StoreClosedError`; a
+        `flush` running in another thread ends normally. Closing again does nothing.
         """
         if self._closed:
             return

@@ -1,4 +1,4 @@
-"""Load the models named in a configuration."""
+"""Load the models specified in a configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nscma_torch.surprise.language_models.vllm_model import VllmSurpriseModel
 
 
 def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseModel:
-    """Return the model of a configuration's [llm] section as the surprise model, started if needed.
+    """Return the model in a configuration's [llm] section as the surprise model, starting it if needed.
 
     Raises `ConfigError` if the engine returns no probabilities.
     """
@@ -34,13 +34,13 @@ def serve_surprise_model(config: Config, engine: LazyEngine | None) -> SurpriseM
 
 
 def load_surprise_model(section: SurpriseConfig, device: torch.device) -> SurpriseModel:
-    """Load the surprise model of a configuration's [surprise] section, with its own weights."""
+    """Load the surprise model specified in a [surprise] section, with its own weights."""
     dtype = None if section.dtype == "auto" else getattr(torch, section.dtype)
     path = Path(section.model)
     if section.model == "bundled" or path.is_file() or path.suffix == ".safetensors":
         if section.quantization != "none":
             raise ConfigError(
-                "surprise.quantization applies to causal language models only; the byte-level one takes a few MB"
+                "surprise.quantization applies to causal language models only; the byte-level model takes only a few MB"
             )
         return ByteSurpriseModel.load(None if section.model == "bundled" else path, device=str(device), dtype=dtype)
     return CausalSurpriseModel.load(

@@ -1,6 +1,7 @@
-"""The table of operations: the methods of `Memory`, their endpoints, rights and MCP tools.
+"""The table of operations: `Memory`'s methods with their endpoints, rights and MCP tools.
 
-The REST endpoints are generated from it; MCP, mem0's paths and the command line look up rights, threads and paths here.
+The REST endpoints are generated from this table; MCP, mem0's paths and the command line look up rights, threads and
+paths in it.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ Right = Literal["read", "write", "erase"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation.
+    """One operation in the table.
 
     Args:
-        id: the operation id; for a method's first endpoint the method's name.
+        id: the operation id, which is the method's name for the method's first endpoint.
         right: the required right.
         endpoint: HTTP method and path below /v1; empty if available only in Python.
-        method: the method of `Memory`, if `id` is not its name.
+        method: the name of the method of `Memory`, if it differs from `id`.
         mcp: the MCP tool or resource that runs it.
-        store: about all users, or one if the caller names one; needs a token for any user.
+        store: applies to all users, or to one user if the caller names one; needs a token for any user.
         slow: run it in the threads for long calls.
         now: the caller may set the clock.
-        missing: noun of the `NotFoundError` raised if the method returns None.
-        unless_dry_run: the additional right required without `dry_run`.
+        missing: noun for the `NotFoundError` that is raised if the method returns None.
+        unless_dry_run: an additional right that is required without `dry_run`.
         streamed: has a hand-written endpoint, as its request or response is a stream.
     """
 
@@ -43,7 +44,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Return the method of `Memory`."""
+        """Return the name of the method of `Memory`."""
         return self.method or self.id
 
     @property

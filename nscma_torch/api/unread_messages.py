@@ -1,7 +1,7 @@
-"""Process a user's fresh messages before a question is answered.
+"""Process a user's new messages before a question is answered.
 
-Facts are a function of the statements read, and each step of making them is one transaction. So if time runs out, the
-facts are those of an earlier moment, as a whole, and the messages not yet included are counted.
+Facts are a function of the statements read, and each step that derives them is one transaction. So if time runs out,
+the facts are consistently those from an earlier time, and the messages not yet included are counted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _KINDS = (*_READING, CURATE)
 
 
 class ReadingOutcome(NamedTuple):
-    """Messages not yet reflected in the facts.
+    """The messages that aren't reflected in the facts yet.
 
-    `waiting` messages are still to be processed, `failed` ones were given up, and `unmade` ones were read but have no
-    facts yet. `problem` says why they could not be processed now.
+    `waiting` messages are still to be processed; `failed` messages won't be retried; `unmade` messages were read, but
+    facts aren't derived from them yet. `problem` is the reason why they couldn't be processed now.
     """
 
     waiting: int = 0
@@ -33,29 +33,29 @@ class ReadingOutcome(NamedTuple):
     problem: str = ""
 
     def notes(self) -> tuple[str, ...]:
-        """Return the same in words, one sentence each; empty if all messages are in the facts."""
+        """Return one sentence for each problem; empty if the facts reflect all messages."""
         found = []
         if self.waiting:
             found.append(f"{_messages(self.waiting)} not yet read")
         if self.failed:
             found.append(f"{_messages(self.failed)} could not be read; see `nscma stats`, then `nscma retry`")
         if self.unmade:
-            found.append("no facts were made yet of what was read last")
+            found.append("facts are not derived yet from the latest messages read")
         if self.problem:
-            found.append(f"the facts were not brought up to date: {self.problem}")
+            found.append(f"the facts could not be updated: {self.problem}")
         return tuple(found)
 
 
 class PendingReader:
-    """Process one user's queue, as far as facts depend on it.
+    """Processes the jobs in one user's queue on which facts depend.
 
     Args:
-        worker: returns the worker; called if jobs are queued.
-        seconds: time after which no further batch of messages is started; facts are then made from what was read for as
-            long again. 0 leaves all work to `flush`.
-        reads: process messages here. If a language model reads them, that is left to `flush`, as it may be slow or
-            away, and to a background worker, which is asked to process this user first and waited for.
-        decides: make facts here from what was read; False if a language model decides on them.
+        worker: a function that returns the worker; called if jobs are queued.
+        seconds: time after which no further batch of messages is started; facts are then derived from the messages
+            read, for at most the same time again. 0 leaves all work to `flush`.
+        reads: process messages here. If False because a language model reads them, which may be slow or unavailable,
+            this is left to `flush` and to a background worker, which is asked to process this user first.
+        decides: derive facts here from the messages read; False if a language model decides on facts.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class PendingReader:
         self._decides = decides
 
     def settle(self, user_id: str) -> ReadingOutcome:
-        """Process the user's queue within the time limit; the rest is counted and reported."""
+        """Process the user's queue within the time limit; return a report on the messages that remain."""
         problem = ""
         if self._seconds and self._queued(user_id, _KINDS):
             try:

@@ -21,7 +21,7 @@ _MOST_IDS = 30_000  # SQLite takes 32,766 variables
 
 
 def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scope, dict[str, Any]]:
-    """Combine a read's own arguments with those inside `filters`: its scope and the metadata to match."""
+    """Combine a read's arguments with those inside `filters`; return its scope and the metadata to match."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must map names to values, got {type(filters).__name__}")
     refuse_surrogates(filters, "filters")
@@ -29,19 +29,19 @@ def narrowed(filters: Mapping[str, Any] | None, **ids: str | None) -> tuple[Scop
     for name, value in ids.items():
         inside = wanted.pop(name, value)
         if value is not None and inside != value:
-            raise ScopeError(f"{name} is {value!r}, and {inside!r} inside filters; give one of them")
+            raise ScopeError(f"{name} is {value!r}, but {inside!r} inside filters; give only one of them")
         ids[name] = inside
     return Scope(ids["user_id"] or "", ids["agent_id"], ids["run_id"]), wanted
 
 
 def checked_user(user_id: str | None) -> str | None:
-    """Validate a user's id; None means all users. Raises `ScopeError` for an invalid id."""
+    """Validate a user id; None means all users. Raises `ScopeError` for an invalid id."""
     return None if user_id is None else Scope(user_id).user_id
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """Validate a maximum number of results; None means all. Raises `InvalidInputError` for anything but a number from
-    1.
+    """Validate a maximum number of results; None means all. Raises `InvalidInputError` for anything but an integer of
+    at least 1.
     """
     return None if limit is None else checked_count(limit, "limit", "an integer of at least 1, or None for all")
 
@@ -49,9 +49,9 @@ def checked_limit(limit: int | None) -> int | None:
 def checked_count(value: int, name: str = "top_k", wanted: str = "an integer of at least 1") -> int:
     """Validate a number of results. Raises `InvalidInputError` for anything but an integer from 1 to `sys.maxsize`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInputError(f"{name} is {value!r}, it must be {wanted}")
+        raise InvalidInputError(f"{name} is {value!r}; it must be {wanted}")
     if value > sys.maxsize:  # SQLite's integers end there, and so do those of `islice`
-        raise InvalidInputError(f"{name} is {value!r}, it must be at most {sys.maxsize}")
+        raise InvalidInputError(f"{name} is {value!r}; it must be at most {sys.maxsize}")
     return value
 
 
@@ -69,28 +69,27 @@ def checked_text(value: str, name: str) -> str:
 
 
 def checked_question(value: str, name: str, limits: LimitsConfig) -> str:
-    """Validate a question or query: as `checked_text`, but `TextTooLargeError` if it is too long."""
+    """Validate a question or query like `checked_text`. Raises `TextTooLargeError` if it is too long."""
     if len(checked_text(value, name)) > limits.max_question_characters:
         raise TextTooLargeError(
             f"{name} has {len(value):,} characters, more than limits.max_question_characters = "
-            f"{limits.max_question_characters:,}; shorten it, store what is to be remembered with `add`, or raise the "
-            "limit"
+            f"{limits.max_question_characters:,}; shorten it, store long texts with `add`, or raise the limit"
         )
     return value
 
 
 def checked_number(value: float, name: str) -> float:
-    """Validate a finite number. Raises `InvalidInputError` for anything else."""
+    """Validate that a number is finite. Raises `InvalidInputError` otherwise."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise InvalidInputError(f"{name} is {value!r}, it must be a finite number")
+        raise InvalidInputError(f"{name} is {value!r}; it must be a finite number")
     return value
 
 
 def checked_kinds(kinds: Sequence[UnitKind]) -> Sequence[UnitKind]:
-    """Validate kinds of units, at least one. Raises `InvalidInputError` for a string, none, or an unknown one."""
+    """Validate a list of unit kinds. Raises `InvalidInputError` for a string, an empty list, or an unknown kind."""
     known = get_args(UnitKind)
     if isinstance(kinds, str) or not isinstance(kinds, Iterable) or not (found := tuple(kinds)):
-        raise InvalidInputError(f"kinds is {kinds!r}, it must be a list of some of {', '.join(known)}")
+        raise InvalidInputError(f"kinds is {kinds!r}; it must be a list of some of {', '.join(known)}")
     for kind in found:
         if kind not in known:
             raise InvalidInputError(f"unknown kind {kind!r}; kinds are {', '.join(known)}")
@@ -105,8 +104,10 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
-    """Parse a filter on structured records from a mapping: `type`, `sentiment` and `resolution` (a value or a list of
-    them), `entity` (a name) and `importance` (the minimum). None stays None.
+    """Parse a filter on structured records from a mapping; None stays None.
+
+    The keys are `type`, `sentiment` and `resolution` (each with a value or a list of values), `entity` (a name) and
+    `importance` (the minimum).
 
     Raises `InvalidInputError` for another key or value.
     """
@@ -115,7 +116,7 @@ def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
     keys = (*_CHOICES, "entity", "importance")
     refuse_surrogates(wanted, "record")
     if not isinstance(wanted, Mapping) or not wanted or not set(wanted) <= set(keys):
-        raise InvalidInputError(f"record is {wanted!r}, it must map one or more of {', '.join(keys)} to values")
+        raise InvalidInputError(f"record is {wanted!r}; it must map one or more of {', '.join(keys)} to values")
     chosen: dict[str, tuple[Any, ...]] = {}
     for key, known in _CHOICES.items():
         value = wanted.get(key, ())
@@ -133,29 +134,31 @@ def checked_record(wanted: Mapping[str, Any] | None) -> RecordFilter | None:
 def checked_flag(value: bool, name: str) -> bool:
     """Validate a boolean. Raises `InvalidInputError` for anything but True and False."""
     if not isinstance(value, bool):
-        raise InvalidInputError(f"{name} is {value!r}, it must be True or False")
+        raise InvalidInputError(f"{name} is {value!r}; it must be True or False")
     return value
 
 
 def checked_instance(value: T, kind: type, name: str) -> T:
-    """Validate an instance of a class or runtime-checkable protocol. Raises `InvalidInputError` otherwise."""
+    """Validate that a value is an instance of a class or runtime-checkable protocol. Raises `InvalidInputError`
+    otherwise.
+    """
     if not isinstance(value, kind):
         raise InvalidInputError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
     return value
 
 
 def checked_stream(values: Iterable[T], name: str) -> Iterator[T]:
-    """Yield the values. Raises `InvalidInputError` for a single text, or if they can't be iterated."""
+    """Yield the values. Raises `InvalidInputError` for a single string, or if they can't be iterated."""
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInputError(f"{name}, got {type(values).__name__}")
     return iter(values)
 
 
 def checked_ids(ids: Sequence[str], name: str) -> list[str]:
-    """Validate a list of ids. Raises `InvalidInputError` for anything else, or more than a query may have."""
+    """Validate a list of ids. Raises `InvalidInputError` for anything else, or for more ids than a query may have."""
     found = list(checked_stream(ids, f"{name} must be a list of ids"))
     if not all(isinstance(one, str) for one in found):
-        raise InvalidInputError(f"{name} must be a list of ids, and each id a string")
+        raise InvalidInputError(f"{name} must be a list of ids, each a string")
     if len(found) > _MOST_IDS:
         raise InvalidInputError(f"{name} has {len(found):,} ids; at most {_MOST_IDS:,} are looked up at once")
     return found
@@ -175,7 +178,7 @@ def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Ch
         if len(value.encode()) > limits.max_message_bytes:
             raise TextTooLargeError(
                 f"the {name} of a message is larger than limits.max_message_bytes = {limits.max_message_bytes:,}; "
-                "shorten it, or put it into the content"
+                "shorten it, or move it to the content"
             )
     if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
         raise TimestampError(f"the timestamp {message.timestamp.isoformat()} is in the future (now: {now.isoformat()})")
@@ -186,7 +189,7 @@ _FIRST_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(now: datetime | None) -> datetime:
-    """Return `now` or else the current time, in UTC. Raises `TimestampError` for a time before 1970."""
+    """Return `now`, or the current time if it is None, in UTC. Raises `TimestampError` for a time before 1970."""
     found = datetime.now(UTC) if now is None else parse_timestamp(now)
     if found < _FIRST_CLOCK:
         raise TimestampError(f"now is {found.isoformat()}, before 1970; set this machine's clock, or pass another now")
