@@ -120,7 +120,7 @@ def test_a_step_that_fails_takes_all_back(old: OldStore, steps: dict[int, Callab
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [(BEFORE - 1, "made by an unreleased version"), (NOW + 1, "upgrade nscma-torch")]
+    ("version", "advice"), [(BEFORE - 1, "written by an unreleased version"), (NOW + 1, "upgrade nscma-torch")]
 )
 def test_other_versions_are_refused(
     version: int, advice: str, old: OldStore, steps: dict[int, Callable[[Connection], None]]

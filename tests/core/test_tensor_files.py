@@ -32,14 +32,14 @@ def test_a_missing_file_is_told_with_the_remedy(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no tensors")
     with (
-        pytest.raises(ModelError, match="text does not hold a head"),
+        pytest.raises(ModelError, match="text does not contain a head"),
         open_tensors(tmp_path / "text", "a head", missing=""),
     ):
         pass
     save_file({"a": torch.arange(3)}, tmp_path / "one")
     for error in (KeyError("w"), TypeError("w"), ValueError("w"), RuntimeError("w")):
         with (
-            pytest.raises(ModelError, match="one does not hold a head"),
+            pytest.raises(ModelError, match="one does not contain a head"),
             open_tensors(tmp_path / "one", "a head", missing=""),
         ):
             raise error

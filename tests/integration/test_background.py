@@ -233,7 +233,7 @@ def test_an_outage_is_waited_for_longer_and_longer_and_costs_no_job(noted: Open)
         say(memory, "{Ben|lives_in|Rome}")
         assert comes(lambda: homes(memory) == ["Rome"])
         lengths = (0.05, 0.1, 0.2, 0.2, 0.2)
-        assert told[1:] == [f"resting for {length:g} s after a failure" for length in lengths]
+        assert told[1:] == [f"waiting {length:g} s after a failure" for length in lengths]
         rests = [after - before for before, after in zip(tasks.at[:5], tasks.at[1:6], strict=True)]
         assert all(rest >= length for rest, length in zip(rests, lengths, strict=True)), rests
         stats = memory.stats()

@@ -180,7 +180,7 @@ def test_the_command_stops_when_it_is_told(open_memory: Open, tmp_path: Path) ->
     command = [sys.executable, "-m", "nscma_torch", "worker", "--json", "--store", str(tmp_path / "store.db")]
     running = subprocess.Popen([*command, "--config", str(config)], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
-    assert json.loads(running.stdout.readline())["event"].startswith("at work on")
+    assert json.loads(running.stdout.readline())["event"].startswith("working on")
     (health,) = memory.stats().workers
     assert health.alive and health.owner.split()[1] == str(running.pid)
     give_up = time.monotonic() + 60

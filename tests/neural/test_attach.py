@@ -333,7 +333,7 @@ def test_a_memory_of_another_base_or_a_broken_one_is_refused(tmp_path: Path) -> 
     written = config.read_text()
     for changed in (written.replace('"dim": 16', '"dim": 8'), written.replace('"dim"', '"width"'), "{}", "no json"):
         config.write_text(changed)
-        with pytest.raises(ModelError, match=r"do not fit|does not hold"):
+        with pytest.raises(ModelError, match=r"do not fit|does not contain"):
             AttachedMemory.from_pretrained(model, tmp_path)
         assert not traces(model) and not hasattr(model, "nscma_memory")
     with pytest.raises(ModelNotFoundError, match="save_pretrained"):

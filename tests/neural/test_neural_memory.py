@@ -258,7 +258,7 @@ def test_files_of_something_else(tmp_path: Path) -> None:
         with pytest.raises(ModelNotFoundError, match="nothing"):
             loader(tmp_path / "nothing")
         for name in others:
-            with pytest.raises(ModelError, match="does not hold"):
+            with pytest.raises(ModelError, match="does not contain"):
                 loader(tmp_path / name)
 
 

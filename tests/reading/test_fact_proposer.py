@@ -133,5 +133,5 @@ def test_what_is_no_proposer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="not a ProposerModel of this version"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "other")
     save_file({"bias": torch.zeros(3)}, tmp_path / "bare")
-    with pytest.raises(ModelError, match="does not hold a proposer"):
+    with pytest.raises(ModelError, match="does not contain a proposer"):
         FactProposer.from_pretrained(schema(*NAMES), tmp_path / "bare")

@@ -301,7 +301,7 @@ def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_pa
         Reader.from_pretrained(folder)
     shutil.copy(written / "tokenizer.json", folder)
     (folder / "reader.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ModelError, match="does not hold a reader"):
+    with pytest.raises(ModelError, match="does not contain a reader"):
         Reader.from_pretrained(folder)
 
 

@@ -79,9 +79,9 @@ OF_A_MEMORY: dict[str, tuple[Callable[[Any], Any], type[NscmaError], str]] = {
     "kinds": (
         lambda m: m.search("tea", kinds="chunk", **ADA),
         InvalidInputError,
-        "kinds is 'chunk', it must be a list",
+        "kinds is 'chunk'; it must be a list",
     ),
-    "no kinds": (lambda m: m.search("tea", kinds=(), **ADA), InvalidInputError, r"kinds is \(\), it must be a list"),
+    "no kinds": (lambda m: m.search("tea", kinds=(), **ADA), InvalidInputError, r"kinds is \(\); it must be a list"),
     "kind": (lambda m: m.search("tea", kinds=["chunks"], **ADA), InvalidInputError, "unknown kind 'chunks'"),
 }
 

@@ -42,7 +42,7 @@ def test_flush_asks_the_model_and_keeps_its_choice(open_memory: Open) -> None:
     memory = open_memory(config=RULE, tasks=tasks)
     memory.add("{Ben|lives_in|Rome} {Ben|likes|tea}", user_id="ada", now=day(1))
     memory.add("{Ben|lives_in|Oslo}", user_id="ada", now=day(9))
-    assert "no facts were made yet" not in str(memory.ask("Where does Ben live?", user_id="ada").notes)
+    assert "facts are not derived yet" not in str(memory.ask("Where does Ben live?", user_id="ada").notes)
     memory.flush()
     assert sorted(homes(memory)) == ["Oslo", "tea"]
     made = memory.decisions(user_id="ada")[0]
@@ -68,7 +68,7 @@ def test_a_question_does_not_wait_for_the_model(open_memory: Open) -> None:
     asked = len(tasks.engine.batches)
     answer = memory.ask("Where does Ben live?", user_id="ada")
     assert len(tasks.engine.batches) == asked
-    assert any("no facts were made yet" in note for note in answer.notes)
+    assert any("facts are not derived yet" in note for note in answer.notes)
     tasks.engine.reply = moves
     memory.retry_failed()
     memory.flush()
