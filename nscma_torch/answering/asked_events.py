@@ -1,5 +1,4 @@
-"""Find the event whose time a question asks for by describing the event: "When do we meet Dana?", "When do we go to
-Lisbon?".
+"""Find the event that a question describes to ask for its time: "When do we meet Dana?", "When do we go to Lisbon?".
 
 The network that parses questions recognises an event only by its name ("When is the meeting?"). Here, the question's
 words are compared with the names of dated events; if several events match, none is returned.
@@ -22,8 +21,9 @@ _COMPLEMENT = re.compile(r"\s(?:with|to|in|at|for|of|from|on|about|by)\s", re.I)
 
 
 def event_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """Return the query for the time of the future event that a question describes, or None unless exactly one event
-    matches.
+    """Return the query for the time of the future event that a question describes.
+
+    Returns None unless exactly one event matches.
     """
     if not (begin := _AHEAD.match(question)):
         return None

@@ -88,8 +88,9 @@ class _Answering:
         return self._place() if self._is_place() else self._objects()
 
     def _is_place(self) -> bool:
-        """Return True if the question asks for a location, which facts about a thing's holder or the whole containing
-        it can also answer.
+        """Return True if the question asks for a location.
+
+        Facts about a thing's holder, or about the whole that contains it, can also answer such a question.
         """
         return len(self._query.path) == 1 and self._relation.locates and self._shape == "place"
 
@@ -340,9 +341,7 @@ class _Answering:
         return FactAnswer(self._words.listed((value,)), (value,), latest.facts)
 
     def _transfers(self) -> list[_Transfer]:
-        """Return all transfers: a transfer is a change of holder where the new holder's period begins when the old
-        one's ends.
-        """
+        """Return all changes of holder in which the new holder's period begins when the old one's ends."""
         at = self._as_of or self._graph.now
         timelines: dict[str, list[Fact]] = {}
         for fact in self._graph.facts:

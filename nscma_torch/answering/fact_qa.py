@@ -199,8 +199,9 @@ class FactQA:
     def _later(
         self, connection: Connection, scope: Scope, fact: Fact, about: Collection[str], now: datetime
     ) -> Iterator[LaterMessage]:
-        """Yield later messages, newest first, that contain one of these terms and from which no statement in the fact's
-        relation was read.
+        """Yield later messages that contain one of these terms, newest first.
+
+        Messages from which a statement in the fact's relation was read are skipped.
 
         Messages about a namesake of the fact's subject are skipped.
         """
@@ -261,9 +262,7 @@ def _sources(found: Sequence[Fact]) -> set[str]:
 
 
 def _telling(chunks: Sequence[Unit], fact: Fact) -> Unit:
-    """Return the chunk that names most parts of a fact, preferring chunks with its object; ties go to the first
-    chunk.
-    """
+    """Return the chunk that names most parts of a fact, preferably its object; ties go to the first chunk."""
     wanted = set(terms(f"{fact.subject} {fact.topic} {fact.object}"))
     return max(chunks, key=lambda chunk: (fact.object in chunk.text, len(wanted.intersection(terms(chunk.text)))))
 

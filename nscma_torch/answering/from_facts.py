@@ -57,7 +57,9 @@ def from_facts(
         return told
     passage = read.evidence[0].hit.unit
     if passage.occurred_at < told.evidence[0].hit.unit.occurred_at:
-        return _traced(told, f"read: {read.short!r}, of {_day(passage)}, is older than what may renew the facts")
+        return _traced(
+            told, f"read: {read.short!r}, of {_day(passage)}, is older than the messages that may update the facts"
+        )
     return replace(read, trace=(*told.trace, *read.trace), query=told.query)
 
 
@@ -81,7 +83,7 @@ def _against_later(
     ]
     if not changing:
         likely = max(likely for _, likely in found)
-        return _traced(told, f"{len(found)} later messages on the matter change nothing ({likely:.2f})")
+        return _traced(told, f"{len(found)} later messages on the topic change nothing ({likely:.2f})")
     newer, kind, likely = next((one for one in changing if renewable.unread & set(one[0].episode_ids)), changing[0])
     reason = f"a message of {_day(newer)} is newer than the facts, and {kind} what they say ({likely:.2f})"
     read = _surely_read(parts, question, scope, now)
@@ -89,13 +91,13 @@ def _against_later(
         own = read.evidence[0].hit.unit.episode_ids
         by = next((one for one in changing if set(one[0].episode_ids) & set(own)), None)
         if by is not None and _agree(read.short, told.text):
-            return _traced(told, f"read: {read.short!r} of {_day(by[0])}, as the facts tell")
+            return _traced(told, f"read: {read.short!r} of {_day(by[0])}, which agrees with the facts")
         if by is not None:
             newer, kind, likely = by
             reason = f"{read.short!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
             return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
     if not renewable.unread.intersection(newer.episode_ids):
-        return _traced(told, f"{reason}; but what it states was read, and is another matter")
+        return _traced(told, f"{reason}; but its statements were read, and are about something else")
     return _traced(parts.fact_qa.doubted(told, newer), reason)
 
 

@@ -19,8 +19,9 @@ _AUXILIARIES = {"is": "am", "can": "can"}  # of a question, by the first word of
 
 
 def state_asked(question: str, graph: FactGraph, asker: str) -> FactQuery | None:
-    """Return the query for the fact about the asker that a question states word for word, or None unless exactly one
-    matches.
+    """Return the query for the fact about the asker that a question states word for word.
+
+    Returns None unless exactly one fact matches.
     """
     asked = _WHETHER.fullmatch(question)
     if asked is None:

@@ -182,8 +182,7 @@ class ReaderQA:
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
     ) -> Attempt:
-        """Read once; if a question about the present is answered with something from an earlier year, prefer another
-        passage.
+        """Read once; if a question about the present is answered from an earlier year, prefer another passage.
 
         If there is no other passage, the answer is unsure: "I taught at Oakfield in 1999" doesn't tell where somebody
         teaches now.
@@ -274,8 +273,9 @@ class ReaderQA:
         )
 
     def changes(self, earlier: Unit, later: Sequence[Unit], *, user_id: str, now: datetime) -> list[tuple[str, float]]:
-        """Classify how each later message changes an earlier one: return the most likely kind, and the probability of
-        any change, in [0, 1].
+        """Classify how each later message changes an earlier one.
+
+        Returns the most likely kind of change, and the probability of any change, in [0, 1].
 
         Each message is read with the turns before it. `none` and `confirms` don't count as changes.
         """
@@ -296,7 +296,7 @@ def _of_asker(question: str, quoted: Answer) -> Answer:
     kept = tuple(item for item in quoted.evidence if not is_of_another(question, item.text))
     if len(kept) == len(quoted.evidence):
         return quoted
-    trace = (*quoted.trace, f"{len(quoted.evidence) - len(kept)} passages about somebody else were left out")
+    trace = (*quoted.trace, f"{len(quoted.evidence) - len(kept)} passages about somebody else omitted")
     if not kept:
         return replace(
             quoted, text=UNKNOWN_IN_CHINESE, abstained=True, confidence=0.0, evidence=(), trace=trace, quotes=0
@@ -306,9 +306,7 @@ def _of_asker(question: str, quoted: Answer) -> Answer:
 
 
 def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
-    """Return True if a question in the present tense that names no time is answered by a sentence about an earlier
-    year.
-    """
+    """Return True if a sentence about an earlier year answers a question in the present tense that names no time."""
     found = attempt.found
     if found is None or found.kind not in ("span", "list") or attempt.read.query.periods or leading(question) < 0:
         return False

@@ -1,5 +1,6 @@
-"""Check the reader's answer against the question's subject: answers about another subject, wishes and proposals are
-rejected.
+"""Check the reader's answer against the question's subject.
+
+Answers about another subject, wishes and proposals are rejected.
 """
 
 from __future__ import annotations
@@ -97,9 +98,7 @@ class SubjectVeto:
         return found
 
     def _another(self, asked: AskedSubject, read: ReadResult, passages: Sequence[InputPassage], asker: str) -> str:
-        """Return the reason why a passage is certainly about somebody other than the question's subject, or "" if it
-        isn't.
-        """
+        """Return the reason why a passage is certainly about somebody other than the question's subject, else ""."""
         best = next(iter(read.spans), None)
         if best is None or best.share < NAMED or not _SPEAKING.isdisjoint(best.text.lower().split()[1:]):
             return ""

@@ -73,9 +73,7 @@ def _pairs(sentence: str, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _spoken_of(text: str) -> str:
-    """Return the last person introduced with a name and a role ("my wife Elizabeth"), else the text's only name, else
-    "".
-    """
+    """Return the last person with a name and a role ("my wife Elizabeth"), else the text's only name, else ""."""
     names = list(dict.fromkeys(name for name in _NAME.findall(text) if name.lower() not in NOT_NAMES))
     people = [name for name in names if called(name, text, PERSON_NOUNS)]
     return people[-1] if people else names[0] if len(names) == 1 else ""
@@ -88,9 +86,7 @@ def _is_short_for(short: str, name: str) -> bool:
 
 
 def _is_pet_name(short: str, name: str, sentence: str) -> bool:
-    """Return True if a name in parentheses begins like the relative's or friend's name before it: "my daughter
-    Katarzyna (Kasia)".
-    """
+    """Return True if a name in parentheses begins like the name before it: "my daughter Katarzyna (Kasia)"."""
     alike = len(short) < len(name) and short[:2].casefold() == name[:2].casefold()
     return alike and bool(called(name, sentence, PERSON_NOUNS))
 

@@ -63,7 +63,5 @@ def asked_subject(question: str) -> AskedSubject | None:
 
 
 def only_of_asker(question: str) -> bool:
-    """Return True if a question is about the asker and not about the addressee, so that only the asker's messages
-    count.
-    """
+    """Return True if a question is about the asker and not the addressee, so only the asker's messages count."""
     return _FIRST.search(question) is not None and _SECOND.search(question) is None

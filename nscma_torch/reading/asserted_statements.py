@@ -94,8 +94,9 @@ def told_in_turn(read: Sequence[tuple[Statement, ReadFact]], schema: Schema) -> 
 
 
 def _beside(one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if one statement could replace the other; locations in different sentences can't, as they form a
-    sequence.
+    """Return True if one statement could replace the other.
+
+    Locations in different sentences can't replace each other, as they form a sequence.
     """
     in_turn = one.relation in schema.locating and other.relation in schema.locating
     return one.start == other.start or not in_turn
@@ -117,8 +118,6 @@ def is_sure(read: ReadMessage, least: float) -> bool:
 
 
 def _told(open_one: Statement, other: Statement, schema: Schema) -> bool:
-    """Return True if `other` is in a known relation, and its object or replaced value shares a word with the open
-    statement.
-    """
+    """Return True if `other` is in a known relation, and its object or replaced value shares a word with `open_one`."""
     words = set(name_key(f"{open_one.topic} {open_one.object}").split())
     return not schema[other.relation].open and bool(words & set(name_key(f"{other.object} {other.replaces}").split()))

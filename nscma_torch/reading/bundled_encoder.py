@@ -1,6 +1,4 @@
-"""The reader's bundled encoder: the embedder's lower layers, which are frozen, and its upper layers, which are
-retrained.
-"""
+"""The reader's bundled encoder: the embedder's frozen lower layers, and its retrained upper layers."""
 
 from __future__ import annotations
 

@@ -96,8 +96,9 @@ _AFTER_SUBJECT = re.compile(
 
 
 def plain_clauses(text: str, topic: str) -> list[str]:
-    """Rewrite a clause in the plain order subject, verb, object. `topic` is a thing named on its own before the
-    clause.
+    """Rewrite a clause in the plain order subject, verb, object.
+
+    `topic` is a thing named on its own before the clause.
     """
     text = _ITS.sub("它的", text)
     if which := _WHICH.match(text):
@@ -158,8 +159,9 @@ def was_past(phrase: str) -> bool:
 
 
 def is_name(phrase: str) -> bool:
-    """Return True if a phrase looks like a person's name: a surname with a given name or title, 小X, or a doubled given
-    name.
+    """Return True if a phrase looks like a person's name.
+
+    That is a surname with a given name or title, 小X, or a doubled given name.
     """
     return (
         bool(_NAME.fullmatch(phrase))
@@ -182,7 +184,7 @@ def is_thing(phrase: str) -> bool:
 
 
 def subject_of(phrase: str, kind: Kind) -> str | None:
-    """Return the words of a subject, "" if the subject is omitted, or None if the phrase isn't a noun phrase of this
+    """Return a subject's words, "" if the subject is omitted, or None if the phrase isn't a noun phrase of this
     kind.
     """
     plain = without_lead(phrase).removesuffix("的")

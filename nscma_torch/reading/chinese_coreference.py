@@ -108,8 +108,9 @@ class ChineseCoreference:
         return text
 
     def note(self, text: str, found: Sequence[Statement], *, introduces: bool) -> None:
-        """Remember the topic and subject of a Chinese clause. If `introduces`, the subject is its last statement's
-        object.
+        """Remember the topic and subject of a Chinese clause.
+
+        If `introduces`, the subject is its last statement's object.
         """
         changed = _CHANGED.match(text)
         self.topic = changed["topic"] if changed else ""

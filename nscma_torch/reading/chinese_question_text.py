@@ -26,8 +26,9 @@ _ONCE = re.compile(r"(?:再|这|那)?(?:之前|以前|从前|原来|原先|过�
 
 
 def plain(question: str) -> Plain:
-    """Simplify a Chinese question and remove spaces around its characters. A question longer than `LONGEST` becomes
-    "".
+    """Simplify a Chinese question and remove spaces around its characters.
+
+    A question longer than `LONGEST` becomes "".
     """
     text = " ".join(unicodedata.normalize("NFKC", question).split())
     if len(text) > LONGEST:

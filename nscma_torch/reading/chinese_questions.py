@@ -152,8 +152,9 @@ def _topic(text: str) -> str | None:
 
 
 def _without_date(text: Plain, now: datetime) -> tuple[Plain, datetime | None]:
-    """Return the question without its date, and the end of that date (at most `now`); the date is None unless there is
-    exactly one.
+    """Return the question without its date, and the end of that date (at most `now`).
+
+    The date is None unless the question contains exactly one.
     """
     mentions = find_dates(text.words, now)
     if len(mentions) != 1:

@@ -1,5 +1,6 @@
-"""Read statements from Chinese sentences using the forms in the relation schema; clauses that match no form are
-skipped.
+"""Read statements from Chinese sentences, using the forms in the relation schema.
+
+Clauses that match no form are skipped.
 
 The trained reader doesn't know Chinese.
 """
@@ -73,8 +74,9 @@ class ChineseReader:
         return made
 
     def _matches(self, text: str, clause: Clause, mentions: ChineseCoreference, said: datetime) -> list[Statement]:
-        """Return the statements from all matching forms. Later forms can't reuse an object or a thing matched by an
-        earlier form.
+        """Return the statements from all matching forms.
+
+        An object or thing matched by one form can't be reused by later forms.
         """
         found: list[Statement] = []
         taken: list[tuple[int, int]] = []
@@ -239,8 +241,9 @@ def _spans(match: re.Match[str], kinds: Mapping[str, Kind]) -> list[tuple[int, i
 
 
 def _completed(statements: Sequence[Statement], earlier: Sequence[Statement]) -> list[Statement]:
-    """Give denials without an object ("我不干了") the object of the earlier statement; drop them if that one is past or
-    negated.
+    """Give denials without an object ("我不干了") the object of the earlier statement.
+
+    They are dropped if that statement is past or negated.
     """
     found = []
     for statement in statements:

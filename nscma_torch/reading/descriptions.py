@@ -101,8 +101,9 @@ class Descriptions:
         return max(telling, key=lambda one: salience(one.text))
 
     def _kinds(self, texts: Sequence[str]) -> list[str]:
-        """Return the most likely class of each sentence without a question mark; classes in `_SURE` need a minimum
-        probability.
+        """Return the most likely class of each sentence without a question mark.
+
+        Classes in `_SURE` need a minimum probability.
 
         Each message's sentences are embedded on their own, so the result doesn't depend on other messages.
         """

@@ -39,8 +39,9 @@ REACH = 160  # characters between a value and the editing term, or between that 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An editing term in sentence number `sentence`. `begins`: it opens the sentence; `firm`: it always marks a
-    correction.
+    """An editing term in sentence number `sentence`.
+
+    `begins` is True if it opens the sentence; `firm` is True if it always marks a correction.
     """
 
     start: int

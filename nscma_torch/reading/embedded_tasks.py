@@ -146,8 +146,9 @@ class EmbeddedTasks:
     def extract(
         self, units: Sequence[Unit], *, listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[Extraction]:
-        """Return the statements in each unit and the sentences that state a fact, with speaker and relative dates
-        resolved.
+        """Return each unit's statements and its sentences that state a fact.
+
+        The speaker and relative dates are resolved.
         """
         return [
             _extraction(unit, own)
@@ -162,8 +163,9 @@ class EmbeddedTasks:
         before: Sequence[Sequence[Unit]] = (),
         least: float,
     ) -> list[Extraction | None]:
-        """Extract like `extract`, but return None for units that the trained reader can't read, or with a probability
-        below `least`.
+        """Extract like `extract`, but return None for units that the reader can't read or isn't sure enough of.
+
+        The reader is sure if it accepts or rejects every statement with a probability of at least `least`.
         """
         read = self._statements(units, listeners, before)
         return [
@@ -256,9 +258,7 @@ class EmbeddedTasks:
         return [salient_questions(group, most) for group in groups]
 
     def reflections(self, asked: Sequence[tuple[str, Sequence[Unit]]], most: int) -> list[list[SourcedLine]]:  # noqa: ARG002
-        """Return at most one line per question: how often its topic came up, with an example sentence; see
-        `reflections`.
-        """
+        """Return at most one line per question: how often its topic came up, and an example; see `reflections`."""
         return [reflections(question, memories) for question, memories in asked]
 
     def pairs(self, groups: Sequence[Sequence[Unit]]) -> list[list[QAPair]]:

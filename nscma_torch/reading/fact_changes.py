@@ -1,5 +1,6 @@
-"""Choose mem0's operations on facts with the trained reader: its change head compares a new statement with each known
-fact.
+"""Choose mem0's operations on facts with the trained reader.
+
+The reader's change head compares a new statement with each known fact.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ class FactChanges:
         self._change = change
 
     def operate(self, new: Sequence[tuple[ToldFact, Sequence[ToldFact]]]) -> list[FactOperation]:
-        """Choose UPDATE for replaced or corrected facts, DELETE for ended or cancelled ones, NOOP for known ones, and
-        ADD for all others.
+        """Choose an operation for each new statement.
+
+        UPDATE is for replaced or corrected facts, DELETE for ended or cancelled ones, NOOP for known ones, and ADD for
+        all others.
         """
         pairs = [(one, fact, _is_alone(fact, known)) for one, known in new for fact in known]
         read = [_read(one, fact, alone=alone) for one, fact, alone in pairs]

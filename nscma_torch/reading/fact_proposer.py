@@ -55,8 +55,9 @@ class Proposal:
 
 
 class Proposals(NamedTuple):
-    """Candidate statements in a message, most likely first, and for each relation the probability that the message
-    states a fact in it.
+    """Candidate statements in a message, most likely first.
+
+    Also contains, for each relation, the probability that the message states a fact in it.
     """
 
     facts: tuple[Proposal, ...]
@@ -168,8 +169,9 @@ class FactProposer:
 
 
 def _reach(row: InputRow, first: int, most: int) -> int:
-    """Return the maximum end of a span that begins at token `first`; a span lies in one source and has at most `most`
-    tokens.
+    """Return the maximum end of a span that begins at token `first`.
+
+    A span lies in one source and has at most `most` tokens.
     """
     end = first + 1
     start = row.pieces[first]

@@ -53,8 +53,9 @@ class ReadFact:
 
     @property
     def confidence(self) -> float:
-        """Return the probability that the message states the fact: a logistic function of `features`, fitted on
-        development data.
+        """Return the probability that the message states the fact.
+
+        It is a logistic function of `features`, fitted on development data.
         """
         x = sum(weight * _logit(p) for weight, p in zip(WEIGHTS, self.features, strict=True))
         return 1 / (1 + math.exp(-(INTERCEPT + x)))
@@ -71,8 +72,9 @@ class ReadFact:
 
 
 class MessageFacts(NamedTuple):
-    """Statements in a message, and for each relation known to the proposer the probability that the message states a
-    fact in it.
+    """Statements in a message.
+
+    Also contains, for each relation known to the proposer, the probability that the message states a fact in it.
     """
 
     facts: tuple[ReadFact, ...]
@@ -120,8 +122,9 @@ def likely(proposals: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _judged(proposal: Proposal, result: ReadResult) -> ReadFact:
-    """Combine a proposal with the reader's result: take the subject from the surer of the two, and the geometric mean
-    of both stances.
+    """Combine a proposal with the reader's result.
+
+    The subject is taken from the surer of the two, and stance probabilities are averaged geometrically.
     """
     read = result.spans[0]
     own = proposal.subject or read

@@ -20,8 +20,9 @@ def is_own_note(unit: Unit) -> bool:
 
 
 def first_person(unit: Unit) -> str:
-    """Return the name that "I" refers to in a unit, or "" if unknown. A document's `name` contains its headings, not a
-    person.
+    """Return the name that "I" refers to in a unit, or "" if unknown.
+
+    A document's `name` contains its headings, not a person.
     """
     if unit.role != "document":
         return unit.name or unit.role
@@ -29,7 +30,8 @@ def first_person(unit: Unit) -> str:
 
 
 def author(unit: Unit) -> str:
-    """Return the author name shown for a unit: the person that "I" refers to, or a document's headings if its author is
-    unknown.
+    """Return the author name shown for a unit.
+
+    It is the person that "I" refers to, or a document's headings if its author is unknown.
     """
     return first_person(unit) or unit.name or unit.role

@@ -1,5 +1,4 @@
-"""Distinguish the name of a single home ("apartment 4B", "12 Baker Street") from the name of a town or street, and from
-"a flat".
+"""Distinguish the name of a single home ("apartment 4B", "12 Baker Street") from a town, a street or "a flat".
 
 Two people who live at "12 Baker Street" share a home; two people who both live in Lisbon, or in "a small flat", don't.
 """

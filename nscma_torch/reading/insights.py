@@ -1,5 +1,5 @@
-"""Derive insights without a language model: the topic of a cluster of one person's messages, with counts and an example
-sentence.
+"""Derive insights without a language model: the topic of a cluster of one person's messages, with counts and an
+example.
 """
 
 from __future__ import annotations

@@ -162,9 +162,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _beside_a_request(text: str) -> Iterator[Span]:
-    """If the last line asks for work on the text above it, yield that text; likewise for the first line and the text
-    below.
-    """
+    """Yield the text above a last line that asks for work on it, and the text below a first line that does so."""
     lead = len(text) - len(text.lstrip())
     first, last = text.find("\n", lead), text.rstrip().rfind("\n") + 1
     if last and _asks_to_work(text[last:]):

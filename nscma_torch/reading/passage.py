@@ -1,5 +1,6 @@
-"""Select the sentences of a message to show for a question: the whole message if it is short, else the part around the
-best answer.
+"""Select the part of a message to show for a question.
+
+A short message is shown whole; otherwise, the sentences around the best answer are shown.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ class Passage:
 
 
 def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage:
-    """Grow a passage from the sentence that covers most of the question to at most `words` words, without cutting
-    sentences.
+    """Grow a passage around the sentence that covers most of the question.
+
+    It has at most `words` words; sentences are never cut.
 
     `weights` are the weights of the question's terms; see `term_weights`.
     """
@@ -70,8 +72,9 @@ def word_count(text: str) -> int:
 
 
 def first_words(text: str, words: int) -> str:
-    """Return the longest beginning of a text within `words` words, cut between words, or between characters in scripts
-    without spaces.
+    """Return the longest beginning of a text within `words` words.
+
+    The text is cut between words, or between characters in scripts without spaces.
     """
     if word_count(text) <= words:
         return text

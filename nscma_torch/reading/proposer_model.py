@@ -1,5 +1,6 @@
-"""The network that proposes facts: one pass over a message finds possible objects for each relation, and each object's
-subject, topic and stance.
+"""The network that proposes facts.
+
+One pass over a message finds possible objects for each relation, and each object's subject, topic and stance.
 
 Relations are represented as in `relation_model.py`. Legend: B rows, L tokens of the longest, R relations, N objects, d
 width, h width of a pointer.
@@ -70,9 +71,7 @@ class ProposerModel(RelationModel):
         last: Tensor,  # [N] int64
         vectors: Tensor,  # [N, d], of its relation
     ) -> tuple[Tensor, Tensor]:  # [N, L, len(POINTERS)], [N, len(STANCES) + 1]
-        """Return each object's logits: for tokens as the ends of its subject and topic, and for its stances and
-        `UNTOLD`.
-        """
+        """Return logits for the first and last tokens of each object's subject and topic, and for its stance."""
         both = F.gelu(self.pair(torch.cat([x[row, first], x[row, last], vectors.to(x.dtype)], -1)))
         query = self.query(both).view(len(row), len(POINTERS), POINTER)
         key = self.key(x).view(*x.shape[:2], len(POINTERS), POINTER)

@@ -1,5 +1,6 @@
-"""The network that parses questions: it finds the requested relation, the kind of question, and the positions of
-subject, object and topic.
+"""The network that parses questions.
+
+It finds the requested relation, the kind of question, and the positions of subject, object and topic.
 
 Relations are represented as in `relation_model.py`. Legend: B questions, L tokens of the longest, R relations, d width.
 """

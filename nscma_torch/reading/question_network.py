@@ -33,8 +33,9 @@ _NEW = 2.0  # added to the logit of a relation it was not trained on, whose logi
 
 
 class Slots(NamedTuple):
-    """The slots filled with the question's words, "" if absent. `before` is the value that followed the requested
-    one.
+    """The slots filled with the question's words, "" if absent.
+
+    `before` is the value that followed the requested one.
     """
 
     subject: str = ""
@@ -45,7 +46,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedRelation:
-    """Relation, slots and flags of a question.
+    """The relation, slots and flags found in a question.
 
     `asks` is one of `question_model.ASKS`, and `flags` is a subset of `question_model.FLAGS`. `relation` is "" if
     `asks` is "none" or "again". `also` is the alternative parse with the second-best reading of the topic.
@@ -61,7 +62,7 @@ class AskedRelation:
 
 @lru_cache(maxsize=4)
 def shared_network(schema: Schema, device: torch.device) -> QuestionNetwork:
-    """Return the bundled network for a schema, loaded once per process as it is immutable."""
+    """Return the bundled network for a schema, loaded once per process because it is immutable."""
     return QuestionNetwork.from_pretrained(schema, device=device)
 
 
@@ -135,8 +136,9 @@ class QuestionNetwork:
 
 
 def _spans(first: Tensor, last: Tensor, length: int) -> list[tuple[_Span, _Span]]:
-    """Return two readings of each slot, the more likely first, from the logits of its first and last token, [L, slots]
-    each.
+    """Return two readings of each slot, the more likely first.
+
+    `first` and `last` are logits for the slots' first and last tokens, [L, slots] each.
 
     Slots don't overlap: the surest span is chosen first, and its tokens are excluded from the other slots.
     """

@@ -74,9 +74,7 @@ def _asked(number: int, group: Sequence[Unit]) -> list[_Asked]:
 
 
 def _stands_alone(question: str, turn: Unit, reply: Unit) -> bool:
-    """Return True if a question is self-contained: it has no unclear pronouns, and enough words besides the speakers'
-    names.
-    """
+    """Return True if a question has no unclear pronouns, and enough words besides the speakers' names."""
     words = {word.casefold() for word in _WORD.findall(question)}
     named = {term for unit in (turn, reply) for term in terms(_who(unit))}
     return words.isdisjoint(_UNCLEAR) and len(set(terms(question)) - named) >= _WORDS

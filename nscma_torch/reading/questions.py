@@ -136,9 +136,7 @@ class QuestionReader:
         )
 
     def _named(self, read: Relation, noun: str) -> Relation:
-        """Return the relation named by the noun if there is only one, else the relation that was read, which may have
-        other nouns.
-        """
+        """Return the relation named by the noun if there is only one, else the relation that was read."""
         one = singular(_bare(noun).casefold())
         named = self._by_noun.get(one, [])
         return named[0] if len(named) == 1 and not has_topic(read) and one not in read.nouns else read
@@ -166,8 +164,9 @@ class QuestionReader:
 
 
 def asking_sentence(question: str) -> str | None:
-    """Return the sentence that asks: the last one with a question mark, else the last one. Return None if it is empty
-    or too long.
+    """Return the sentence that asks: the last one with a question mark, else the last one.
+
+    Returns None if it is empty or too long.
     """
     text = " ".join(question.split())
     sentences = [text[span.start : span.end] for span in split_sentences(text)] or [text]
@@ -181,8 +180,9 @@ def _bare(noun: str) -> str:
 
 
 def _topic(relation: Relation, words: str) -> str | None:
-    """Return the topic, or the noun if it is more specific than the relation, else ""; return None if the words aren't
-    a noun.
+    """Return the topic, or the noun if it is more specific than the relation, else "".
+
+    Returns None if the words aren't a noun.
     """
     text = _bare(words)
     if not text or not _NO_NAME.isdisjoint(text.casefold().split()):
@@ -194,9 +194,7 @@ def _topic(relation: Relation, words: str) -> str | None:
 
 
 def _date_of(text: str, asked: AskedRelation, now: datetime) -> datetime | None:
-    """Return the end of the past date that a question names outside its slots, if it is the question's only date, else
-    None.
-    """
+    """Return the end of a question's only date if it is in the past and not part of a slot, else None."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None

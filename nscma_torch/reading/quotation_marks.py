@@ -38,8 +38,9 @@ def quotations(text: str) -> list[Span]:
 
 
 def without_speech(text: str) -> str:
-    """Blank speech, keeping the punctuation mark that ends its sentence. Speech broken off by a dash is ended with a
-    full stop.
+    """Blank speech, keeping the punctuation mark that ends its sentence.
+
+    Speech broken off by a dash is ended with a full stop.
 
     Quoted names don't count as speech.
     """

@@ -1,5 +1,4 @@
-"""The trained reader: it finds short answers and the passages that support them, and classifies stances towards
-statements.
+"""The trained reader: finds short answers and the passages that support them, and classifies stances.
 
     reader = Reader.from_pretrained()
     (read,) = reader.read(["Where does Ana live?"], [[Passage("I moved to Porto in May", speaker="Ana")]])
@@ -77,8 +76,9 @@ class ReadResult:
 
 
 class Reader:
-    """A trained `ReaderModel`. It reads rows of at most `MAX_TOKENS` tokens, or fewer if its encoder's maximum is
-    lower.
+    """A trained `ReaderModel`.
+
+    It reads rows of at most `MAX_TOKENS` tokens, or fewer if its encoder's maximum is lower.
     """
 
     def __init__(self, model: ReaderModel) -> None:
@@ -91,8 +91,9 @@ class Reader:
     def from_pretrained(
         cls, weights: Path | None = None, *, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
     ) -> Reader:
-        """Load the bundled reader, or one created by `train/reader`: a file, or a folder for a reader with another
-        encoder.
+        """Load the bundled reader, or one created by `train/reader`.
+
+        A reader with the bundled encoder is a file; a reader with another encoder is a folder.
 
         Raises:
             ModelNotFoundError: a file is missing.
@@ -137,23 +138,23 @@ class Reader:
         ]
 
     def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """Return the stance of the last passage in each list towards a statement: the probability of each of `STANCES`,
-        [n, 8].
+        """Return the last passage's stance towards each statement: the probability of each of `STANCES`, [n, 8].
 
         The earlier passages in a list are context.
         """
         return torch.stack([out.stance for out in self._pairs(statements, passages)]).softmax(-1)
 
     def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
-        """Classify how the last passage in each list changes an earlier text ("Ana: …"): the probability of each of
-        `CHANGES`, [n, 6].
+        """Return how each last passage changes an earlier text ("Ana: …"): the probability of each of `CHANGES`, [n,
+        6].
         """
         return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
 
     @torch.no_grad()
     def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[Outputs]:
-        """Return the outputs for each text with its passages; a last passage longer than a row is cut to its first
-        piece.
+        """Return the outputs for each text with its passages.
+
+        If the last passage is longer than a row, only its first piece is read.
         """
         if len(texts) != len(passages):
             raise InvalidInputError(f"pass one list of passages per text: got {len(passages)} for {len(texts)} texts")
@@ -188,8 +189,9 @@ def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype
 
 
 def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:
-    """Return the parts from all rows, the most likely evidence first; long parts are cut to the text around their most
-    likely answer.
+    """Return the parts from all rows, the most likely evidence first.
+
+    Long parts are cut to the text around their most likely answer.
     """
     found: list[tuple[float, InputPart]] = []
     for row, out in rows:

@@ -114,8 +114,9 @@ class InputRows(NamedTuple):
 
 
 def padded_rows(rows: Sequence[InputRow], multiple: int = 1) -> InputRows:
-    """Stack rows into tensors whose length is a multiple of `multiple`. Padding is masked, so its token id is
-    arbitrary.
+    """Stack rows into tensors whose length is a multiple of `multiple`.
+
+    Padding is masked, so its token id is arbitrary.
     """
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest + -longest % multiple, dtype=torch.int64)
@@ -144,7 +145,7 @@ def asked_by(name: str, question: str) -> str:
 
 
 def slot_question(subject: str, predicate: str) -> str:
-    """Return the question for the object of a statement."""
+    """Return the question that asks for a statement's object."""
     return f"{subject} {predicate} what?"
 
 
@@ -209,8 +210,9 @@ class Packer:
             yield InputPart(number, place, day, [*speaker, *tokens[start : start + most]])
 
     def _pieces(self, number: int, text: str, *, of_text: bool) -> list[tuple[int, Piece | None]]:
-        """Return the tokens of a text with their characters, without the preceding space that many tokenizers include
-        in a word.
+        """Return the tokens of a text with their characters.
+
+        The space that many tokenizers include at the beginning of a word is excluded.
         """
         read = self._tokenizer.encode(text, add_special_tokens=False)
         pieces: list[tuple[int, Piece | None]] = []

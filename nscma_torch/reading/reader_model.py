@@ -22,9 +22,7 @@ CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
 
 
 class Outputs(NamedTuple):
-    """Logits for each token to be the start or end of a span, or the end of a passage with evidence, and logits for
-    each row.
-    """
+    """Logits for spans and evidence at each token, and for the classes of each row."""
 
     first: Tensor  # [B, L]
     last: Tensor  # [B, L]
@@ -39,7 +37,7 @@ class Encoder(nn.Module, ABC):
     """Computes the hidden states for rows of tokens.
 
     Args:
-        dimension: d.
+        dimension: the width d.
         max_tokens: maximum number of tokens in a row.
     """
 

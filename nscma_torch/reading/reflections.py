@@ -50,8 +50,9 @@ def salient_questions(memories: Sequence[Unit], most: int) -> list[str]:
 
 
 def reflections(question: str, memories: Sequence[Unit]) -> list[SourcedLine]:
-    """Count how often the person named in a question mentioned its topic; return nothing if the result is already
-    known.
+    """Count how often the person named in a question mentioned its topic.
+
+    Returns an empty list if the result is already known.
     """
     asked = set(terms(question))
     said = [place for place, unit in enumerate(memories) if unit.kind == "chunk"]

@@ -1,5 +1,4 @@
-"""Shared parts of the networks that encode relations by their words: MiniLM with low-rank updates, and relation
-vectors.
+"""Shared parts of the networks that encode relations: MiniLM with low-rank updates, and relation vectors.
 
 A relation is represented by the published encoder's vector for its words; a trained relation also has a learned vector
 of its own. Legend: R relations, n texts, d width.

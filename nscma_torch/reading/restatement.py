@@ -228,9 +228,7 @@ def joined(wordings: Sequence[Wording]) -> Wording:
 
 
 def unheard(new: Wording, old: Wording) -> int:
-    """Count the words in `new` for which `old` contains neither the word itself nor a synonym or related word; part of
-    `news`.
-    """
+    """Count the words in `new` that have no match in `old`: no equal word, synonym or related word. Used by `news`."""
     groups = _lexicon()[0]
     return sum(
         old.meant.isdisjoint(groups.get(stem, ())) and stem[:_FAMILY] not in old.families

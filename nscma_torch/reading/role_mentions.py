@@ -34,8 +34,9 @@ _REACH = 96  # characters before or after a name
 
 
 class _Form(NamedTuple):
-    """A construction: a pattern for the text before or after the name. `names` is True if the construction states a
-    role.
+    """A construction: a pattern for the text before or after the name.
+
+    `names` is True if the construction states a role.
     """
 
     before: bool
@@ -44,9 +45,7 @@ class _Form(NamedTuple):
 
 
 class _Nouns(NamedTuple):
-    """Singular nouns by spelling, the pattern for a name that ends with a noun, and the constructions that use the
-    nouns.
-    """
+    """Singular nouns by spelling, the pattern for names that end with a noun, and constructions with the nouns."""
 
     singulars: dict[str, str]
     ending: re.Pattern[str]

@@ -1,6 +1,4 @@
-"""Find the nouns that a speaker uses for people ("boss", "cousin"), and decide if two nouns can refer to the same
-person.
-"""
+"""Find the nouns a speaker uses for people ("boss", "cousin"), and compare whether two can refer to the same person."""
 
 from __future__ import annotations
 
@@ -25,17 +23,16 @@ _COUPLE = frozenset({"married_to", "partner"})  # relations that follow each oth
 
 
 def role_of(name: str, text: str) -> str:
-    """Return the singular noun that the speaker uses with "my" or "our" for a name ("my boss Maria"), or "" if there is
-    none.
-    """
+    """Return the singular noun used with "my" or "our" for a name ("my boss Maria"), or "" if there is none."""
     noun = called(name, text, PERSON_NOUNS)
     own = noun and re.search(rf"\b(?:my|our)\s+(?:[\w-]+\s+){{0,3}}?{re.escape(noun)}s?\b", text, re.IGNORECASE)
     return noun if own else ""
 
 
 def of_others(question: str, text: str, schema: Schema) -> str:
-    """Return whose relative a text mentions if it isn't the asker's, as in "brother's wife" for a question about "my
-    wife", else "".
+    """Return the relative that a text mentions if it isn't the asker's own, else "".
+
+    For a question about "my wife", that is "brother's wife" if the text only mentions other people's wives.
     """
     asked = _MINE.search(question)
     if asked is None:
@@ -52,9 +49,7 @@ def roles_of(name: str, text: str) -> frozenset[str]:
 
 
 def same_role(one: str, other: str, schema: Schema) -> bool:
-    """Return True if two nouns can refer to one person in the same role: "mum" and "mother", "girlfriend" and
-    "wife".
-    """
+    """Return True if two nouns can mean one person in the same role: "mum" and "mother", "girlfriend" and "wife"."""
     first, second = american(singular(one.casefold())), american(singular(other.casefold()))
     if first == second:
         return True

@@ -98,9 +98,7 @@ def asserted_with_repairs(read: ReadMessage, text: str, schema: Schema, said: da
 
 
 def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: Term) -> list[_Said]:
-    """Return the statements that remain after dropping repaired ones, and alternative readings of the term or the
-    repair.
-    """
+    """Return the statements without repaired ones, and without alternative readings of the term or the repair."""
     wrong, right = [id(old) for old, _ in repairs], [new for _, new in repairs]
     taken: list[_Said | Term] = [term, *right]
     left = [one for one in near if id(one) not in wrong and not any(_overlap(one, own) for own in taken)]
@@ -108,9 +106,7 @@ def _after(near: Sequence[_Said], repairs: Sequence[tuple[_Said, _Said]], term: 
 
 
 def _with_repaired(one: Statement, repaired: dict[_Key, Statement]) -> list[Statement]:
-    """Return the chain of statements that ends with `one`, each correcting the one before; remove the repaired ones
-    from `repaired`.
-    """
+    """Return a chain of corrections that ends with `one`; remove its earlier statements from `repaired`."""
     chain = [one]
     while (old := repaired.pop(_key(chain[0]), None)) is not None:
         chain[0] = replace(chain[0], correction=True, replaces=old.object)
@@ -183,9 +179,7 @@ def _by_fragment(
 
 
 def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
-    """Return the span of the bare phrase that repairs the value `text[start:end]`, or the value's own span if there is
-    none.
-    """
+    """Return the span of the bare phrase that repairs the value `text[start:end]`, else the value's own span."""
     low = max(0, start - REACH)
     near = text[low : end + 2 * REACH]
     first, last = start - low, end - low
@@ -200,9 +194,7 @@ def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
 
 
 def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) -> Span | None:
-    """Return the bare phrase after a term if it has the shape of the value, and no other such phrase lies in
-    between.
-    """
+    """Return the bare phrase after a term if it has the value's shape, and no other such phrase lies between."""
     value = text[start:end]
     lead = LEAD.match(text, term.end)
     assert lead is not None  # each of its parts may be absent
@@ -275,8 +267,9 @@ def _repairable(one: _Said, term: Term, text: str, sentences: Sequence[Span]) ->
 
 
 def _is_in_reach(start: int, end: int, begin: int, term: Term, text: str, sentences: Sequence[Span]) -> bool:
-    """Return True if a term in the value's sentence, which begins at `begin`, or in the next one can mark a repair of
-    the value.
+    """Return True if a term can mark a repair of the value `text[start:end]`.
+
+    The term must be in the value's sentence, which begins at `begin`, or in the next one.
 
     Values denied by "not" are excluded: "I don't live in Porto, I mean Braga" doesn't say where the speaker lives.
     """
@@ -334,9 +327,7 @@ def _unit(measure: str) -> str:
 
 
 def _has(shape: str, between: str, said: datetime) -> bool:
-    """Return True if the text between a value and a term contains another phrase of the shape, which may be the
-    repaired one.
-    """
+    """Return True if another phrase of the shape, which may be the repaired one, lies between a value and a term."""
     if shape == "date":
         return bool(find_dates(between, said))
     if shape == "name":
@@ -345,8 +336,7 @@ def _has(shape: str, between: str, said: datetime) -> bool:
 
 
 def _follows(start: int, term: Term, lead: str, text: str) -> bool:
-    """Return True if the name after a term replaces the name before it: both follow the same word, or the new name is
-    bare.
+    """Return True if a name replaces the name before the term: both follow the same word, or the new one is bare.
 
     A bare name that follows only "Sorry" or "Wait" at the beginning of a sentence may address somebody: "Sorry, Ana."
     """
@@ -357,8 +347,9 @@ def _follows(start: int, term: Term, lead: str, text: str) -> bool:
 
 
 def _word_before(text: str) -> str:
-    """Return the last word of a text, skipping articles and treating all forms of "be" as one word; "" if there is
-    none.
+    """Return the last word of a text, or "" if there is none.
+
+    Articles are skipped, and all forms of "be" count as one word.
     """
     match = _BEFORE.search(text)
     word = (match.group(1) or match.group(2)).lower() if match is not None else ""

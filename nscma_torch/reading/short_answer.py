@@ -43,7 +43,7 @@ class ShortAnswer:
 
 
 def confidence(read: ReadResult, answerability: float, others: float) -> float:
-    """Return the probability that the memory holds the answer, in [0, 1].
+    """Return the probability that the memory contains the answer, in [0, 1].
 
     This is a logistic regression on the logit of the reader's probability, the search's answerability, and the share of
     possible answers by speakers not named in the question (`said_by_others`).
@@ -131,8 +131,7 @@ def _is_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
-    """Return True if a passage is about one of the periods: it mentions that time, or was said then without naming a
-    time.
+    """Return True if a passage mentions one of the periods, or was said during one without naming a time.
 
     Passages about another period or the future don't count, and neither do questions.
     """
@@ -146,9 +145,7 @@ def tells_of(passage: InputPassage, periods: Sequence[Period]) -> bool:
 
 
 def tells_of_years_ago(text: str, value: str, said: datetime) -> bool:
-    """Return True if the sentence containing a value is about the past, and only mentions years before the one it was
-    said in.
-    """
+    """Return True if the sentence containing a value is in the past tense and only mentions earlier years."""
     at = max(0, text.find(value))
     sentence = next((text[one.start : one.end] for one in split_sentences(text) if one.start <= at < one.end), text)
     times = find_dates(sentence, said)

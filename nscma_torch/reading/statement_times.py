@@ -125,8 +125,9 @@ def with_event(text: str, start: int, end: int) -> str:
 
 
 def _unknown(text: str) -> tuple[datetime | None, datetime | None]:
-    """Return a statement's `begins` and `begun_by`; both are None unless its sentence mentions a past time without a
-    date.
+    """Return a statement's `begins` and `begun_by`.
+
+    Both are None unless the sentence mentions a past time without a date.
     """
     if _tells_of_a_change(text):
         if _LONG_AGO.search(text):

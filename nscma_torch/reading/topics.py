@@ -1,5 +1,4 @@
-"""Describe the topics in a person's messages: co-occurring terms, numbers of messages and days, and an example
-sentence.
+"""Describe the topics in a person's messages: co-occurring terms, numbers of messages and days, and an example.
 
 Every part of such a line is verifiable: each source contains the topic, and the sentence is quoted from one of them.
 """
@@ -65,8 +64,7 @@ def topic_line(
     words: Mapping[str, str],
     topic: str,
 ) -> SourcedLine | None:
-    """Return the line on a topic, citing the positions of the messages that contain it, or None if no sentence can be
-    quoted.
+    """Return the line on a topic, citing the messages that contain it, or None if no sentence can be quoted.
 
     Args:
         held: the terms in each message.
@@ -87,8 +85,9 @@ def topic_line(
 
 
 def topic_words(group: Sequence[Unit], speakers: Sequence[str]) -> dict[str, str]:
-    """Map each term that can be a topic to its most common spelling; time cues, small talk and speakers' names are
-    excluded.
+    """Map each term that can be a topic to its most common spelling.
+
+    Time cues, small talk and speakers' names are excluded.
 
     Addressees' names are excluded because they occur in passing, often in a short form.
     """

@@ -1,5 +1,6 @@
-"""Use any transformers encoder for the reader (ModernBERT, DeBERTa, …). Nothing is downloaded, and no remote code is
-run.
+"""Use any transformers encoder for the reader (ModernBERT, DeBERTa, …).
+
+Nothing is downloaded, and no remote code is run.
 
 All layers of the encoder are trained. The reader is saved as a folder with the weights, the encoder's configuration and
 its tokenizer, so loading it needs neither the base model nor a hub.
@@ -45,7 +46,7 @@ class TransformersEncoder(Encoder):
         words, positions = model.get_input_embeddings(), _positions(model)
         if tokenizer.get_vocab_size() > words.num_embeddings:
             raise ModelError(
-                f"the tokenizer in {source} knows {tokenizer.get_vocab_size()} tokens, its encoder "
+                f"the tokenizer in {source} has {tokenizer.get_vocab_size()} tokens, the encoder "
                 f"{words.num_embeddings}: they belong to different models"
             )
         if positions < LEAST_TOKENS:
@@ -139,8 +140,9 @@ def _loading(folder: Path) -> Iterator[None]:
 
 
 def _positions(model: Any) -> int:
-    """Return the maximum number of tokens in a row; RoBERTa-like models number positions from the padding id plus
-    one.
+    """Return the maximum number of tokens in a row.
+
+    RoBERTa-like models number positions from the padding id plus one.
     """
     for name, table in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding) and table.padding_idx is not None:

@@ -74,8 +74,9 @@ def statements(text: str) -> str:
 
 
 def standing_instructions(text: str) -> tuple[str, ...]:
-    """Return the sentences, verbatim, that tell the assistant how to behave from now on; quoted or pasted ones don't
-    count.
+    """Return the sentences, verbatim, that tell the assistant how to behave from now on.
+
+    Quoted or pasted instructions don't count.
 
     If a one-line turn contains nothing else to remember, all its instructions are returned; otherwise only an
     instruction at its beginning.

@@ -36,8 +36,9 @@ def answerability(
     mask: Tensor,  # [n] bool
     author: Tensor,  # [n] bool, units of the speakers named in the question
 ) -> float:
-    """Return the support for an answer, in [-1, 2], among the units under `mask`. `view` contains the candidate
-    vectors.
+    """Return the support for an answer, in [-1, 2], among the units under `mask`.
+
+    `view` contains the candidate vectors.
     """
     inside = mask & author if query.speakers else mask
     covered = torch.zeros(len(index), device=index.device)

@@ -68,8 +68,7 @@ class RetrievalContext:
         return self._searcher.nearest(text, self.bounds)
 
     def rank_nodes(self, question: str, top_k: int | None = None) -> Ranking:
-        """Return the best nodes in the hierarchy, scored as configured by `retrieval.nodes`; all nodes if `top_k` is
-        None.
+        """Return the best nodes in the hierarchy, scored as set in `retrieval.nodes`; all nodes if `top_k` is None.
 
         Nodes are the units of the bounds' kinds, and the summaries on every level.
         """
@@ -99,9 +98,7 @@ class RetrievalContext:
         return {seq: Hit(unit, scores[seq]) for seq, unit in self.units(scores).items()}
 
     def relevance(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """Score how well each hit answers the question, in [0, 1], with the configured reranker or the language
-        tasks.
-        """
+        """Score how well each hit answers the question, in [0, 1], with the reranker or the language tasks."""
         if self._reranker is not None:
             return self._reranker(question, hits, self.bounds)
         return fitting("rerank", self.tasks.rerank(question, hits), hits)

@@ -14,8 +14,9 @@ RRF_CONSTANT = 60.0
 
 
 def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Return the weighted mean of the lanes, each divided by its best score, which preserves score gaps; [n], in [0,
-    1].
+    """Return the weighted mean of the lanes, [n], in [0, 1].
+
+    Each lane is divided by its best score, which preserves score gaps.
     """
     best = lanes.amax(dim=1, keepdim=True)
     shares = lanes.new_tensor(weights) / sum(weights)
@@ -23,8 +24,9 @@ def relative(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): return the sum of weight / (60 + rank), [n]. The mean
-    weight is scaled to 1.
+    """Return reciprocal rank fusion scores (Cormack, Clarke and Büttcher 2009): the sum of weight / (60 + rank), [n].
+
+    The mean weight is scaled to 1.
     """
     order = lanes.sort(dim=1, descending=True, stable=True).indices
     ranks = torch.empty_like(order)
@@ -34,8 +36,9 @@ def reciprocal_rank(lanes: Tensor, weights: Sequence[float]) -> Tensor:
 
 
 def total(lanes: Tensor, weights: Sequence[float]) -> Tensor:
-    """Return the weighted sum of the raw lane scores, [n]. The mean weight is scaled to 1, so a single lane keeps its
-    scores.
+    """Return the weighted sum of the raw lane scores, [n].
+
+    The mean weight is scaled to 1, so a single lane keeps its scores.
     """
     return lanes.new_tensor(weights) * len(weights) / sum(weights) @ lanes
 

@@ -142,8 +142,9 @@ class Indexes:
             return own
 
     def _weigh(self, user_id: str, own: _User) -> None:
-        """Measure a user's index, unless it was dropped in the meantime; then drop the oldest indexes while the total
-        is too large.
+        """Measure a user's index, unless it was dropped in the meantime.
+
+        Then drop the oldest indexes while the total is too large.
         """
         nbytes = _EMPTY + own.index.nbytes + own.vectors.nbytes
         with self._lock:

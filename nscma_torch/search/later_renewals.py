@@ -70,9 +70,7 @@ def may_renew(
 
 
 def naming(known: Fact | Statement, question: str, asked_of: str = "") -> frozenset[str]:
-    """Return the terms for a fact's topic and subject; a message that may change the fact contains at least one of
-    them.
-    """
+    """Return the terms for a fact's topic and subject; a message that may change the fact contains at least one."""
     return matter(known, question, asked_of) | (frozenset(terms(f"{known.subject} {asked_of}")) - _USER)
 
 
@@ -83,8 +81,7 @@ def of_its_value(known: Fact | Statement, schema: Schema) -> frozenset[str]:
 
 
 def on_the_matter(text: str, about: Collection[str], *, follows: bool) -> bool:
-    """Return True if a message mentions a topic, or is the next message (`follows`) and may refer to the topic
-    indirectly.
+    """Return True if a message mentions a topic, or is the next one (`follows`) and may refer to it indirectly.
 
     A message that only asks a question doesn't count.
     """

@@ -73,8 +73,9 @@ def _without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _without_words(text: str, words: Sequence[str]) -> str:
-    """Remove words and their possessives from a text, ignoring case; if nothing would be left, return the text
-    unchanged.
+    """Remove words and their possessives from a text, ignoring case.
+
+    If nothing would be left, the text is returned unchanged.
     """
     if not words:
         return text

@@ -60,8 +60,9 @@ class Retrieved:
     trace: tuple[str, ...] = ()
 
     def bears(self, floor: float) -> bool:
-        """Return True if the memory is relevant to the query: answerability is at least `floor`. A floor of -1 skips
-        the check.
+        """Return True if the answerability is at least `floor`, so the memory is relevant to the query.
+
+        A floor of -1 skips the check.
         """
         return floor <= -1 or self.answerability() >= floor
 
@@ -150,8 +151,7 @@ class Searcher:
         return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
-        """Return the `top_k` units with the largest cosine to the whole text, including negative cosines; all units if
-        `top_k` is None.
+        """Return the `top_k` units with the largest cosines to the whole text, even negative ones; None: all units.
 
         f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a
         vector are skipped.
@@ -213,7 +213,7 @@ class Searcher:
         return self._embedder.dimension
 
     def recall(self, queries: Tensor, bounds: Bounds, k: int) -> Nearest:  # queries: [q, d]
-        """Return for each vector the k units within the bounds with the largest episodic score, using only the vector
+        """Return for each vector the k units within the bounds with the best episodic scores, using only the vector
         lane.
         """
         at, q = to_micros(bounds.now), len(queries)
@@ -275,8 +275,8 @@ class Searcher:
         return mask
 
     def _near(self, reading: IndexSnapshot, asked: _Asked) -> IndexView:
-        """Return a view with the vectors needed by the vector lane, and by the answerability of questions that name
-        speakers.
+        """Return a view with the vectors needed by the vector lane and, for questions naming speakers, by
+        answerability.
         """
         k = self._settings.candidates
         wanted = [(asked.mask, k)]
@@ -296,8 +296,7 @@ class Searcher:
         at: int,
         more: Sequence[Tensor] = (),
     ) -> IndexView:
-        """Return the index or, if vectors are in the database, a view of the candidates for the k best units under each
-        mask.
+        """Return the index or, if vectors are in the database, a view of the candidates for each mask's k best units.
 
         The rows in `more` are added: the best lexical matches, whose vectors also count if they are similar enough.
         """
@@ -314,8 +313,8 @@ class Searcher:
     def _nearest_stored(
         self, reading: IndexSnapshot, query: Tensor, passing: Tensor, k: int | None
     ) -> tuple[Tensor, Tensor]:
-        """Return the k rows under `passing` with the largest cosines in the database, and the cosines; all rows if `k`
-        is None.
+        """Return the k rows under `passing` with the largest cosines in the database, and the cosines; None: all
+        rows.
         """
         if k is None:
             return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)
@@ -326,9 +325,7 @@ class Searcher:
     def _compared(
         self, reading: IndexSnapshot, view: IndexView, query: Tensor, at: int, mask: Tensor, k: int
     ) -> tuple[Tensor, Tensor]:
-        """Return the best scores and their rows, [m] each with m <= k, in a view from `_candidates` under a mask
-        [n].
-        """
+        """Return the best scores and rows, [m] each with m <= k, in a view from `_candidates` under a mask [n]."""
         if isinstance(view, UserIndex):
             return reading.vectors.search(view, query, now=at, mask=mask, k=k)
         return TensorSearch(self._config.score).search(view, query, now=at, mask=view.under(mask), k=k)
@@ -366,9 +363,7 @@ class Searcher:
     def _rarity(
         self, connection: Connection, index: UserIndex, mask: Tensor, names: Set[tuple[str, ...]]
     ) -> dict[tuple[str, ...], float]:
-        """Weight each name by the rarity of units that contain all its words, relative to a name found in a single
-        unit.
-        """
+        """Weight each name by the rarity of units containing all its words, relative to a name found in one unit."""
         words = {name: set(terms(" ".join(name))) for name in names}
         postings = index.postings(connection, sorted({term for own in words.values() for term in own}))
         total = max(2, int(mask.sum()))
@@ -398,8 +393,8 @@ class Searcher:
         return FaissSearch(self._embedder.dimension, self._device, weights, index.faiss_factory, **limits)
 
     def _lexical(self, index: UserIndex, postings: Mapping[str, Posting], query: Query, mask: Tensor) -> Tensor:
-        """Return scores [n]: BM25 for the words, plus the inverse document frequency of each named period for units
-        from that period.
+        """Return scores [n]: BM25, plus for each named period its inverse document frequency for units from that
+        period.
         """
         scores = bm25(index, postings, query.terms, self._settings, mask)
         for first, after in query.periods:

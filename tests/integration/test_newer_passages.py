@@ -55,7 +55,7 @@ def test_what_is_no_change_leaves_the_fact(read_by: Callable[..., Memory]) -> No
     answer = asked(told(read_by(reader), HOME, ROOTS))
     assert (answer.text, answer.confidence) == ("Kilkenny", 0.9)
     assert reader.pairs == [(f"ada: {HOME}", ROOTS)]
-    assert answer.trace[-1] == "1 later messages on the matter change nothing (0.00)" and not reader.questions
+    assert answer.trace[-1] == "1 later messages on the topic change nothing (0.00)" and not reader.questions
 
 
 @pytest.mark.parametrize("change", ["replaces", "corrects", "ends", "cancels"])
@@ -82,7 +82,7 @@ def test_what_a_newer_message_states_of_another_matter_puts_nothing_in_doubt(rea
     reader = WordReader("Kilkenny.")
     answer = asked(told(read_by(reader), HOME, "Ysolde is vegan."))
     assert (answer.text, answer.confidence) == ("Kilkenny", 0.9) and reader.pairs
-    assert answer.trace[-1].endswith("but what it states was read, and is another matter")
+    assert answer.trace[-1].endswith("but its statements were read, and are about something else")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_was_said_before_the_fact_is_no_news(read_by: Callable[..., Memory]
 def test_the_value_in_more_words_is_no_other_value(read_by: Callable[..., Memory]) -> None:
     answer = asked(told(read_by(WordReader("Kilkenny town")), HOME, "Ysolde is fond of Kilkenny town."))
     assert answer.text == "Kilkenny"
-    assert answer.trace[-1] == "read: 'Kilkenny town' of 2 April 2026, as the facts tell"
+    assert answer.trace[-1] == "read: 'Kilkenny town' of 2 April 2026, which agrees with the facts"
 
 
 def test_without_a_reader_the_fact_answers(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:

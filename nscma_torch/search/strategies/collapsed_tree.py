@@ -11,4 +11,4 @@ from nscma_torch.search.ranking import Ranking
 def collapsed_tree(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     """Return the best chunks and summaries in one ranking, scored as configured by `retrieval.nodes`."""
     ranked = context.rank_nodes(question, top_k)
-    return replace(ranked, trace=("chunks and summaries of every level side by side",))
+    return replace(ranked, trace=("chunks and summaries from all levels ranked together",))

@@ -1,5 +1,4 @@
-"""Run personalised PageRank from a question on a graph of entities, facts and messages (HippoRAG, Gutiérrez et al.
-2024).
+"""Run personalised PageRank on a graph of entities, facts and messages (HippoRAG, Gutiérrez et al. 2024).
 
 The nodes are the facts' entities and source messages; each fact links its subject and object to its messages. The walk
 starts at the entities named in the question and at the best hits of a search, and returns there with probability 1 -
@@ -44,7 +43,7 @@ def graph(context: RetrievalContext, question: str, top_k: int) -> Ranking:
     scores = {seq: ranked.scores[seq] + gains[seq] for seq in units}
     kept = best_first(scores, top_k)
     parts = {seq: ranked.parts.get(seq, {}) | {"walk_score": gains[seq]} for seq in kept}
-    trace = (f"a walk over {len(facts.facts)} facts from {', '.join(asked) or 'the best hits'}",)
+    trace = (f"walked over {len(facts.facts)} facts from {', '.join(asked) or 'the best hits'}",)
     return Ranking(kept, ranked.answerability, parts, trace)
 
 

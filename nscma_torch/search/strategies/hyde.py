@@ -26,7 +26,7 @@ def hyde(context: RetrievalContext, question: str, top_k: int) -> Ranking:
         try:
             rankings.append(context.nearest(passage))
         except TextTooLongError:
-            trace.append("a passage too long for the embedder was left out")
+            trace.append("omitted a passage that is too long for the embedder")
             continue
         trace.append(f"imagined {passage!r}")
     mean = {seq: sum(one.scores[seq] for one in rankings if seq in one.scores) / len(rankings) for seq in found.scores}

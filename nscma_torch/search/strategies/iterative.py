@@ -19,8 +19,9 @@ _LATER = 0.5  # w; of .3-.7 best on even questions of LoCoMo, BEAM and the multi
 
 
 def iterative(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the best units after at most N = `retrieval.iterative.refinements` refinements, or once the question no
-    longer changes.
+    """Return the best units after at most N = `retrieval.iterative.refinements` refinements.
+
+    Refinement ends early if the question no longer changes.
 
     Each refined question is built from the T = `retrieval.iterative.refined_from` best hits of the last round.
     """

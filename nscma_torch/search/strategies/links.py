@@ -52,9 +52,7 @@ def links(context: RetrievalContext, question: str, top_k: int) -> Ranking:
 
 
 def _pass(context: RetrievalContext, question: str, ranked: Ranking) -> Ranking:
-    """Take one step along titles from the first `_POOL` units of a search, and return the score components for every
-    unit.
-    """
+    """Take one step along titles from the first `_POOL` units of a search; return all score components."""
     if not ranked.scores:
         return Ranking({}, ranked.answerability)
     best = max(ranked.scores.values())

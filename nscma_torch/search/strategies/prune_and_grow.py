@@ -1,5 +1,4 @@
-"""Prune-and-Grow (CAM section 4.2): take the best nodes from all levels, then the nodes beside and below the helpful
-ones.
+"""Prune-and-Grow (CAM section 4.2): take the best nodes from all levels, then nodes beside and below the helpful ones.
 
 With CAM's values of `retrieval.prune_and_grow` and `retrieval.nodes`: D_0 are the s nodes with the largest cosine to
 the question; P_j = P_{j-1} plus the nodes of D_j that the language tasks select; D_{j+1} are the nodes beside and below
@@ -15,8 +14,7 @@ from nscma_torch.search.ranking import Ranking, best_first
 
 
 def prune_and_grow(context: RetrievalContext, question: str, top_k: int) -> Ranking:
-    """Return the active set: candidates are pruned by the language tasks, then peers and children are added until none
-    helps.
+    """Return the active set: candidates pruned by the language tasks, then grown by helpful peers and children.
 
     The overall best node is judged in every round, as a fixed reference for the others.
     """
