@@ -1,4 +1,4 @@
-"""Feedback on messages: a helpful one counts as recalled several times, an unhelpful one loses importance."""
+"""Feedback on messages: a helpful message counts as recalled several times, and an unhelpful one loses importance."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _USER = "user"  # how statements know a speaker of this role without a name
 
 
 class _Known(NamedTuple):
-    """A fact with its weight, and the time of its newest message."""
+    """A fact with its weight, and the time of the newest message that states it."""
 
     weight: float
     told: datetime

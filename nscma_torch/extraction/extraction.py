@@ -261,7 +261,7 @@ class Extractor:
         )
 
     def _summaries(self, chunks: Sequence[tuple[int, Unit]]) -> list[MadeText]:
-        """Summarize each message by itself: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
+        """Summarize each message separately: S_q = LLM(D_q, P_S), Structural Memory section 3.1."""
         groups: dict[int, list[Unit]] = {}
         for seq, unit in chunks:
             groups.setdefault(seq, []).append(unit)

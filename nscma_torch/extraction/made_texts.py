@@ -75,7 +75,9 @@ def store(
     origins: Mapping[int, Mapping[Any, Any]],
     numbers: Mapping[tuple[int, Statement], int],
 ) -> None:
-    """Store units, each with its statements; `numbers` are their row numbers, by episode and statement."""
+    """Store units, each with its statements; `numbers` contains the statements' row numbers by episode and
+    statement.
+    """
     new: list[NewUnit] = []
     says: dict[tuple[int, str, str], list[int]] = {}
     for text, item in made:

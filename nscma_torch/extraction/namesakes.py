@@ -30,7 +30,7 @@ def told_apart(
     statements: Sequence[Sequence[Statement]],
     schema: Schema,
 ) -> list[list[Statement]]:
-    """Return the chunks' statements, each with the row number of its message, with distinct names for namesakes."""
+    """Return the chunks' statements, each with its message's row number, with distinct names for namesakes."""
     here = {seq for seq, _ in chunks}
     namesakes: dict[str, Namesakes] = {}
     found: list[list[Statement]] = [[] for _ in chunks]

@@ -20,7 +20,9 @@ from nscma_torch.semantic.store import facts, statements
 
 
 class RepeatRecheck:
-    """Queues a repetition for extraction, unless everything its speaker said before in these words still holds."""
+    """Queues a repetition for extraction, unless everything that its speaker said earlier in the same words still
+    holds.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

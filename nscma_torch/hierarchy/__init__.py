@@ -1,1 +1,1 @@
-"""CAM, the hierarchy of overlapping clusters: algorithms on tensors, without SQL and without language."""
+"""CAM, the hierarchy of overlapping clusters: algorithms on tensors, independent of SQL and language."""

@@ -35,7 +35,7 @@ class Clusters:
         return torch.bincount(self.cluster, minlength=len(self.labels))
 
     def members(self, level: Level) -> dict[int, tuple[int, ...]]:
-        """Return the numbers of each cluster's nodes, ascending, by label."""
+        """Return the node numbers in each cluster, ascending, by cluster label."""
         parts = torch.split(level.nodes[self.row], self.sizes.tolist())
         return {label: tuple(part.tolist()) for label, part in zip(self.labels.tolist(), parts, strict=True)}
 

@@ -4,8 +4,8 @@ Everything is computed on the hierarchy as read, and committed in one transactio
 the jobs stay queued. If the process is killed, the store has the state from before or after; finished summaries are
 stored as drafts.
 
-The hierarchies of all waiting lanes are clustered together before the first is integrated: a small network needs many
-short calls, and processing a thousand networks together takes hardly longer.
+The hierarchies for all waiting lanes are clustered together before the first of them is integrated: a small network
+needs many short calls, and processing a thousand networks together takes hardly longer.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def accommodated(
 
 
 def _connected(level: Level, chosen: Tensor) -> Level:
-    """Split every cluster into parts connected by uncut edges."""
+    """Split every cluster into parts that are connected by uncut edges."""
     source, target = level.split.persona_edge_index
     holding = ~level.cut & (level.labels[source] == level.labels[target])
     root = _components(source[holding], target[holding], len(level.labels))

@@ -94,7 +94,7 @@ class Summariser:
         written: Mapping[NodeKey, Written],
         holds: Callable[[Connection], bool],
     ) -> list[list[tuple[Unit, Weight]]]:
-        """Return the texts of each node's members."""
+        """Return, for each node, the texts of its members."""
         below = {number for own in wanted for number in own}
         kept = sorted({s for n in below if (level - 1, n) not in written for s in said[level - 1, n]})
         with self._database.read(stored.user_id) as connection:
@@ -143,7 +143,7 @@ class Summariser:
         return [texts[key] for key in keys]
 
     def _wordings(self, user_id: str, seqs: Mapping[int, Sequence[int]]) -> dict[int, list[str]]:
-        """Return the wording of the nodes' current summaries."""
+        """Return the wording of each node's current summary."""
         with self._database.read(user_id) as connection:
             texts = units.texts(connection, [seq for own in seqs.values() for seq in own])
         if any(seq not in texts for own in seqs.values() for seq in own):  # one was retired meanwhile

@@ -68,8 +68,8 @@ class Novelty:
         """Compare the next message with `history`, the last messages before it, oldest first.
 
         Returns:
-            The cosine to the nearest of them, 0 without any, and the least news over the near ones (`news` of
-                reading/restatement.py, sentence by sentence), at most `MUCH`; None if none is near.
+            The cosine to the nearest message (0 if there is none), and the least news relative to the near messages
+                (`news` in reading/restatement.py, sentence by sentence), at most `MUCH`, or None if no message is near.
         """
         at, self._next = self._next, self._next + 1
         if not history:

@@ -39,7 +39,7 @@ class Windows:
 
     @property
     def erasures(self) -> int:
-        """Return the number of erasures so far; read it before a transaction whose window is to be stored."""
+        """Return the number of erasures so far; read it before a transaction if its window will be stored."""
         return self._erasures
 
     def get(self, stream_id: str, version: tuple[int, int]) -> Window | None:

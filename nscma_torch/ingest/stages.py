@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Stages:
-    """Sums wall-clock seconds by stage name."""
+    """Sums of wall-clock seconds, by stage name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -1,1 +1,1 @@
-"""Work across all capabilities: check, digest, erase, edit, export, import, copy, re-embed."""
+"""Operations across all capabilities: check, digest, erase, edit, export, import, copy, re-embed."""

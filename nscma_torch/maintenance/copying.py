@@ -25,7 +25,7 @@ def copy(
     Raises:
         NotFoundError: the source has no such user.
         InvalidInputError: the target already contains one of the users.
-        EmbedderMismatchError: the target's vectors come from another embedder.
+        EmbedderMismatchError: the target's vectors come from a different embedder.
         StoreFormatError: a user's copy differs; the target is unchanged.
     """
     with (

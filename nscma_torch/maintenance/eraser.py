@@ -54,7 +54,7 @@ class _Progress:
     past: Past  # after them
 
     def leads_to(self, remaining: _Remaining) -> bool:
-        """Return True if the scored messages are the first of the remaining ones."""
+        """Return True if the scored messages are the first of the remaining messages."""
         count = len(self.said)
         if self.said != [(seq, text) for seq, text, _ in remaining.rows[:count]]:
             return False

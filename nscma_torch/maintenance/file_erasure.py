@@ -1,4 +1,4 @@
-"""Permanent deletion: delete the rows, rewrite the file without them, and search for remaining bytes.
+"""Permanent deletion: delete rows, rewrite the file without them, and search it for remaining bytes.
 
 `secure_delete` zeroes freed cells; VACUUM rewrites the file without slack; the -wal file is truncated. The search reads
 every file of the store, as another process would, and looks for fragments of each erased text and name (of a document,

@@ -64,7 +64,7 @@ def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
 
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:
-    """Read a table from both ends up to the damage, without any index; return the rows, and True if complete."""
+    """Read a table from both ends up to the damage, without using any index; return the rows, and True if complete."""
     place: ColumnClause[int] = literal_column("rowid")
     found: dict[int, Row] = {}
     for order in (place.asc(), place.desc()):

@@ -1,4 +1,4 @@
-"""Facts: statements made in messages, and the beliefs derived from them."""
+"""The facts capability: statements made in messages, and the beliefs derived from them."""
 
 from __future__ import annotations
 

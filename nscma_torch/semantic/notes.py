@@ -20,5 +20,5 @@ def note(sentence: str, unit: Unit, start: int, end: int, schema: Schema) -> Sta
 
 
 def is_note(relation: str, topic: str, schema: Schema) -> bool:
-    """Return True if this relation and topic are those of a note."""
+    """Return True if a statement with this relation and topic is a note."""
     return not topic and relation in schema and schema[relation].open

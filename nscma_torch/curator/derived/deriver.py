@@ -105,7 +105,7 @@ class OfMessages:
 def of_messages(
     connection: Connection, namespace: str, kind: DerivedKind, groups: Mapping[str, Sequence[Heard]]
 ) -> list[Due]:
-    """Return a part for each new or changed group of messages, by name."""
+    """Return a due part for each group of messages that is new or changed, by name."""
     runs = derived_texts.runs(connection, namespace, kind)
     due = []
     for name, said in groups.items():

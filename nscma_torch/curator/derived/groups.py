@@ -1,4 +1,4 @@
-"""Group the messages that texts are derived from, by day, person or session. Keys contain no names."""
+"""Group the messages that texts are derived from, by day, person or session. Group keys contain no names."""
 
 from __future__ import annotations
 

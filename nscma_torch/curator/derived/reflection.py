@@ -37,7 +37,7 @@ _KIND = "reflection"
 
 
 def deriver(needs: Needs) -> Deriver:
-    """Reflect as configured in `[reflection]`; memories are found by the configured search."""
+    """Derive reflections as configured in `[reflection]`; the configured search finds the memories."""
     settings = needs.config.reflection
     tasks = needs.tasks_with(ReflectionTasks, _KIND)
 

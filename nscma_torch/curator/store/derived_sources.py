@@ -80,7 +80,7 @@ def heard(
 
 
 def basis_of(said: Sequence[Heard]) -> str:
-    """Hash messages, to detect whether a derivation is up to date."""
+    """Return a hash of messages, used to detect whether a derivation is up to date."""
     return derive_id("messages", *(part for one in said for part in (one.id, one.text_hash)))
 
 
@@ -95,7 +95,7 @@ def messages(connection: Connection, user_id: str, seqs: Sequence[int]) -> list[
 
 
 def vectors(connection: Connection, seqs: Sequence[int]) -> dict[int, np.ndarray[Any, np.dtype[np.float32]]]:
-    """Return the mean vector [d] of each message's embedded chunks, by row number."""
+    """Return the mean vector [d] of each message's embedded chunks, by the message's row number."""
     of_chunks = unit_rows.active_chunks(connection, seqs)
     held = packed_vectors.vectors_of(connection, [chunk for own in of_chunks.values() for chunk in own])
     embedded = {seq: [held[chunk] for chunk in own if chunk in held] for seq, own in of_chunks.items()}

@@ -147,7 +147,7 @@ def replace(
     at: int,
     omitted_for: Collection[str] = (),
 ) -> Changed:
-    """Replace all texts of a part, each with its units; `Changed.texts` also counts removed ones.
+    """Replace all of a part's texts, each with its units; `Changed.texts` also counts removed texts.
 
     `omitted_for` contains the ids of texts that made some of this part's texts redundant. If anything changes, derived
     texts based on the old texts are deleted so that they are derived again; then call `touch_user` in the same

@@ -24,7 +24,7 @@ _MOST_ON_A_GPU = 2048  # results of one search
 
 
 class FaissStore:
-    """One faiss index.
+    """Stores vectors in one faiss index.
 
     | factory | adding | removing | a search compares |
     |---|---|---|---|
@@ -112,7 +112,7 @@ class FaissStore:
         self._place()
 
     def add(self, slots: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add vectors [m, D] under slots [m], which continue the existing ones."""
+        """Add vectors [m, D] under slots [m], which must continue the existing slots."""
         if self._removes:
             self._index.add_with_ids(vectors, slots)
             return
@@ -120,7 +120,7 @@ class FaissStore:
             self._index.add(vectors)
 
     def remove(self, slots: NDArray[np.int64]) -> None:
-        """Remove vectors, or count them as stale if the index can't."""
+        """Remove vectors; if the index can't, count them as stale."""
         if self._removes:
             self._index.remove_ids(self._faiss.IDSelectorBatch(slots))
         else:

@@ -73,7 +73,7 @@ class Postings:
         seqs: Tensor,  # [n] int64 ascending, units by row
         alive: Tensor,  # [n] bool, rows that count
     ) -> dict[str, Posting]:
-        """Return the postings for those of the given terms that occur."""
+        """Return the postings for the given terms that occur at all."""
         known = {term: self._kept.get(term) for term in terms}
         ends = {term: 0 if kept is None else kept.end for term, kept in known.items()}
         new = [term for term, end in ends.items() if not end]

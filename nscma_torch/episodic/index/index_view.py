@@ -93,11 +93,11 @@ class IndexView:
         return self._rows["stamps"]
 
     def under(self, mask: Tensor) -> Tensor:
-        """Restrict a mask of the whole index to the rows of this view."""
+        """Restrict a mask over the whole index to this view's rows."""
         return mask
 
     def whole(self, rows: Tensor) -> Tensor:
-        """Convert rows of this view to rows of the user's whole index."""
+        """Convert this view's rows to rows in the user's whole index."""
         return rows
 
     def since(self, now: int) -> Tensor:
@@ -111,7 +111,7 @@ class IndexView:
         return self._rows["since"] if bound is None else self._rows["since"].clamp(max=bound)
 
     def recall_bound(self, now: int) -> int | None:
-        """Return `now` if it affects `since`; else None."""
+        """Return `now` if `since` depends on it, else None."""
         if not self.timed or not len(self):
             return None
         newest = self.computed("newest", None, lambda: int(self._rows["since"].max()))
@@ -204,7 +204,7 @@ class IndexView:
         return self.alive & (self._one_of("name", names) | self._one_of("role", roles))
 
     def rows_of(self, seqs: Sequence[int]) -> Tensor:
-        """Return the rows [m] for those of the given units that the index contains."""
+        """Return the rows [m] of the given units, skipping units that the index doesn't contain."""
         wanted = torch.as_tensor(seqs, dtype=torch.int64, device=self.device)
         if not len(self):
             return wanted[:0]

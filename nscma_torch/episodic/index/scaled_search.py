@@ -43,7 +43,7 @@ class ScaledSearch:
 
 
 def scaled(part: Tensor) -> Tensor:
-    """Scale values [m] to (x - min) / (max - min); 0.5 if all are equal."""
+    """Scale values [m] to (x - min) / (max - min); the result is 0.5 if all are equal."""
     if not len(part):
         return part
     least, most = part.aminmax()

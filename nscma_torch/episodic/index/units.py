@@ -110,7 +110,7 @@ def insert(connection: Connection, new: Sequence[NewUnit]) -> list[int]:
 
 
 def add_sources(connection: Connection, user_id: str, seqs: Iterable[int], episode_seqs: Collection[int]) -> None:
-    """Add episodes to the sources of units."""
+    """Add episodes to units' sources."""
     rows = [{"unit_seq": seq, "episode_seq": one, "user_id": user_id} for seq in seqs for one in sorted(episode_seqs)]
     if rows:
         connection.execute(_INSERT_SOURCES, rows)
@@ -194,7 +194,7 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
 
 
 def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Return the active chunks (row numbers, in order) for those of the given episodes that have any."""
+    """Return the active chunks (row numbers, in order) by episode, for the given episodes that have any."""
     found: dict[int, list[int]] = {}
     for some in pages(sorted(episode_seqs)):
         query = (

@@ -44,7 +44,7 @@ def queue_encoded(connection: Connection, user_id: str, agent_id: str | None, ki
 
 
 def queue_repeated(connection: Connection, kind: str, rows: Sequence[Mapping[Any, Any]]) -> None:
-    """Queue those of the given deferred episodes whose whole text was already in the user's memory."""
+    """Queue the given deferred episodes whose whole text was already in the user's memory."""
     for row in rows:
         if episode_rows.said_before(connection, row["user_id"], row["seq"], [row["text_hash"]]):
             jobs.enqueue(connection, row["user_id"], kind, [(row["stream_id"], row["seq"])])

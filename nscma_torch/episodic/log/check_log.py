@@ -48,7 +48,7 @@ def damaged_json(row: Mapping[Any, Any]) -> list[str]:
 
 
 def mend_messages(connection: Connection, user_id: str) -> None:
-    """Recompute the ids of a user's messages whose text or history was lost."""
+    """Recompute ids for a user's messages that lost their text or history."""
     for row, wanted in _other_ids(RowQueries(connection, (user_id,))):
         set_columns(connection, row.seq, id=wanted)
 

@@ -110,7 +110,7 @@ def decision_columns(decision: Decision | None, observation: Mapping[str, Any] |
 
 
 def decision_of(row: Mapping[Any, Any]) -> Decision | None:
-    """Return the gate's decision stored in a row."""
+    """Return the gate's decision as stored in a row."""
     return None if row["decision"] is None else Decision(**decoded(row["decision"]))
 
 
@@ -166,7 +166,7 @@ def held_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> set[
 
 
 def known_texts(connection: Connection, user_id: str, hashes: Sequence[str]) -> frozenset[str]:
-    """Return those of the given text hashes that are already in the user's live memory."""
+    """Return the given text hashes that already occur in the user's live memory."""
     known: set[str] = set()
     for some in pages(hashes):
         known.update(connection.execute(_KNOWN_TEXTS, {"user_id": user_id, "hashes": some}).scalars())
@@ -277,9 +277,7 @@ def live(now: int | None = None) -> ColumnElement[bool]:
 
 
 def not_read(connection: Connection, user_id: str, episode_ids: Collection[str]) -> set[str]:
-    """Return those of the given episodes that are missing, hidden, or not read for facts since their text last
-    changed.
-    """
+    """Return the given episodes that are missing, hidden, or not read for facts since their text last changed."""
     missing = set(episode_ids)
     for some in pages(sorted(missing)):
         query = select(episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
@@ -298,7 +296,7 @@ def never_encoded(connection: Connection, seqs: Collection[int]) -> set[int]:
 
 
 def last_seq(connection: Connection) -> int:
-    """Return the row number of the last stored episode; 0 for an empty log."""
+    """Return the last stored episode's row number; 0 if the log is empty."""
     return int(connection.execute(select(func.coalesce(func.max(episodes.c.seq), 0))).scalar_one())
 
 
@@ -342,7 +340,7 @@ def said_before(connection: Connection, user_id: str, seq: int, hashes: Sequence
 
 
 def row_of(connection: Connection, seq: int) -> Mapping[Any, Any]:
-    """Return one row of the log."""
+    """Return one row from the log."""
     return connection.execute(select(episodes).where(episodes.c.seq == seq)).mappings().one()
 
 

@@ -22,7 +22,7 @@ _OPENING = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Messages in the order they were stored; of `total` messages, `skipped` precede them."""
+    """Messages in the order they were stored; the page starts after `skipped` out of `total` messages."""
 
     items: Sequence[Episode]
     skipped: int

@@ -81,7 +81,9 @@ def with_before(
 def said_before(
     connection: Connection, user_id: str, episode_ids: Sequence[str], count: int
 ) -> dict[str, list[Episode]]:
-    """Return, for each message, those of the `count` messages before it that are from the same day and don't expire."""
+    """Return, for each message, the messages among the `count` before it that are from the same day and don't
+    expire.
+    """
     numbered = with_before(connection, user_id, episode_ids, count)
     found = load(connection, user_id, sorted({seq for seqs in numbered.values() for seq in seqs}))
     return {
@@ -115,7 +117,7 @@ def after(connection: Connection, seqs: Collection[int], count: int) -> list[int
 
 
 def _last_before(stream_id: str, seq: int, count: int, now: int | None) -> Select[tuple[int, int]]:
-    """Select pairs of `seq` and the row number of one of the last live messages before it."""
+    """Select `seq` paired with the row number of each of the last live messages before it."""
     earlier = select(literal(seq).label("of"), _E.seq).where(_E.stream_id == stream_id, _E.seq < seq, log.live(now))
     some = earlier.order_by(_E.seq.desc()).limit(count).subquery()
     return select(some.c.of, some.c.seq)

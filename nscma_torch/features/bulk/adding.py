@@ -137,7 +137,7 @@ class _Adding:
         self._shared = is_postgres(store)
 
     def run(self, work: Sequence[Pack]) -> Iterator[Committed]:
-        """Commit packs, and yield the parts stored, one by one."""
+        """Commit packs, and yield the result of each commit."""
         if self._actors is None:
             for pack in work:
                 yield from self._here(pack)

@@ -128,7 +128,7 @@ def note_outcome(
 
 
 def set_status(connection: Connection, user_id: str, key: str, status: Literal["active", "archived"], at: int) -> Skill:
-    """Archive a skill from search, or restore it. Call `touch_user` in the same transaction."""
+    """Archive a skill to hide it from search, or restore it. Call `touch_user` in the same transaction."""
     found = skills.update().where(_K.user_id == user_id, _K.id == key)
     connection.execute(found.values(status=status, updated_at=at))
     skill = require(connection, user_id, key)

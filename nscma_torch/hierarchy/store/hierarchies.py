@@ -155,7 +155,7 @@ def _replace(
 
 
 def units_of(connection: Connection, hierarchy: str) -> dict[NodeKey, list[int]]:
-    """Return the units (row numbers) of each node that has any."""
+    """Return the units (row numbers) of every node that has units."""
     query = select(node_units.c.level, node_units.c.number, node_units.c.unit_seq).where(
         node_units.c.hierarchy_id == hierarchy
     )
@@ -243,7 +243,7 @@ def retire(connection: Connection, unit_seqs: Sequence[int]) -> dict[str, int]:
 
 
 def holding(connection: Connection, unit_seqs: Sequence[int]) -> list[tuple[str, str]]:
-    """Return (id, user_id) of the hierarchies that contain these units."""
+    """Return (id, user_id) for each hierarchy that contains one of these units."""
     found: set[tuple[str, str]] = set()
     for some in pages(unit_seqs):
         query = select(node_units.c.hierarchy_id, node_units.c.user_id).where(node_units.c.unit_seq.in_(some))
@@ -290,7 +290,7 @@ def draft(connection: Connection, hierarchy: Stored, written: Mapping[str, str])
 
 
 def found_drafts(connection: Connection, hierarchy: str, keys: Sequence[str]) -> dict[str, str]:
-    """Return those of the requested drafts that exist, by key."""
+    """Return the requested drafts that exist, by key."""
     found: dict[str, str] = {}
     for some in pages(keys):
         query = select(drafts.c.key, drafts.c.text).where(drafts.c.hierarchy_id == hierarchy, drafts.c.key.in_(some))

@@ -25,7 +25,7 @@ def roots(connection: Connection, user_id: str, agent_id: str | None) -> list[in
 
 
 def children(connection: Connection, user_id: str, agent_id: str | None, seqs: Sequence[int]) -> dict[int, list[int]]:
-    """Return the units directly below each of these units that is a summary, in node order."""
+    """Return the units directly below each given unit that is a summary, in node order."""
 
     def below(key: str, level: int, numbers: Sequence[int]) -> Iterable[tuple[int, NodeKey]]:
         query = select(personas.c.label, personas.c.node).where(
@@ -55,7 +55,7 @@ def _led(
     seqs: Sequence[int],
     step: Callable[[str, int, Sequence[int]], Iterable[tuple[int, NodeKey]]],
 ) -> dict[int, list[int]]:
-    """Return the units of the nodes that `step` leads to from these units' nodes, one level at a time."""
+    """Return the units of the nodes reached by `step` from the given units' nodes, one level at a time."""
     asked: dict[NodeKey, list[int]] = {}
     query = select(node_units.c.level, node_units.c.number, node_units.c.unit_seq).where(
         node_units.c.hierarchy_id == key

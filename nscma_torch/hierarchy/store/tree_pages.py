@@ -47,7 +47,7 @@ def page(
 
 
 def levels(connection: Connection, user_id: str, agent_id: str | None) -> list[int]:
-    """Return the number of nodes on each level, chunks first."""
+    """Return the number of nodes on each level, beginning with the chunks."""
     key = hierarchies.hierarchy_id(user_id, agent_id)
     query = select(_N.level, func.count()).where(_N.hierarchy_id == key).group_by(_N.level).order_by(_N.level)
     return [int(number) for _, number in connection.execute(query)]

@@ -1,6 +1,6 @@
 """The facts of one memory as a graph: entities are nodes, and facts are edges with a validity period.
 
-Legend: n entities, E edges, q queries.
+Legend: n is the number of entities, E of edges, q of queries.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class FactGraph:
     def data(self, as_of: datetime | None = None) -> HeteroData:
         """Return PyG data with the n entities, the facts' source messages, and the edges that hold at a time.
 
-        Its types and attributes are those of `FactNetwork`.
+        See `FactNetwork` for its types and attributes.
         """
         return self.network.at(as_of, self.now)
 

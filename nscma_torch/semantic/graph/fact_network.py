@@ -1,6 +1,6 @@
 """Facts as a heterogeneous PyTorch Geometric graph: entities, source messages, and validity times.
 
-Legend: n entities, m messages, E edges of one type.
+Legend: n is the number of entities, m of messages, E of edges of one type.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class FactNetwork:
         return view
 
     def told(self, as_of: datetime | None, now: datetime | None) -> Data:
-        """Return the n entities, then the m messages; `edge_index` [2, 2E] as in `TOLD` of `at`, in both directions."""
+        """Return the n entities followed by the m messages; `edge_index` [2, 2E] contains the `TOLD` edges from `at` in
+        both directions.
+        """
         n, edges = self.data["entity"].num_nodes, self.data[TOLD]
         entity, message = edges.edge_index[:, _held(edges, as_of, now)]
         one = torch.stack([entity, message + n])

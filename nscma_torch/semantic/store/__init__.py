@@ -1,1 +1,1 @@
-"""Rows of statements, entities, facts and decisions."""
+"""Rows for statements, entities, facts and decisions."""

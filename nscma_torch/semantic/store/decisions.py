@@ -119,7 +119,7 @@ def select_decisions(
     actions: Collection[Action] | None = None,
     undone: bool | None = None,
 ) -> list[CuratorDecision]:
-    """Return decisions of a scope, newest first; `undone` selects undone ones, or the others."""
+    """Return the decisions in a scope, newest first; `undone` selects either undone decisions or the others."""
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
     )
@@ -134,9 +134,9 @@ def select_decisions(
 def page(
     connection: Connection, scope: Scope, *, limit: int, offset: int, changes: bool = False
 ) -> tuple[list[CuratorDecision], int]:
-    """Return a page of a scope's decisions, newest first, and their total.
+    """Return one page of a scope's decisions, newest first, and the total number of decisions.
 
-    `changes` omits those that only added a fact or found it already known.
+    With `changes`, decisions are omitted that only added a fact or found that it was already known.
     """
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
@@ -156,7 +156,7 @@ def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow 
 
 
 def later(connection: Connection, decision: DecisionRow) -> list[DecisionRow]:
-    """Return later decisions of the same namespace that were not undone, oldest first."""
+    """Return the later decisions in the same namespace that were not undone, oldest first."""
     query = select(decisions).where(_D.namespace == decision.namespace, _D.seq > decision.seq, _D.undone.is_(False))
     return [_from_row(row) for row in connection.execute(query.order_by(_D.seq)).mappings()]
 

@@ -33,13 +33,13 @@ _S = statements.c
 
 
 def names(connection: Connection, namespace: str) -> dict[str, str]:
-    """Return the name of each entity by key, including merged ones."""
+    """Return each entity's name by key, including merged entities."""
     query = select(entities.c.key, entities.c.name).where(entities.c.namespace == namespace).order_by(entities.c.key)
     return {key: str(name) for key, name in connection.execute(query)}
 
 
 def parents(connection: Connection, namespace: str) -> dict[str, str]:
-    """Map each merged entity to the one it was merged into directly."""
+    """Map each merged entity to the entity that it was directly merged into."""
     query = select(entities.c.key, entities.c.canonical).where(
         entities.c.namespace == namespace, entities.c.canonical.is_not(None)
     )

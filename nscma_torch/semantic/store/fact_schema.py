@@ -1,7 +1,7 @@
 """Tables for statements, facts and decisions.
 
-Statements are the evidence; facts are a function of the statements. A namespace is the memory of one user and agent:
-every row belongs to one. Subjects and objects are identified by their `text.names.name_key`.
+Statements are the evidence; facts are a function of the statements. A namespace contains the memory for one user and
+agent: every row belongs to one. Subjects and objects are identified by their `text.names.name_key`.
 """
 
 from __future__ import annotations

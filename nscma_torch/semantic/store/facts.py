@@ -85,7 +85,7 @@ def current(connection: Connection, namespace: str) -> list[FactRow]:
 
 
 def by_ids(connection: Connection, user_id: str, ids: Collection[str]) -> list[FactRow]:
-    """Return the user's currently believed facts with these ids; retired ones are skipped."""
+    """Return the user's currently believed facts with these ids; retired facts are skipped."""
     found: list[FactRow] = []
     for some in pages(sorted(set(ids))):
         found += _rows(connection, _F.user_id == user_id, _F.retired_at.is_(None), _F.id.in_(some))
@@ -103,7 +103,7 @@ def holding(connection: Connection, statement_seqs: Collection[int]) -> set[int]
 
 
 def retire(connection: Connection, seqs: Collection[int], at: int) -> None:
-    """Retire these rows: they are believed until `at`."""
+    """Retire these rows, which are believed until `at`."""
     for some in pages(sorted(seqs)):
         rows = facts.update().where(_F.seq.in_(some), _F.retired_at.is_(None))
         connection.execute(rows.values(retired_at=at))

@@ -17,8 +17,8 @@ from nscma_torch.semantic.store.fact_schema import statements
 
 
 class LaterMessage(NamedTuple):
-    """A later message, with flags: whether it is its speaker's next message, and whether it contains any statement, or
-    one with a given relation.
+    """A later message, with three flags: it is its speaker's next message (`follows`), it contains a statement
+    (`stated`), or it contains a statement with a relation that isn't open (`related`).
     """
 
     episode: Episode

@@ -197,7 +197,7 @@ def _chosen(connection: Connection, namespace: str, column: Column[Any], values:
 
 
 def groups_of(connection: Connection, namespace: str, seqs: Collection[int]) -> dict[int, Key]:
-    """Return the group of each of these statements, including superseded and withdrawn ones."""
+    """Return each statement's group by row number, including superseded and withdrawn statements."""
     into = entities.canonical(connection, namespace) if seqs else {}
     found: dict[int, Key] = {}
     for some in pages(sorted(set(seqs))):
@@ -239,7 +239,7 @@ def counting() -> ColumnElement[bool]:
 
 
 def said(row: StatementRow) -> tuple[int, int, int, int]:
-    """Sort key: the order in which statements were made."""
+    """Sort key for the order in which statements were made."""
     return row.said_at, row.episode_seq, row.start, row.seq
 
 

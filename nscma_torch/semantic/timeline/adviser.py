@@ -48,7 +48,7 @@ _SHOWN = 64  # maximum characters of a result quoted in an error
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statement and the most similar known facts, best first.
+    """A statement, and the most similar known facts, best first.
 
     `behind` maps each known fact's id to the ids of the statements behind it.
     """

@@ -48,12 +48,12 @@ class Claim:
 
     @property
     def said(self) -> tuple[int, int, int]:
-        """Sort key: the order in which claims were made."""
+        """Sort key for the order in which claims were made."""
         return self.said_at, self.order, self.seq
 
     @property
     def place(self) -> Place:
-        """Sort key: the order of world time."""
+        """Sort key for the order of world time."""
         return self.moved_to or (self.said_at if self.begins is None else self.begins, *self.said)
 
     @property
@@ -82,7 +82,7 @@ class Rules:
         correction_window: microseconds within which a correction that names no value refers to the previous statement.
         by_score: scores decide every conflict, regardless of the speakers and of what they say about it (NSCMA section
             3.5).
-        one_object: every relation holds one object at a time (the conflict set of NSCMA section 3.5).
+        one_object: every relation has one object at a time (the conflict set in NSCMA section 3.5).
         by_model: a model's choice for each statement decides every conflict (mem0).
         asks_model: a model's choices decide, at least for conflicts between relations.
     """
@@ -119,7 +119,8 @@ def scored(claim: Claim) -> Claim:
 
 
 def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:
-    """Return the counting claims in the order of world time, and those that were never true, each with its correction.
+    """Return the counting claims in the order of world time, and the claims that were never true, each with its
+    correction.
 
     A correction takes the position of the first claim that it corrects, and replaces whatever that claim replaced.
     """

@@ -40,7 +40,7 @@ class Resolved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Did:
-    """The effect of one statement in one group: the outcome, with its spans and their facts."""
+    """The effect that one statement has in one group: the outcome, with its spans and their facts."""
 
     outcome: Outcome
     spans: list[ValidSpan]

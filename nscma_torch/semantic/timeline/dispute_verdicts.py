@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A contradiction in which no side has clearly more weight."""
+    """A contradiction in which no side has clearly more weight than the others."""
 
     namespace: str
     sides: tuple[Side, ...]
@@ -123,7 +123,9 @@ def verdict(dispute: Dispute, right: int, judge: str) -> list[NewDecision]:
 
 
 def undecided(dispute: Dispute, judge: str) -> NewDecision:
-    """Return the decision to leave a dispute open, so `judge` isn't asked about the same statements again."""
+    """Return the decision to leave a dispute open, which keeps `judge` from being asked about the same statements
+    again.
+    """
     fact = next(side.fact for side in dispute.sides if side.fact is not None)
     reason = f"left open: {judge} could not tell which side holds"
     before = {LEFT_OPEN: [list(side.ids) for side in dispute.sides], _JUDGE: judge}

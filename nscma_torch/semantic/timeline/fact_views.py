@@ -33,7 +33,7 @@ def selected(
     statuses: Sequence[FactStatus] = BELIEVED,
     ids: Collection[str] | None = None,
 ) -> list[Fact]:
-    """Return facts ordered by subject, relation and start time; the arguments are those of `Memory.facts`.
+    """Return facts ordered by subject, relation and start time; the arguments are as in `Memory.facts`.
 
     Raises `InvalidInputError` for an empty subject or a relation that is not in the schema.
     """

@@ -69,7 +69,9 @@ class Case:
 
 @dataclass(frozen=True)
 class AdvisedCase(Case):
-    """Rules decide within each group, and a model's operations end facts in other groups (`curator.opposites`)."""
+    """A case in which rules decide within each group, and a model's operations end facts in other groups
+    (`curator.opposites`).
+    """
 
     operations: Operations
     chosen: Mapping[int, Chosen]
@@ -111,7 +113,7 @@ class AdvisedCase(Case):
 
 
 class OperatedCase(AdvisedCase):
-    """A model's operations decide every conflict (`curator.rule`; mem0)."""
+    """A case in which a model's operations decide every conflict (`curator.rule`; mem0)."""
 
     def logged(self, decision: NewDecision) -> NewDecision:
         own = self._own(decision)
@@ -125,7 +127,7 @@ class OperatedCase(AdvisedCase):
 
 
 class Judging(Protocol):
-    """Builds cases for the groups of one namespace."""
+    """Builds cases for the groups in one namespace."""
 
     def tied(self, keys: Collection[Key]) -> set[Key]:
         """Return these groups, and the groups that are resolved with them."""

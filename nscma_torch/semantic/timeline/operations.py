@@ -1,4 +1,4 @@
-"""Apply a model's operations on statements (mem0: ADD, UPDATE, DELETE, NOOP) to facts, from logged decisions.
+"""Apply a model's operations on statements (mem0: ADD, UPDATE, DELETE, NOOP) to facts, using logged decisions.
 
 UPDATE and DELETE end the facts that they name, as of the time the statement applies: UPDATE because the new fact
 replaces them, DELETE because the statement contradicts them. Nothing is deleted: ended facts are archived, and undoing

@@ -38,7 +38,7 @@ def related(
 
 
 def _names(text: str) -> set[str]:
-    """Return the keys of all runs of a few words, any of which may be a name."""
+    """Return the keys of all sequences of a few words, each of which may be a name."""
     words = text.split()[:_NAMED_WORDS]
     runs = (words[i : i + n] for n in range(1, _LONGEST_NAME + 1) for i in range(len(words) - n + 1))
     keys = {name_key(" ".join(run)) for run in runs}

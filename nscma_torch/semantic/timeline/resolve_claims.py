@@ -114,7 +114,7 @@ class _Fold:
         self._doubt(denied, claim.time, claim)
 
     def end(self, claim: Claim, time: int) -> None:
-        """Apply, at `time`, the end of a claim's value."""
+        """Apply the end of a claim's value at `time`."""
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.begins is not None or not claim.over:  # it was said before
             renewed = span and any(other.ends is not None and other.said > claim.said for other in span.supporters)
@@ -224,7 +224,7 @@ class _Fold:
         self._open.remove(side)
 
     def _decides(self, claim: Claim, side: ValidSpan) -> bool:
-        """Return True if a claim that contradicts a side ends it without weighing.
+        """Return True if a claim that contradicts a side ends that side without being weighed against it.
 
         It does if it states so, if it names what it replaces, if one of the side's own speakers makes it, or if both
         give a start time, because one value then followed the other.

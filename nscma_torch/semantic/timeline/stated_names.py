@@ -1,4 +1,6 @@
-"""Merge entities by stated names ("my name is Ana"): a pure function of the statements, in any order of arrival."""
+"""Merge entities by their stated names ("my name is Ana"): a pure function of the statements, independent of their
+order of arrival.
+"""
 
 from __future__ import annotations
 
