@@ -21,7 +21,7 @@ from nscma_torch.text.names import name_key
 
 @dataclass(frozen=True, slots=True)
 class FactAnswer:
-    """An answer from facts. `values` are entity names, empty if nothing holds; `facts` support the answer.
+    """An answer from facts. `values` are entity names, empty if there is no current value; `facts` support the answer.
 
     If `disputed`, the values are the sides of a dispute, and the text asks for clarification. `verdict` is the answer
     to a yes-or-no question.
@@ -132,7 +132,7 @@ class _Answering:
         return value.split()[-1] in self._relation.nouns
 
     def _history(self) -> list[Fact]:
-        """Return the facts in the last step that held at or before the time asked about, in order."""
+        """Return the facts in the walk's last step that were true at or before the time asked about, in order."""
         query = self._query
         at = query.as_of or self._graph.now
         starts = self._graph.walk([query.subject], query.path[:-1], self._as_of)
@@ -145,7 +145,9 @@ class _Answering:
         return sorted(_distinct(f for f in facts if at is None or (f.valid_from or EARLIEST) <= at), key=order)
 
     def _nothing(self, ended: Sequence[Fact]) -> FactAnswer | None:
-        """Answer that nothing holds any more; return None if no fact has ended, or if a fact was only forgotten."""
+        """Answer that there is no longer any value; return None if no fact has ended, or if a fact was only
+        forgotten.
+        """
         if any(self._forgotten(fact) for fact in ended):
             return None
         if self._query.count:
@@ -296,7 +298,7 @@ class _Answering:
         return None
 
     def _past(self) -> FactAnswer | None:
-        """Answer with the value before the current one, or the value before a given value last held."""
+        """Answer with the value before the current one, or with the one before a given value."""
         history = self._history()
         if self._query.before:
             there = [i for i, fact in enumerate(history) if same(fact.object, self._query.before, self._shape)]
@@ -311,7 +313,7 @@ class _Answering:
         return FactAnswer(self._words.listed((earlier[-1].object,)), (earlier[-1].object,), (earlier[-1],))
 
     def _when(self) -> FactAnswer | None:
-        """Answer with the day, month or year in which a fact began to hold, as precisely as it was stated."""
+        """Answer with the day, month or year in which a fact began, as precisely as it was stated."""
         query = self._query
         begun = [f for f in self._history() if not query.object or same(f.object, query.object, self._shape)]
         days = self._graph.begun(begun[-1]) if begun else None

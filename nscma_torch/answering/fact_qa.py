@@ -229,7 +229,7 @@ class FactQA:
                 yield one
 
     def doubted(self, told: Answer, newer: Unit) -> Answer:
-        """Answer with both the facts' answer and the newer message, which changes it in an unknown way."""
+        """Answer with both the facts' answer and a newer message that changes it in an unclear way."""
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = FactWording("en", "").unsure([_quote(item) for item in evidence])
         sure = told.confidence * _UNSURE

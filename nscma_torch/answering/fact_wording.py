@@ -71,7 +71,7 @@ class FactWording:
         return words[number] if number < len(words) else str(number)
 
     def none(self, shape: Shape, *, ended: bool = False) -> str:
-        """Phrase that nothing holds, or that nothing holds any longer (`ended`)."""
+        """Phrase that there is no value, or that there is no longer one (`ended`)."""
         if ended:
             return _NONE_NOW[self._language]
         return (_NOBODY if shape == "person" else _NOTHING)[self._language]

@@ -34,10 +34,10 @@ def from_facts(
 ) -> Answer | None:
     """Answer from facts that no newer message changes; return None if they don't answer, or if `facts.answer` is off.
 
-    If a newer message may have updated the facts, a sure answer by the reader replaces theirs, unless its passage is
-    older. The facts behind an answer are checked against later messages on the topic (`_against_later`). Questions in
-    Chinese, or about a given time (`as_of`), are answered from facts alone, because the reader only knows English and
-    the past isn't updated.
+    If a newer message may have updated the facts, a confident answer from the reader replaces the facts' answer, unless
+    its passage is older. The facts behind an answer are checked against later messages on the topic (`_against_later`).
+    Questions in Chinese, or about a given time (`as_of`), are answered from facts alone, because the reader only knows
+    English and the past isn't updated.
 
     Args:
         follows: the query of the previous question.
@@ -68,8 +68,8 @@ def _against_later(
 ) -> Answer:
     """Return the facts' answer if no later message changes its facts.
 
-    Otherwise, return the reader's answer if the reader is sure, and the answer is from such a message or agrees with
-    the facts. Failing that, return both messages, marked as unsure, unless a statement was read from the newer one.
+    Otherwise, return the reader's answer if it is confident, and the answer is from such a message or agrees with the
+    facts. Failing that, return both messages, marked as unsure, unless a statement was read from the newer one.
     """
     reader = parts.reader_qa
     if reader is None:
@@ -102,7 +102,10 @@ def _against_later(
 
 
 def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:
-    """Return the reader's answer if the reader is sure. Assistant replies that only repeat the memory are skipped."""
+    """Return the reader's answer if it is sure enough.
+
+    Assistant replies that only repeat the memory are skipped.
+    """
     if parts.reader_qa is None:
         return None
     config = parts.config

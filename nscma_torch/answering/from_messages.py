@@ -63,7 +63,8 @@ def answer_from(
 
     If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. With
     `search_again`, an unsure reader may search again using what it read (`reading.hops`). If the tasks use a language
-    model, the model only answers the questions of which the reader isn't sure enough (`reading.instead_of_model`).
+    model, the model only answers questions that the reader can't answer confidently enough
+    (`reading.instead_of_model`).
     """
     reader = _reader_beside(parts, tasks)
     if reader is None:

@@ -58,8 +58,7 @@ SearchAgain = Callable[[str], Sequence[Hit]]  # the hits of another query within
 class ReadHits(NamedTuple):
     """Passages given to the reader, in the order they were said, and the reader's output.
 
-    `query` is the parsed question, with those of the passages' speakers that it names. `asker` is the name of the
-    asker.
+    `query` is the parsed question, matched against the passages' speakers. `asker` is the name of the asker.
     """
 
     query: Query
@@ -349,7 +348,9 @@ def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ..
 def in_order(
     connection: Connection, user_id: str, hits: Sequence[Hit], now: int, user_name: str
 ) -> tuple[list[Hit], list[InputPassage]]:
-    """Return the hits and the turns before them on the same day, in the order they were said, as units and as passages.
+    """Return the hits with the turns before them on the same day, in the order they were said.
+
+    The result contains each of them both as a hit and as a passage.
 
     Messages by the user without a name get `user_name`.
     """

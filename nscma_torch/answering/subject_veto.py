@@ -66,7 +66,7 @@ class SubjectVeto:
 
         Args:
             answer: the reader's answer; for a yes-or-no question, `verdict` is "yes" or "no".
-            passages: in the order they were said.
+            passages: the passages, in the order they were said.
             unit: the passage's unit.
             asker: the asker's name.
         """

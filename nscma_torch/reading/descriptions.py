@@ -1,9 +1,10 @@
 """Build structured records for English messages with trained classifiers instead of a language model.
 
-The type is the one `MemoryTypes` gives the most salient informative sentence, or "question" if that sentence ends in a
-question mark. Entities are the people, places and things in the message's statements, followed by capitalised names.
-Another speaker's earlier question is settled if the trained reader finds its answer in the message. The speaker's own
-earlier problem is settled if the message states that a problem is solved. Completion of plans isn't detected.
+The type is the class that `MemoryTypes` assigns to the most salient informative sentence, or "question" if that
+sentence ends in a question mark. Entities are the people, places and things in the message's statements, followed by
+capitalised names. Another speaker's earlier question is settled if the trained reader finds its answer in the message.
+The speaker's own earlier problem is settled if the message states that a problem is solved. Completion of plans isn't
+detected.
 """
 
 from __future__ import annotations

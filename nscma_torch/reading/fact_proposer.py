@@ -74,7 +74,7 @@ class _Object(NamedTuple):
 
 
 class FactProposer:
-    """A trained `ProposerModel`, with those relations from a schema that it was trained on."""
+    """A trained `ProposerModel`, for the relations in a schema that it was trained on."""
 
     def __init__(self, model: ProposerModel, schema: Schema) -> None:
         self._names = [name for name in schema.relations if name in model.relations]

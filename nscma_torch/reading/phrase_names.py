@@ -1,4 +1,4 @@
-"""Resolve a noun phrase to a name without context: "I" is the speaker; said by Ana, "my sister" is Ana's sister."""
+"""Resolve a noun phrase to a name without context: if Ana speaks, "I" is Ana and "my sister" is Ana's sister."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ class QuestionReader:
     def lookup(self, asked: AskedRelation, asker: str) -> tuple[FactQuery | None, float]:
         """Return the walk for a parsed question, and its probability.
 
-        The probabilities of both readings of the topic are added if they give the same walk, as for "things" in "how
-        many things does Ana hold?".
+        If both readings of the topic give the same walk, as for "things" in "how many things does Ana hold?", their
+        probabilities are added.
         """
         if not asked.relation:
             return None, asked.confidence

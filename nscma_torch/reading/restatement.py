@@ -181,7 +181,7 @@ def wording(text: str) -> Wording:
 
 
 def _marks(text: str, alike: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (kind, stem) for the words that directly follow a preposition or other ordering word of that kind."""
+    """Yield (kind, stem) for the words after each preposition or other ordering word; the kind is that word's kind."""
     kind, left = "", 0
     for word in _WORD_OR_END.findall(text):
         plain = word.casefold()

@@ -162,7 +162,7 @@ def _place(one: Statement, fact: ReadFact, text: str) -> tuple[int, int]:
 def _by_fragment(
     standing: Sequence[_Said], term: Term, text: str, sentences: Sequence[Span], said: datetime
 ) -> list[tuple[_Said, _Said]]:
-    """Pair the last value before a term that has the shape of the bare phrase after the term with that phrase."""
+    """Pair the bare phrase after a term with the last value of the same shape before the term."""
     for one in sorted(standing, key=lambda one: -one.end):
         found = _bare_repair(one.start, one.end, term, text, said) if _repairable(one, term, text, sentences) else None
         if found is None:

@@ -52,7 +52,7 @@ def confidence(read: ReadResult, answerability: float, others: float) -> float:
 
 
 def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers: Collection[str]) -> float:
-    """Return the share, in [0, 1], of possible answers not said by `speakers`; 0 if there are no speakers."""
+    """Return the share of possible answers that aren't by `speakers`, in [0, 1]; 0 if `speakers` is empty."""
     shares = sum(span.share for span in read.spans)
     if not speakers or not shares:
         return 0.0
@@ -178,7 +178,7 @@ def _members(read: ReadResult, settings: ReadingConfig) -> list[ReadSpan]:
 
 
 def _dated(span: ReadSpan, passage: InputPassage) -> str:
-    """Return the dates that a span refers to, or the span with the date it was said if it contains no date."""
+    """Return the dates that a span refers to; if it contains no date, return the span and the date it was said."""
     if passage.said_at is None:
         return span.text
     mention = _mention(passage.text, passage.said_at, span)

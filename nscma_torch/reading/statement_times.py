@@ -68,7 +68,7 @@ def times_of(text: str, within: Sequence[str], said: datetime, *, past: bool) ->
         text: the sentence.
         within: phrases containing dates that don't date the statement.
         said: when the sentence was said; its time zone determines the day.
-        past: the statement had ended when it was said.
+        past: True if the statement had already ended when it was said.
     """
     text, within = _repaired(text, within, said)
     begins = ends = begun_by = None

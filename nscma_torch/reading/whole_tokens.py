@@ -66,7 +66,7 @@ def _grouped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _quoted(text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the span to the whole quoted password, name or title at whose beginning or end it lies."""
+    """Extend a span at the beginning or end of a quoted password, name or title to the whole quotation."""
     for match in _QUOTED.finditer(text, max(0, start - _REACH), end + _REACH):
         first, last = match.start() + 1, match.end() - 1
         if not (first <= start and end <= last):

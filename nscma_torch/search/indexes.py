@@ -54,7 +54,10 @@ class _User:
             self.lock.release()
 
     def caught_up(self, connection: Connection) -> UserIndex:
-        """Return a snapshot at least as new as the state visible to `connection`. The caller must hold the lock."""
+        """Return a snapshot at least as new as the state visible to `connection`.
+
+        The caller must hold the lock.
+        """
         self.latest = None  # else it would be copied for what changes in place
         self.index.catch_up(connection)
         self.latest = self.index.snapshot()

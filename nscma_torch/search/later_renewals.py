@@ -54,7 +54,8 @@ def matter(known: Fact | Statement, question: str, asked_of: str = "") -> frozen
 def may_renew(
     known: Fact | Statement, text: str, said: datetime, about: Collection[str], schema: Schema, *, follows: bool
 ) -> bool:
-    """Return True if a message from which no such statement was read may contain a newer value than the known one.
+    """Return True if a message may contain a newer value than the known one, given that no such statement was read from
+    it.
 
     Args:
         about: the terms from `matter`.

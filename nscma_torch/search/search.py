@@ -151,7 +151,9 @@ class Searcher:
         return Ranking(dict(zip(seqs, scored.fused[rows].tolist(), strict=True)), scored.answerability, parts)
 
     def nearest(self, text: str, bounds: Bounds, top_k: int | None = None) -> Ranking:
-        """Return the `top_k` units with the largest cosines to the whole text, even negative ones; None: all units.
+        """Return the `top_k` units with the largest cosines to the whole text, even negative ones.
+
+        Returns all units if `top_k` is None.
 
         f_emb(q) . f_emb(v) / (|f_emb(q)| |f_emb(v)|), CAM section 4.2. Ties are in storage order; units without a
         vector are skipped.
@@ -313,8 +315,9 @@ class Searcher:
     def _nearest_stored(
         self, reading: IndexSnapshot, query: Tensor, passing: Tensor, k: int | None
     ) -> tuple[Tensor, Tensor]:
-        """Return the k rows under `passing` with the largest cosines in the database, and the cosines; None: all
-        rows.
+        """Return the k rows under `passing` with the largest cosines in the database, and the cosines.
+
+        Returns all rows if `k` is None.
         """
         if k is None:
             return stored_vectors.scanned(reading.connection, reading.index, query, passing, None)

@@ -1,7 +1,7 @@
 """Search with hypothetical passages that could answer the question (HyDE: Gao et al. 2023, arXiv 2212.10496).
 
 The query vector is the mean of the vectors of the question and of N hypothetical passages. As stored vectors have unit
-length, the query's inner product with a stored vector is the mean of the cosines, and is computed as such.
+length, the query's inner product with a stored vector equals the mean of the cosines, and is computed that way.
 """
 
 from __future__ import annotations
