@@ -43,11 +43,11 @@ def _problems(rows: RowQueries) -> Iterator[str]:
     yield from check_derived.problems(rows)
     for row in rows(select(_P.day, _P.sources), _P.user_id):
         if not is_texts(row.sources):
-            yield f"profile.sources is no list of texts: {row.sources[:40]}"
+            yield f"profile.sources is not a list of texts: {row.sources[:40]}"
         try:
             date.fromisoformat(row.day)
         except ValueError:
-            yield f"profile.day is no day: {row.day[:40]!r}"
+            yield f"profile.day is not a date: {row.day[:40]!r}"
 
 
 def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[int]) -> Erased:

@@ -39,7 +39,7 @@ def _references(rows: RowQueries) -> Iterator[str]:
             count = select(func.count()).select_from(table).join(target, target.c[key.column.name] == key.parent)
             n = rows(count.where(target.c.user_id != table.c.user_id), table.c.user_id).scalar_one()
             if n:
-                yield f"{n} rows of {table.name} refer to {key.column.table.name} of another user"
+                yield f"{n} rows of {table.name} refer to {key.column.table.name} that belong to another user"
 
 
 def _lanes(rows: RowQueries) -> Iterator[str]:
@@ -56,4 +56,4 @@ def _lanes(rows: RowQueries) -> Iterator[str]:
         known.setdefault(row.user_id, set()).update(made)
     for row in rows(select(jobs.c.seq, jobs.c.user_id, jobs.c.lane), jobs.c.user_id):
         if row.lane not in known.get(row.user_id, ()):
-            yield f"job {row.seq} of user {row.user_id!r} works on something that is not that user's"
+            yield f"job {row.seq} of user {row.user_id!r} works on data that doesn't belong to that user"

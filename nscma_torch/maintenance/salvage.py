@@ -44,11 +44,11 @@ def log_rows(connection: Connection, user_id: str | None, report: Callable[[str]
         empty_damaged_json(row, report)
         if row["text_hash"] != text_hash(row["text"]):
             row["text_hash"] = text_hash(row["text"])
-            report(f"the text of message {row['id']} is damaged: it is not the text that was stored")
+            report(f"the text of message {row['id']} is damaged: it differs from the stored text")
     known = {row["seq"] for row in said}
     told = [row for row in found[history.name] if row["episode_seq"] in known]
     if len(told) < len(found[history.name]):
-        report(f"{len(found[history.name]) - len(told):,} entries of the history belong to messages that are lost")
+        report(f"{len(found[history.name]) - len(told):,} history entries belong to lost messages")
     of_streams = _streams(found[streams.name], said)
     owners = {row["user_id"] for row in (*found[users.name], *of_streams)}
     of_users = [{"user_id": owner, "generation": 0, "epoch": 0} for owner in sorted(owners)]
@@ -60,7 +60,7 @@ def empty_damaged_json(row: Row, report: Callable[[str], None]) -> None:
     """Empty a message's unreadable JSON columns, and call `report` for each."""
     for column in damaged_json(row):
         row[column] = "{}" if column == "metadata" else None
-        report(f"{column} of message {row['id']} is damaged, and left out")
+        report(f"{column} of message {row['id']} is damaged and was omitted")
 
 
 def _scanned(connection: Connection, table: Table) -> tuple[list[Row], bool]:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.sqlite_file("it damages the file")
         ("DELETE FROM unit_sources WHERE unit_seq = 1", "comes from no message"),
         (
             "UPDATE unit_sources SET user_id = 'bob' WHERE unit_seq = 1",
-            "unit_sources refer to episodes of another user",
+            "unit_sources refer to episodes that belong to another user",
         ),
         ("DELETE FROM units WHERE seq = 2", "foreign key"),
         ("UPDATE vectors SET vector = substr(vector, 1, 7)", "vectors have 7 bytes"),

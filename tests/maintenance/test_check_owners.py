@@ -160,9 +160,9 @@ DAMAGES: tuple[tuple[Callable[[list[Row]], None], str], ...] = (
     (lambda rows: first(rows, "episodes").update(decision='{"a": 1}'), "not a decision"),
     (lambda rows: first(rows, "vectors").update(vector="AAAAAA=="), "have 4 bytes"),
     (end_no_fact, "exclude each other"),
-    (lambda rows: first(rows, "episodes").update(id=NEXT), f"message {NEXT} has not the id"),
-    (lambda rows: first(rows, "units").update(id=NEXT), f"unit {NEXT} has not the id"),
-    (lambda rows: first(rows, "statements").update(id=NEXT), f"statement {NEXT} has not the id"),
+    (lambda rows: first(rows, "episodes").update(id=NEXT), f"message {NEXT} doesn't have the id"),
+    (lambda rows: first(rows, "units").update(id=NEXT), f"unit {NEXT} doesn't have the id"),
+    (lambda rows: first(rows, "statements").update(id=NEXT), f"statement {NEXT} doesn't have the id"),
     (lambda rows: first(rows, "skills").update(id=NEXT), NEXT),
 )
 

@@ -288,6 +288,6 @@ def test_a_verdict_that_names_what_is_gone_is_found(torn: Told) -> None:
     with database.write(ALL_USERS) as connection:
         new = decisions.NewDecision("NOOP", "bob", "lives_in", "", "Bonn", "", None, (), json.loads(trace))
         decisions.insert(connection, namespaces.namespace_id("ada", None), "ada", [new], 0)
-    assert [problem for problem in torn.memory.verify() if "names 1 statements that are not there" in problem]
+    assert [problem for problem in torn.memory.verify() if "names 1 statements that don't exist" in problem]
     assert file_erasure.remaining(database, [trace], [])[1] == 0, "a text that remains proves nothing"
     assert file_erasure.remaining(database, [], [lost])[1] > 0

@@ -49,18 +49,18 @@ def _texts(rows: RowQueries) -> Iterator[str]:
         select(derived_texts, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _T.namespace), _T.user_id
     ):
         if row.kind not in known:
-            yield f"derived text {row.id} is of an unknown kind, {row.kind!r}"
+            yield f"derived text {row.id} has the unknown kind {row.kind!r}"
         if row.id != text_id(Part(row.namespace, row.kind, row.part), row.number):
-            yield f"derived text {row.id} has not the id of its place"
+            yield f"derived text {row.id} doesn't have the id derived from its part and position"
         if row.owner != row.user_id:
-            yield f"derived text {row.id} is of another user than its namespace"
+            yield f"derived text {row.id} belongs to a different user than its namespace"
         if not (row.text.strip() and 0 < row.confidence <= 1 and row.since <= row.until):
             yield f"derived text {row.id} has no text, no confidence in (0, 1], or ends before it begins"
     for row in rows(
         select(derivations, _N.user_id.label("owner")).join(fact_namespaces, _N.id == _D.namespace), _D.user_id
     ):
         if row.owner != row.user_id or row.kind not in known:
-            yield f"a derivation of namespace {row.namespace} is of another user, or of an unknown kind, {row.kind!r}"
+            yield f"a run in namespace {row.namespace} belongs to another user, or has the unknown kind {row.kind!r}"
 
 
 def _sources(rows: RowQueries) -> Iterator[str]:
@@ -77,9 +77,9 @@ def _sources(rows: RowQueries) -> Iterator[str]:
     other = and_(_E.agent_id.is_distinct_from(_N.agent_id), or_(_T.kind.in_(DERIVED_KINDS), _N.agent_id.is_not(None)))
     foreign = or_(_E.user_id != _T.user_id, _S.user_id != _T.user_id, other)
     for row in rows(resting.where(foreign), _T.user_id):
-        yield f"derived text {row.id} rests on message {row.message} of another namespace"
+        yield f"derived text {row.id} is based on message {row.message} from another namespace"
     for row in rows(resting.where(_E.status == "deleted"), _T.user_id):
-        yield f"derived text {row.id} rests on message {row.message}, which is deleted"
+        yield f"derived text {row.id} is based on message {row.message}, which is deleted"
 
 
 def _links(rows: RowQueries) -> Iterator[str]:
@@ -94,18 +94,18 @@ def _links(rows: RowQueries) -> Iterator[str]:
     )
     foreign = or_(below.c.namespace != _T.namespace, _L.user_id != _T.user_id)
     for row in rows(linked.where(foreign), _T.user_id):
-        yield f"derived text {row.id} rests on text {row.source} of another namespace"
+        yield f"derived text {row.id} is based on text {row.source} from another namespace"
     omitted = select(_O.part, _T.id).join(derived_texts, _T.seq == _O.source_seq)
     foreign = or_(_O.namespace != _T.namespace, _O.user_id != _T.user_id)
     for row in rows(omitted.where(foreign), _O.user_id):
-        yield f"part {row.part!r} left something out for text {row.id} of another namespace"
+        yield f"part {row.part!r} omitted a text in favour of text {row.id} from another namespace"
     for row in rows(linked.where(_L.source_seq >= _L.derived_seq), _T.user_id):
-        yield f"derived text {row.id} rests on text {row.source}, which came after it"
+        yield f"derived text {row.id} is based on text {row.source}, which is newer"
     of_source, own = derived_sources.alias(), derived_sources.alias()
     held = select(own.c.episode_seq).where(own.c.derived_seq == _T.seq, own.c.episode_seq == of_source.c.episode_seq)
     missing = linked.join(of_source, of_source.c.derived_seq == below.c.seq).where(~held.exists()).distinct()
     for row in rows(missing, _T.user_id):
-        yield f"derived text {row.id} rests on text {row.source}, but not on all messages behind it"
+        yield f"derived text {row.id} is based on text {row.source}, but not on all of that text's messages"
 
 
 def _units(rows: RowQueries) -> Iterator[str]:

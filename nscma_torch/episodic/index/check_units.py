@@ -37,7 +37,7 @@ def _scopes(rows: RowQueries) -> Iterator[str]:
     made = select(_U.id).join(unit_sources, unit_sources.c.unit_seq == _U.seq)
     made = made.join(episodes, _E.seq == unit_sources.c.episode_seq)
     for (unit,) in rows(made.where(_U.kind.in_([*sorted(OF_ONE_MESSAGE), "summary"]), strange), _U.user_id):
-        yield f"unit {unit} has another scope or stream than its message"
+        yield f"unit {unit} has a different scope or stream than its message"
 
 
 def _chunks(rows: RowQueries) -> Iterator[str]:
@@ -103,4 +103,6 @@ def _ids(rows: RowQueries) -> Iterator[str]:
             origins |= {row.stream_id, node_key(row.stream_id, *(row.session or "").split("."))}
         fits = any(row.id == unit_id(one, row.kind, row.start, row.end, row.text) for one in origins if one)
         strange[row.id] = strange.get(row.id, True) and not fits
-    yield from (f"unit {key} has not the id of its origin and text" for key, is_so in strange.items() if is_so)
+    yield from (
+        f"unit {key} doesn't have the id derived from its origin and text" for key, is_so in strange.items() if is_so
+    )

@@ -32,7 +32,9 @@ def problems(rows: RowQueries) -> Iterator[str]:
     yield from strange_values(rows, jobs, "state", ("queued", "failed"))
     for row in rows(select(_E.id, *(_E[name] for name in JSON_COLUMNS)), _E.user_id).mappings():
         yield from (f"{column} of message {row['id']} is not a JSON object" for column in damaged_json(row))
-    yield from (f"message {row.id} has not the id of its place and first text" for row, _ in _other_ids(rows))
+    yield from (
+        f"message {row.id} doesn't have the id derived from its position and first text" for row, _ in _other_ids(rows)
+    )
 
 
 def damaged_json(row: Mapping[Any, Any]) -> list[str]:
@@ -56,16 +58,16 @@ def mend_messages(connection: Connection, user_id: str) -> None:
 def _streams(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(_S.id, *(_S[name] for name in _SCOPE), _S.source), _S.user_id):
         if row.id != stream_id_of(Scope(row.user_id, row.agent_id, row.run_id), row.source):
-            yield f"stream {row.id} has not the id of its scope and source"
+            yield f"stream {row.id} doesn't have the id derived from its scope and source"
     last = select(func.max(_E.position)).where(_E.stream_id == _S.id).scalar_subquery()
     for stream_id in rows(select(_S.id).where(last >= _S.next_position), _S.user_id).scalars():
-        yield f"stream {stream_id} holds a message beyond its next position"
+        yield f"stream {stream_id} contains a message beyond its next position"
 
 
 def _scopes(rows: RowQueries) -> Iterator[str]:
     strange = or_(*(_E[name].is_distinct_from(_S[name]) for name in _SCOPE))
     for (message,) in rows(select(_E.id).join(streams, _S.id == _E.stream_id).where(strange), _E.user_id):
-        yield f"message {message} has another scope than its stream"
+        yield f"message {message} has a different scope than its stream"
 
 
 def _other_ids(rows: RowQueries) -> list[tuple[Any, str]]:

@@ -35,7 +35,7 @@ def _owners(rows: RowQueries) -> Iterator[str]:
             if name in table.c:
                 foreign = select(_E.id).join(table, table.c[name] == _E.seq).where(_E.user_id != table.c.user_id)
                 for (message,) in rows(foreign, table.c.user_id):
-                    yield f"a row of {table.name} is of another user than its message {message}"
+                    yield f"a row of {table.name} belongs to a different user than its message {message}"
 
 
 def _values(rows: RowQueries) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _values(rows: RowQueries) -> Iterator[str]:
             and row.resolution in get_args(Resolution)
         )
         if not known:
-            yield f"the record of message {row.id} holds an unknown type, sentiment or resolution"
+            yield f"the record of message {row.id} has an unknown type, sentiment or resolution"
         elif (row.resolution == "none") == (row.type in RESOLVABLE):
             yield f"the record of message {row.id} is a {row.type} with the resolution {row.resolution!r}"
 
@@ -54,13 +54,13 @@ def _values(rows: RowQueries) -> Iterator[str]:
 def _entities(rows: RowQueries) -> Iterator[str]:
     bare = _N.episode_seq.not_in(select(_M.episode_seq))
     for (message,) in rows(select(_E.id).join(record_entities, _N.episode_seq == _E.seq).where(bare), _N.user_id):
-        yield f"message {message} has entities of a record, and no record"
+        yield f"message {message} has record entities but no record"
     for key, name in rows(select(_N.key, _N.name), _N.user_id):
         if key != name_key(name) or not key:
-            yield f"the entity {name!r} of a record has the key {key!r}"
+            yield f"the record entity {name!r} has the wrong key {key!r}"
 
 
 def _resolutions(rows: RowQueries) -> Iterator[str]:
     early = select(_E.id).join(record_resolutions, _R.by_seq == _E.seq).where(_R.by_seq <= _R.episode_seq)
     for (message,) in rows(early, _R.user_id):
-        yield f"message {message} settles one that is not before it"
+        yield f"message {message} settles a message that is not before it"

@@ -36,7 +36,7 @@ def _problems(rows: RowQueries) -> Iterator[str]:
     yield from strange_values(rows, skills, "status", ("active", "archived"))
     for text in rows(select(_K.steps), _K.user_id).scalars():
         if not is_texts(text):
-            yield f"skills.steps is no list of texts: {text[:40]}"
+            yield f"skills.steps is not a list of texts: {text[:40]}"
     own = and_(units.c.stream_id == _K.id, units.c.kind == "skill", units.c.user_id == _K.user_id)
     bare = select(_K.id).outerjoin(units, own).where(units.c.seq.is_(None))
     for key in rows(bare, _K.user_id).scalars():
@@ -49,7 +49,7 @@ def _problems(rows: RowQueries) -> Iterator[str]:
         yield f"skill {key} has a unit that is {status}"
     for row in rows(select(_K.id, _K.namespace, _K.name), _K.user_id):
         if row.id != skill_id(row.namespace, row.name):
-            yield f"skill {row.id} has not the id of its name"
+            yield f"skill {row.id} doesn't have the id derived from its name"
 
 
 def _erase_episode(connection: Connection, episode_seq: int, _units: Sequence[int]) -> Erased:

@@ -22,21 +22,21 @@ def problems(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(hierarchies_table).order_by(hierarchies_table.c.id), hierarchies_table.c.user_id):
         name = f"hierarchy {row.id}"
         if row.id != hierarchies.hierarchy_id(row.user_id, row.agent_id):
-            yield f"{name} has not the id of its user and agent"
+            yield f"{name} doesn't have the id derived from its user and agent"
             continue
         try:
             next_ids = json.loads(row.next_ids)
         except ValueError:
             next_ids = None
         if not isinstance(next_ids, list) or not all(isinstance(next_id, int) for next_id in next_ids):
-            yield f"{name} does not know its levels"
+            yield f"{name} has invalid next ids"
             continue
         for table in (nodes, node_units, personas, links):
             strange = or_(table.c.level >= len(next_ids), table.c.user_id != row.user_id)
             query = select(func.count()).select_from(table).where(table.c.hierarchy_id == row.id, strange)
             n = rows.connection.execute(query).scalar_one()
             if n:
-                yield f"{name} has {n} {table.name} of another user or of a level that is not there"
+                yield f"{name} has {n} {table.name} from another user or from a level that doesn't exist"
         stored = hierarchies.load(rows.connection, row.user_id, row.agent_id)
         for level, stored_level in enumerate(stored.levels):
             yield from (f"level {level} of {name}: {problem}" for problem in _network(stored_level))
@@ -53,24 +53,24 @@ def _scopes(rows: RowQueries) -> Iterator[str]:
     other_agent = units.c.agent_id.is_distinct_from(hierarchies_table.c.agent_id)
     strange = or_(units.c.stream_id != hierarchies_table.c.id, other_agent)
     for (unit,) in rows(of_node.where(units.c.kind == "summary", strange), units.c.user_id):
-        yield f"summary {unit} belongs to another hierarchy than its node"
+        yield f"summary {unit} belongs to a different hierarchy than its node"
 
 
 def _network(rows: LevelRows) -> Iterator[str]:
     owner = {persona: node for persona, node, _ in rows.personas}
     strangers = sorted(set(owner.values()) - rows.nodes)
     if strangers:
-        yield f"personas of nodes that are not there: {strangers[:3]}"
+        yield f"personas of nodes that don't exist: {strangers[:3]}"
     bare = sorted(rows.nodes - set(owner.values()))
     if bare:
         yield f"nodes without a persona: {bare[:3]}"
     if owner and max(owner) >= rows.next_id:
-        yield f"persona {max(owner)} has an id that is still to be given out"
+        yield f"persona {max(owner)} has an id that was not assigned yet"
     for a, b, weight, persona_a, persona_b, _ in sorted(rows.links):
         if not (a < b and {a, b} <= rows.nodes and weight > 0):
-            yield f"the link {a}-{b} of weight {weight} is none"
+            yield f"the link {a}-{b} with weight {weight} is invalid"
         elif (owner.get(persona_a), owner.get(persona_b)) != (a, b):
-            yield f"the link {a}-{b} does not join personas of its nodes"
+            yield f"the link {a}-{b} doesn't join personas of its nodes"
 
 
 def _said(rows: RowQueries) -> Iterator[str]:
@@ -88,9 +88,9 @@ def _said(rows: RowQueries) -> Iterator[str]:
     )
     for level, number, unit_id, kind, status, user_id in rows(query, units.c.user_id):
         if user_id is None:
-            yield f"unit {unit_id} belongs to node {number} of level {level}, which is not there"
+            yield f"unit {unit_id} belongs to node {number} on level {level}, which doesn't exist"
         if kind != ("summary" if level else "chunk") or status not in ("active", "archived"):
-            yield f"node {number} of level {level} holds the {status} {kind} {unit_id}"
+            yield f"node {number} on level {level} has the {status} {kind} {unit_id}"
     loose = select(units.c.id).where(
         units.c.kind == "summary",
         units.c.seq.not_in(select(node_units.c.unit_seq)),

@@ -48,7 +48,7 @@ def problems(rows: RowQueries) -> Iterator[str]:
 def _owners(rows: RowQueries) -> Iterator[str]:
     for row in rows(select(fact_namespaces), _L.user_id):
         if row.id != namespaces.namespace_id(row.user_id, row.agent_id):
-            yield f"namespace {row.id} has not the id of its user and agent"
+            yield f"namespace {row.id} doesn't have the id derived from its user and agent"
     for table in tables_with("namespace"):
         if "user_id" in table.c:
             strange = (
@@ -58,7 +58,7 @@ def _owners(rows: RowQueries) -> Iterator[str]:
             )
             n = rows(strange.select_from(table), table.c.user_id).scalar_one()
             if n:
-                yield f"{n} {table.name} belong to a namespace of another user"
+                yield f"{n} {table.name} belong to another user's namespace"
     query = (
         select(_S.id)
         .join(episodes, episodes.c.seq == _S.episode_seq)
@@ -71,7 +71,7 @@ def _owners(rows: RowQueries) -> Iterator[str]:
         )
     )
     for statement_id in rows(query, _S.user_id).scalars():
-        yield f"statement {statement_id} is of another user or agent than its message"
+        yield f"statement {statement_id} belongs to a different user or agent than its message"
     query = (
         select(_F.id)
         .join(fact_sources, fact_sources.c.fact_seq == _F.seq)
@@ -79,33 +79,33 @@ def _owners(rows: RowQueries) -> Iterator[str]:
         .where(or_(_F.namespace != _S.namespace, fact_sources.c.user_id != _F.user_id))
     )
     for fact_id in rows(query, _F.user_id).scalars():
-        yield f"fact {fact_id} rests on a statement of another namespace"
+        yield f"fact {fact_id} is based on a statement from another namespace"
 
 
 def _statements(rows: RowQueries) -> Iterator[str]:
     query = select(_S.id, _S.start, _S.end, episodes.c.text).join(episodes, episodes.c.seq == _S.episode_seq)
     for row in rows(query.where(~_S.superseded), _S.user_id):
         if not 0 <= row.start <= row.end <= len(row.text):
-            yield f"statement {row.id} stands at {row.start}:{row.end}, outside of its message"
+            yield f"statement {row.id} is at {row.start}:{row.end}, outside its message"
     for statement_id in rows(select(_S.id).where(or_(_S.confidence <= 0, _S.confidence > 1)), _S.user_id).scalars():
-        yield f"statement {statement_id} has a confidence outside of (0, 1]"
+        yield f"statement {statement_id} has a confidence outside (0, 1]"
     query = select(statements, episodes.c.id.label("message")).join(episodes, episodes.c.seq == _S.episode_seq)
     for row in rows(query, _S.user_id).mappings():
         if row["id"] != id_of_columns(row["message"], row):
-            yield f"statement {row['id']} has not the id of its message and words"
+            yield f"statement {row['id']} doesn't have the id derived from its message and words"
 
 
 def _entities(rows: RowQueries) -> Iterator[str]:
     for column in (_S.subject, _S.object_key):
         query = select(column).outerjoin(entities, and_(_E.namespace == _S.namespace, _E.key == column)).distinct()
         for key in rows(query.where(column != "", _E.key.is_(None)), _S.user_id).scalars():
-            yield f"entity {key!r} is mentioned and not known"
+            yield f"entity {key!r} is mentioned but unknown"
     merged = {
         (namespace, key): into for namespace, key, into in rows(select(_E.namespace, _E.key, _E.canonical), _E.user_id)
     }
     for (namespace, key), into in merged.items():
         if into is not None and (namespace, into) not in merged:
-            yield f"entity {key!r} was merged into {into!r}, which is not known"
+            yield f"entity {key!r} was merged into {into!r}, which is unknown"
         seen = {key}
         while into is not None and into not in seen:
             seen.add(into)
@@ -131,7 +131,7 @@ def _facts(rows: RowQueries) -> Iterator[str]:
         .having(func.sum(counts) == 0)
     )
     for fact_id in rows(query, _F.user_id).scalars():
-        yield f"fact {fact_id} is believed and rests on no statement"
+        yield f"fact {fact_id} is believed but has no supporting statement"
     query = select(_F.id).where(_F.valid_from > _F.valid_to)
     for fact_id in rows(query, _F.user_id).scalars():
         yield f"fact {fact_id} ends before it begins"
@@ -167,7 +167,7 @@ def _overlaps(rows: RowQueries) -> Iterator[str]:
         ends = float("inf") if row.valid_to is None else row.valid_to
         until, other = held.get(group, (float("-inf"), ""))
         if other and begins < until:
-            yield f"facts {other} and {row.id} are both active and exclude each other"
+            yield f"facts {other} and {row.id} are both active but exclude each other"
         if not other or ends > until:
             held[group] = (ends, row.id)
 
@@ -176,7 +176,7 @@ def _waiting(rows: RowQueries) -> Iterator[str]:
     job = and_(jobs_table.c.kind == CURATE, jobs_table.c.lane == unresolved.c.namespace)
     query = select(unresolved.c.namespace).outerjoin(jobs_table, job).where(jobs_table.c.seq.is_(None)).distinct()
     for namespace in rows(query, unresolved.c.user_id).scalars():
-        yield f"namespace {namespace} has groups to resolve and no job for it"
+        yield f"namespace {namespace} has groups to resolve but no job for that"
 
 
 def _columns(rows: RowQueries) -> Iterator[str]:
@@ -185,9 +185,9 @@ def _columns(rows: RowQueries) -> Iterator[str]:
     yield from strange_values(rows, decisions, "action", get_args(Action))
     for row in rows(select(_D.fact_ids, _D.before), _D.user_id):
         if not is_texts(row.fact_ids):
-            yield f"decisions.fact_ids is no list of texts: {row.fact_ids[:40]}"
+            yield f"decisions.fact_ids is not a list of texts: {row.fact_ids[:40]}"
         if not isinstance(_json(row.before), dict):
-            yield f"decisions.before is no object: {row.before[:40]}"
+            yield f"decisions.before is not an object: {row.before[:40]}"
 
 
 def _json(text: str) -> Any:
@@ -208,9 +208,9 @@ def _verdicts(rows: RowQueries) -> Iterator[str]:
         if isinstance(before, dict) and not before.keys().isdisjoint(kinds):
             sides = before.get(LEFT_OPEN, before.get(NAMED_FACTS, [before.get(OVERRULED), before.get(UPHELD)]))
             if not isinstance(sides, list) or not all(is_texts(json.dumps(side)) for side in sides):
-                yield f"decision {key} names no statements for what it decided on"
+                yield f"decision {key} names no statements for its decision"
             elif gone := cited(before) - known:
-                yield f"decision {key} names {len(gone)} statements that are not there"
+                yield f"decision {key} names {len(gone)} statements that don't exist"
 
 
 def _units(rows: RowQueries) -> Iterator[str]:
@@ -220,9 +220,9 @@ def _units(rows: RowQueries) -> Iterator[str]:
     same = and_(unit_sources.c.unit_seq == units.c.seq, unit_sources.c.episode_seq == _S.episode_seq)
     stranger = or_(unit_sources.c.unit_seq.is_(None), unit_statements.c.user_id != units.c.user_id)
     for key in rows(said.outerjoin(unit_sources, same).where(stranger).distinct(), units.c.user_id).scalars():
-        yield f"unit {key} says a statement of another message"
+        yield f"unit {key} states a statement from another message"
     waiting = select(unresolved.c.user_id)
     settled = fact_units.STANDING.where(units.c.user_id.not_in(waiting))
     for unit in fact_units.standings(rows.connection, rows(settled, units.c.user_id).all()):
         if unit.status != unit.wanted:
-            yield f"unit {unit.id} is {unit.status}, by its message and its facts it should be {unit.wanted}"
+            yield f"unit {unit.id} is {unit.status}, but by its message and facts it should be {unit.wanted}"

@@ -303,10 +303,13 @@ def test_export_and_digest_cover_them(told: Memory, open_memory: Open) -> None:
         ("UPDATE memory_records SET resolution = 'none'", "is a question with the resolution 'none'"),
         ("UPDATE memory_records SET type = 'fact'", "is a fact with the resolution 'open'"),
         ("UPDATE record_entities SET key = 'x'", "has the key 'x'"),
-        ("DELETE FROM memory_records", "has entities of a record, and no record"),
-        ("UPDATE record_resolutions SET by_seq = episode_seq", "settles one that is not before it"),
-        ("UPDATE memory_records SET user_id = 'bob'", "memory_records is of another user than its message"),
-        ("UPDATE record_resolutions SET user_id = 'bob'", "record_resolutions is of another user than its message"),
+        ("DELETE FROM memory_records", "has record entities but no record"),
+        ("UPDATE record_resolutions SET by_seq = episode_seq", "settles a message that is not before it"),
+        ("UPDATE memory_records SET user_id = 'bob'", "memory_records belongs to a different user than its message"),
+        (
+            "UPDATE record_resolutions SET user_id = 'bob'",
+            "record_resolutions belongs to a different user than its message",
+        ),
     ],
 )
 def test_verify_finds_damage(told: Memory, damage: str, said: str) -> None:

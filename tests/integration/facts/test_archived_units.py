@@ -159,9 +159,9 @@ def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light
         ("UPDATE units SET status = 'archived' WHERE text = 'user lives in Porto'", "it should be active"),
         (
             "UPDATE OR IGNORE unit_statements SET statement_seq = (SELECT max(seq) FROM statements)",
-            "says a statement of another message",
+            "states a statement from another message",
         ),
-        ("UPDATE unit_statements SET user_id = 'bob'", "says a statement of another message"),
+        ("UPDATE unit_statements SET user_id = 'bob'", "states a statement from another message"),
     ],
 )
 def test_damage_is_found(damage: str, finding: str, moved: Memory) -> None:
