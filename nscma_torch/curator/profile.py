@@ -35,7 +35,7 @@ class _Known(NamedTuple):
 def write_profile(
     connection: Connection, namespace: str, now: datetime, schema: Schema, settings: CuratorConfig
 ) -> int:
-    """Rewrite the profile in a namespace; return the number of changed lines."""
+    """Rewrite a namespace's profile; return the number of changed lines."""
     scope = namespaces.owner(connection, namespace)
     of_user = episodes.select_all(connection, Scope(scope.user_id), episodes.live())
     log = {episode.id: episode for episode in of_user if episode.scope.agent_id == scope.agent_id}

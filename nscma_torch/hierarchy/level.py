@@ -57,7 +57,7 @@ class Level:
 
     Attributes:
         nodes: [n] int64, the nodes' numbers, ascending.
-        split: the networks with each node split into personas, in rows; its `next_id` lies above all numbers.
+        split: the networks with each node split into personas, in rows; its `next_id` is larger than all numbers.
         weight: [E] float32.
         cut: [E] bool, True for edges that no longer hold a cluster together; see `split_clusters`.
         labels: [P] int64, the cluster of each persona.

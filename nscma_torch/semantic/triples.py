@@ -9,7 +9,7 @@ from nscma_torch.text.scripts import script
 
 def sentence(statement: Statement, schema: Schema) -> str:
     """Return a statement as a plain sentence in the language of its object ("Anna lives in Oslo"). A note is returned
-    as it is.
+    unchanged.
     """
     relation = schema[statement.relation]
     if relation.open and not statement.topic:

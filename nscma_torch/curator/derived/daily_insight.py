@@ -1,4 +1,4 @@
-"""Conclusions about a person's personality and mood from each day's messages (MemoryBank, by notes)."""
+"""Conclusions about a person's personality and mood from each day's messages (MemoryBank, according to the notes)."""
 
 from __future__ import annotations
 

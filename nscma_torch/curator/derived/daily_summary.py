@@ -1,4 +1,4 @@
-"""A summary of each day's conversation (MemoryBank, by notes).
+"""A summary of each day's conversation (MemoryBank, according to the notes).
 
 A day is a UTC day; it is processed once it is over, and again whenever its messages change.
 """

@@ -1,7 +1,7 @@
 """Derive lines that cover all days from each day's lines: a global summary, or a portrait of each person.
 
-MemoryBank (by notes) derives a global summary from the daily summaries, and a global portrait of the user from the
-daily insights. Both are rewritten whenever the daily lines change.
+MemoryBank, according to the notes, derives a global summary from the daily summaries, and a global portrait of the user
+from the daily insights. Both are rewritten whenever the daily lines change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A summary of all days, derived from each day's summary (MemoryBank, by notes)."""
+"""A summary of all days, derived from each day's summary (MemoryBank, according to the notes)."""
 
 from __future__ import annotations
 

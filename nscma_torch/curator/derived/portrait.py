@@ -1,4 +1,4 @@
-"""A portrait of each person, derived from each day's insights (MemoryBank, by notes)."""
+"""A portrait of each person, derived from each day's insights (MemoryBank, according to the notes)."""
 
 from __future__ import annotations
 

@@ -269,8 +269,8 @@ def forget(connection: Connection, key: str) -> dict[str, int]:
 
 
 def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete every text that was written with one of these messages visible, before they are changed, hidden or
-    deleted.
+    """Delete every text that was written with one of these messages visible; call it before the messages are changed,
+    hidden or deleted.
 
     The next sleep derives their parts again. Returns the number of deleted rows by table. Call `touch_user` as well.
     """

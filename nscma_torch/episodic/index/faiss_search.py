@@ -1,6 +1,7 @@
 """The episodic score over one user's vectors: a faiss index proposes units, and tensors score them.
 
-Legend: n units, d embedding dimension, m rows; slot = the number under which the faiss index stores a vector.
+Legend: n is the number of units, d the embedding dimension, m the number of rows; a slot is the number under which the
+faiss index stores a vector.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class FaissSearch:
     addition to the index.
 
     The faiss index is updated by the next search: new and changed units are added under a new slot (a new unit changes
-    its neighbours' contextual vectors), and changed or removed ones are removed. A search in an older state of the
-    index uses tensors. The index is rebuilt only during a search, and only if
+    its neighbours' contextual vectors), and the old vectors of changed or removed units are removed. A search in an
+    older state of the index uses tensors. The index is rebuilt only during a search, and only if
 
     - more than half of its vectors are stale and its type can't remove any: until then it keeps erased vectors;
     - beta > 0 and lambda*|t - t0| exceeds 1 (30 with Flat), because large extra columns ruin an approximate index;

@@ -1,7 +1,7 @@
 """Procedural memory: named skills with their trigger, steps and outcomes, in the spirit of Voyager.
 
-A skill is found through its units of kind "skill", which contain its name and trigger; the units' stream is the skill's
-id.
+Search finds a skill through its units of kind "skill", which contain its name and trigger; the units' stream is the
+skill's id.
 """
 
 from __future__ import annotations

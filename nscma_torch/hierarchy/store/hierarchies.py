@@ -102,7 +102,9 @@ _KEYS = {nodes: ("number",), personas: ("id",), links: ("a", "b")}
 
 
 def save(connection: Connection, before: Stored, levels: Sequence[LevelRows]) -> Stored:
-    """Write the differences from `before` as a new version; the units of removed nodes must already be gone."""
+    """Write the differences from `before` as a new version; the units of removed nodes must already have been
+    deleted.
+    """
     version = _save_version(connection, before, [level.next_id for level in levels])
     for number in range(max(len(before.levels), len(levels))):
         old = before.levels[number] if number < len(before.levels) else _NO_ROWS

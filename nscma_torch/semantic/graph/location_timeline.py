@@ -1,7 +1,7 @@
 """Derive present and past locations of people and things from facts whose relation expresses location.
 
 There are three kinds of such facts, by the relation's object: a *place* ("the milk is in the kitchen"), a *person* who
-holds the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A held thing is where its
+has the thing ("Ann took the milk"), and a *whole* that it is part of ("Oslo is in Norway"). A held thing is where its
 holder is and moves with the holder; once put down, it stays there until it is taken or placed again. The latest
 statement wins, except that a thing placed at its holder's location still counts as held. A whole is used only if
 neither a place nor a holder is known.

@@ -15,7 +15,7 @@ _S, _E = statements.c, episodes.c
 
 
 def groups_told(connection: Connection, user_id: str, episode_ids: Sequence[str]) -> dict[Key, int]:
-    """Return the user's fact groups for which these messages make statements, with the position of the first such
+    """Return the user's fact groups that these messages make statements about, with the position of the first such
     message.
     """
     places = {episode_id: place for place, episode_id in reversed(list(enumerate(episode_ids)))}

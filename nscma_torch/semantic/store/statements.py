@@ -157,7 +157,7 @@ def withdraw(connection: Connection, seqs: Collection[int], withdrawn: bool) -> 
 
 
 def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> list[StatementRow]:
-    """Return the counting statements in these groups, ordered by (said_at, episode, position in its text)."""
+    """Return the statements in these groups that count, ordered by (said_at, episode, position in its text)."""
     if not keys:
         return []
     into = entities.canonical(connection, namespace)
@@ -178,12 +178,12 @@ def of_keys(connection: Connection, namespace: str, keys: Collection[Key]) -> li
 
 
 def by_ids(connection: Connection, namespace: str, ids: Collection[str]) -> list[StatementRow]:
-    """Return the counting statements with these ids, in the order of `of_keys`."""
+    """Return the statements with these ids that count, in the order of `of_keys`."""
     return _chosen(connection, namespace, _S.id, ids)
 
 
 def by_seqs(connection: Connection, namespace: str, seqs: Collection[int]) -> list[StatementRow]:
-    """Return the counting statements with these row numbers, in the order of `of_keys`."""
+    """Return the statements with these row numbers that count, in the order of `of_keys`."""
     return _chosen(connection, namespace, _S.seq, seqs)
 
 
@@ -217,7 +217,7 @@ def seqs_of(connection: Connection, namespace: str, ids: Collection[str]) -> dic
 
 
 def of_relation(connection: Connection, namespace: str, relation: str) -> list[StatementRow]:
-    """Return the counting statements with a relation, in the order of `of_keys`, with the keys before merges."""
+    """Return the statements with a relation that count, in the order of `of_keys`, with the keys before merges."""
     rows = connection.execute(_counting(namespace).where(_S.relation == relation)).mappings()
     return sorted((StatementRow(**row) for row in rows), key=said)
 

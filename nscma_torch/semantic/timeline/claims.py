@@ -119,7 +119,7 @@ def scored(claim: Claim) -> Claim:
 
 
 def prepare(claims: Sequence[Claim], rules: Rules) -> tuple[list[Claim], list[tuple[Claim, Claim]]]:
-    """Return the counting claims in the order of world time, and the claims that were never true, each with its
+    """Return the claims that count, in the order of world time, and the claims that were never true, each with its
     correction.
 
     A correction takes the position of the first claim that it corrects, and replaces whatever that claim replaced.

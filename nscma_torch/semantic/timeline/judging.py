@@ -38,7 +38,7 @@ class Case:
 
     @property
     def counting(self) -> Sequence[StatementRow]:
-        """Return the counting statements."""
+        """Return the statements that count."""
         return self.rows
 
     @property
