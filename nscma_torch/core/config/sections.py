@@ -573,8 +573,7 @@ class ReflectionConfig(Section):
 
 
 class QuestionPairsConfig(Section):
-    """Question-answer pairs that sleep extracts from conversations; a pair is kept if the memory can answer the
-    question."""
+    """Question-answer pairs extracted during sleep; a pair is kept if the memory can answer the question."""
 
     enabled: bool = Field(
         False,
