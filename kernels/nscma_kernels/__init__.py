@@ -1,4 +1,4 @@
-"""Numerical operations of NSCMA, usable alone, each with a plain torch implementation. Never imports `nscma_torch`."""
+"""Numerical operations for NSCMA, each with a plain torch implementation. Usable alone; never imports `nscma_torch`."""
 
 from nscma_kernels.ego_split import PersonaGraph, ego_split, update_split
 from nscma_kernels.knn_graph import knn_graph

@@ -1,9 +1,10 @@
-"""Ego-splitting: each node becomes as many personas as its neighbourhood has components (Epasto, Lattanzi and Paes
-Leme, "Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD 2017; the ego-centric disentanglement
-of CAM), kept up to date under insertions and deletions.
+"""Ego-splitting: each node is split into one persona for each component of its neighbourhood.
 
-Legend: n nodes, E half-edges (directed edges, both directions), P personas. A half-edge u -> v stands for the neighbour
-v in the ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v; the
+Source: Epasto, Lattanzi and Paes Leme, "Ego-Splitting Framework: from Non-Overlapping to Overlapping Clusters", KDD
+2017; called ego-centric disentanglement in CAM. The split is kept up to date under insertions and deletions.
+
+Legend: n nodes, E half-edges (directed edges, both directions), P personas. A half-edge u -> v represents the neighbour
+v in the ego-net of u. A triangle u, v, w joins u -> v with u -> w, v -> u with v -> w, and w -> u with w -> v. The
 components of the half-edges under these unions are the components of all ego-nets at once. A component is named by its
 smallest half-edge.
 """
@@ -24,7 +25,9 @@ from nscma_kernels.implementation import Impl, on_triton
 
 @dataclass(frozen=True, eq=False)
 class PersonaGraph:
-    """A graph whose nodes are split into personas. Every node has at least one, an isolated node exactly one."""
+    """A graph with its nodes split into personas. Every node has at least one persona; an isolated node has exactly
+    one.
+    """
 
     edge_index: Tensor  # [2, E] int64, both directions, ordered by (row, col), no self-loops
     persona: Tensor  # [E] int64: id of the persona of edge_index[0] to whose component edge_index[1] belongs
@@ -35,15 +38,15 @@ class PersonaGraph:
 
     @cached_property
     def reverse(self) -> Tensor:
-        """Return [E] int64, the half-edge of the same edge in the other direction."""
+        """Return, for each half-edge, the half-edge in the other direction, [E] int64."""
         row, col = self.edge_index
         return torch.searchsorted(row * self.num_nodes + col, col * self.num_nodes + row)
 
     @cached_property
     def persona_edge_index(self) -> Tensor:
-        """Return [2, E] int64, the persona graph as positions in `ids`, by half-edge in the order of `edge_index`.
+        """Return the persona graph, [2, E] int64, as positions in `ids`, for half-edges in the order of `edge_index`.
 
-        Half-edge u -> v joins the persona of u that contains v and the persona of v that contains u.
+        The half-edge u -> v joins the persona of u that contains v to the persona of v that contains u.
         """
         place = _place(self.ids, self.persona)
         return torch.stack([place, place[self.reverse]])
@@ -57,12 +60,13 @@ def ego_split(
     first_id: int = 0,
     impl: Impl = "auto",
 ) -> PersonaGraph:
-    """Return the personas of all nodes. Their ids count up from `first_id` in the order of (node, smallest neighbour).
+    """Return the personas of all nodes. Their ids are consecutive from `first_id`, ordered by (node, smallest
+    neighbour).
 
-    Edges may be given in one direction or both; self-loops and duplicates are dropped. Nodes of several graphs share
-    one numbering, as in PyG batches; `batch` only serves to refuse edges between graphs. Time O(sum over edges of the
-    smaller degree), at most O(E^1.5); memory O(E + n). Raises ValueError if shapes or nodes are invalid, TypeError for
-    an `edge_index` that isn't a graph.
+    Edges may be given in one direction or both; self-loops and duplicates are dropped. Nodes in several graphs share
+    one numbering, as in PyG batches; `batch` only serves to refuse edges between graphs. Takes O(sum over edges of the
+    smaller degree) time, at most O(E^1.5), and O(E + n) memory. Raises `ValueError` if shapes or nodes are invalid, and
+    `TypeError` if `edge_index` isn't a graph.
     """
     edges, _, n, batch = unpack(edge_index, None, num_nodes, batch)
     if first_id < 0:
@@ -100,23 +104,24 @@ def update_split(
     *,
     impl: Impl = "auto",
 ) -> tuple[PersonaGraph, Tensor]:
-    """Update the split after inserting and deleting edges, with the same partition as a full recompute.
+    """Update the split after edges are inserted and deleted. The partition is the same as after a full recomputation.
 
-    Inserting existing edges, deleting missing ones, and self-loops have no effect. An insertion visits only the common
-    neighbours of its ends; a deletion recomputes only the egos of its ends and of their common neighbours.
+    Inserting existing edges, deleting missing edges, and self-loops have no effect. An insertion visits only the common
+    neighbours of the edge's ends. A deletion recomputes only the egos of the ends and of their common neighbours.
 
-    Identity: an old persona of a visited ego offers its id to the component with its smallest surviving neighbour; a
-    node without surviving neighbours offers its smallest id to the component of its smallest new one, or keeps it if
-    isolated. A component takes the smallest id offered; the others are retired; components without an offer get new ids
-    from `next_id` on, in the order of (node, smallest neighbour). So after a merge the smallest id survives, and after
-    a split the part with the smallest neighbour keeps it.
+    Identity: an old persona of a visited ego offers its id to the component that contains its smallest surviving
+    neighbour. A node without surviving neighbours offers its smallest id to the component of its smallest new
+    neighbour, or keeps the id if it is isolated. A component takes the smallest id offered, and the other ids are
+    retired. Components without an offer get new ids from `next_id` on, ordered by (node, smallest neighbour). So after
+    a merge the smallest id survives, and after a split the part with the smallest neighbour keeps the id.
 
-    Returns the split, and positions in its `ids` (int64, ascending) of the personas that are new or whose neighbourhood
-    in the persona graph changed. Raises ValueError if shapes or nodes are invalid, or an edge is in both lists.
+    Returns the split, and the positions in its `ids` (int64, ascending) of personas that are new or have a changed
+    neighbourhood in the persona graph. Raises `ValueError` if shapes or nodes are invalid, or if an edge is in both
+    lists.
     """
     n = split.num_nodes if num_nodes is None else num_nodes
     if n < split.num_nodes:
-        raise ValueError(f"num_nodes must be at least the {split.num_nodes} there are, got {n}")
+        raise ValueError(f"num_nodes must be at least the current {split.num_nodes}, got {n}")
     old = HalfEdges(split.edge_index, n)
     born, gone = _edit_keys("insert", insert, old), _edit_keys("delete", delete, old)
     if bool(torch.isin(born, gone).any()):
@@ -166,7 +171,7 @@ def _named(
     claimant: Tensor,  # ids of touched nodes' personas with a surviving half-edge
     smallest: Tensor,  # that half-edge
 ) -> tuple[PersonaGraph, Tensor]:
-    """Assign ids to the components of touched nodes by the rule of `update_split`; return the split and the new ids."""
+    """Assign ids to the components of touched nodes by the rule in `update_split`; return the split and the new ids."""
     n, unnamed = graph.n, split.next_id
     alone = graph.rowptr.diff() == 0
     bare = touched.clone()  # without a surviving neighbour
@@ -196,7 +201,7 @@ def _named(
 
 
 def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:
-    """Return keys of these edges in both directions, ascending, without duplicates."""
+    """Return the keys of these edges in both directions, ascending, without duplicates."""
     if edges is None:
         return graph.keys[:0]
     if edges.ndim != 2 or len(edges) != 2 or edges.dtype not in (torch.int32, torch.int64):
@@ -209,7 +214,9 @@ def _edit_keys(name: str, edges: Tensor | None, graph: HalfEdges) -> Tensor:
 
 
 def _edited(old: HalfEdges, persona: Tensor, born: Tensor, gone: Tensor) -> tuple[HalfEdges, Tensor]:
-    """Return the graph after adding these keys and removing those half-edges, and each one's old persona, -1 if new."""
+    """Return the graph after adding the keys `born` and removing the half-edges `gone`, and the old persona of each
+    half-edge, which is -1 for a new one.
+    """
     kept = torch.ones_like(old.keys, dtype=torch.bool)
     kept[gone] = False
     kept = kept.nonzero().view(-1)
@@ -225,7 +232,9 @@ def _edited(old: HalfEdges, persona: Tensor, born: Tensor, gone: Tensor) -> tupl
 
 
 def _join(graph: HalfEdges, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
-    """Unite the triangles with half-edges a = x -> y, b = x -> w and c = y -> w, in all three egos."""
+    """Unite triangles in all three of their egos. A triangle has the half-edges a = x -> y, b = x -> w and
+    c = y -> w.
+    """
     a_back, b_back, c_back = graph.reverse(a), graph.reverse(b), graph.reverse(c)
     pairs = [(a, b), (a_back, c), (b_back, c_back)]
     # one triangle of each half-edge settles most of the others
@@ -235,7 +244,9 @@ def _join(graph: HalfEdges, parent: Tensor, a: Tensor, b: Tensor, c: Tensor) -> 
 
 
 def _recompute(graph: HalfEdges, nodes: Tensor, parent: Tensor, dense: bool) -> None:
-    """Recompute the components of only these nodes' egos; `parent` has each half-edge by itself."""
+    """Recompute the components for only these nodes' egos. `parent` must have each of their half-edges as
+    its own root.
+    """
     if dense:
         from nscma_kernels.triton.ego_split import LARGEST_DEGREE, components
 
@@ -248,9 +259,9 @@ def _recompute(graph: HalfEdges, nodes: Tensor, parent: Tensor, dense: bool) -> 
 
 
 def _unite(parent: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
-    """Join these pairs in the forest `parent`, in place: roots are linked to smaller roots until every pair is joined.
+    """Join these pairs in the forest `parent`, in place, by linking roots to smaller roots until every pair is joined.
 
-    The root of a component is its smallest half-edge, whatever the order of the pairs.
+    The root of a component is its smallest half-edge, regardless of the order of the pairs.
     """
     ends = []
     for left, right in pairs:
@@ -281,7 +292,7 @@ def _root(parent: Tensor, half_edges: Tensor) -> Tensor:
 
 
 def _place(ids: Tensor, wanted: Tensor) -> Tensor:
-    """Return the positions of values among ascending ids; no search if no id is missing."""
+    """Return the positions of values among ascending ids. If no id is missing, no search is needed."""
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):
         return wanted - ids[0]
     return torch.searchsorted(ids, wanted)

@@ -1,6 +1,6 @@
-"""Undirected graphs in PyG's convention, and their compressed sparse rows.
+"""Undirected graphs in PyG's convention, as compressed sparse rows.
 
-Legend: n nodes, E half-edges, that is directed edges: every undirected edge stands there in both directions.
+Legend: n nodes, E half-edges, that is, directed edges: every undirected edge appears in both directions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class CSR(NamedTuple):
-    """Half-edges ordered by (row, col): those of node u are `rowptr[u]:rowptr[u + 1]`."""
+    """Half-edges ordered by (row, col). The half-edges from node u are `rowptr[u]:rowptr[u + 1]`."""
 
     rowptr: Tensor  # [n + 1] int64
     row: Tensor  # [E] int64
@@ -22,20 +22,20 @@ class CSR(NamedTuple):
 
     @property
     def num_nodes(self) -> int:
-        """Return n."""
+        """Return n, the number of nodes."""
         return len(self.rowptr) - 1
 
     @property
     def degree(self) -> Tensor:
-        """Return [n] int64."""
+        """Return the degree of each node, [n] int64."""
         return self.rowptr.diff()
 
 
 def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes: int | None = None) -> CSR:
-    """Build the graph of these edges, given in one direction or in both.
+    """Build the graph with these edges, given in one direction or in both.
 
-    Self-loops are dropped; of an edge given more than once, in whatever direction, the largest weight counts. The
-    default weight is 1. Raises ValueError if shapes don't match, a node lies outside the graph, or a weight is not
+    Self-loops are dropped. If an edge is given more than once, in either direction, its largest weight is used. The
+    default weight is 1. Raises `ValueError` if shapes don't match, a node lies outside the graph, or a weight isn't
     finite.
     """
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype not in (torch.int32, torch.int64):
@@ -68,7 +68,7 @@ def undirected(edge_index: Tensor, edge_weight: Tensor | None = None, num_nodes:
 
 
 def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return half-edges by (row, col), each once, with its largest weight."""
+    """Return the half-edges ordered by (row, col), without duplicates, each with its largest weight."""
     keys = torch.add(col, row, alpha=n)
     if bool((keys[1:] > keys[:-1]).all()):
         return row, col, weight
@@ -83,7 +83,7 @@ def _coalesced(row: Tensor, col: Tensor, weight: Tensor, n: int) -> tuple[Tensor
 
 
 def ordered(keys: Tensor, bound: int) -> Tensor:
-    """Return the stable order of keys in 0..bound - 1."""
+    """Return the indexes that stably sort keys in 0..bound - 1."""
     places = len(keys).bit_length()
     if keys.device.type != "cpu" or bound.bit_length() + places > 63:
         return keys.argsort(stable=True)
@@ -97,9 +97,10 @@ def ordered(keys: Tensor, bound: int) -> Tensor:
 def unpack(
     graph: Any, edge_weight: Tensor | None, num_nodes: int | None, batch: Tensor | None
 ) -> tuple[Tensor, Tensor | None, int | None, Tensor | None]:
-    """Return edges, weights, nodes and graph numbers of a tensor `edge_index`, or of a PyG `Data` or `Batch`.
+    """Return edges, weights, number of nodes and graph numbers from a tensor `edge_index` or from a PyG `Data` or
+    `Batch`.
 
-    Explicit arguments take precedence over the object's contents. Raises TypeError for anything else.
+    Explicit arguments take precedence over the object's contents. Raises `TypeError` for any other object.
     """
     if isinstance(graph, Tensor):
         return graph, edge_weight, num_nodes, batch

@@ -1,6 +1,6 @@
-"""The half-edges of an undirected graph by key, and the triangles on given half-edges.
+"""Look up the half-edges of an undirected graph by key, and find the triangles on given half-edges.
 
-Legend: n nodes, E half-edges: a half-edge x -> y is an edge in one of its directions; its key is x * n + y.
+Legend: n nodes, E half-edges. A half-edge x -> y is an edge in one of its two directions; its key is x * n + y.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nscma_kernels.graph import undirected
 class HalfEdges:
     """Half-edges in the order of their keys, with a lookup.
 
-    `edge_index` [2, E] int64 is ordered by (row, col), in both directions. Builds a hash table if `hashed`.
+    `edge_index` [2, E] int64 is ordered by (row, col) and contains both directions. If `hashed`, a hash table is built.
     """
 
     def __init__(self, edge_index: Tensor, n: int, hashed: bool = False) -> None:
@@ -30,7 +30,7 @@ class HalfEdges:
 
     @classmethod
     def of_edges(cls, edge_index: Tensor, num_nodes: int | None, hashed: bool) -> HalfEdges:
-        """Build the graph of any edges; half-edges already in order are not sorted again."""
+        """Build the graph with these edges. Half-edges that are already in order aren't sorted again."""
         if edge_index.ndim == 2 and len(edge_index) == 2 and edge_index.dtype == torch.int64 and edge_index.numel():
             low, high = int(edge_index.min()), int(edge_index.max())
             n = high + 1 if num_nodes is None else num_nodes
@@ -55,20 +55,21 @@ class HalfEdges:
         return place, self.keys.index_select(0, place) == wanted
 
     def reverse(self, half_edges: Tensor) -> Tensor:
-        """Return the half-edges of the same edges in the other direction."""
+        """Return the half-edges in the other direction."""
         if self._reverse is not None:
             return self._reverse.index_select(0, half_edges)
         return self.find(self.col[half_edges] * self.n + self.row[half_edges])[0]
 
     def half_edges_of(self, nodes: Tensor) -> Tensor:
-        """Return all half-edges of these nodes."""
+        """Return all half-edges from these nodes."""
         return _ranges(self.rowptr[nodes], self.rowptr[nodes + 1])[1]
 
 
 def triangles(graph: HalfEdges, half_edges: Tensor, later: bool) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield common neighbours w of the ends of these half-edges x -> y: position in `half_edges`, x -> w and y -> w.
+    """Yield the common neighbours w of the two ends of these half-edges x -> y, in batches.
 
-    With `later`, only w > y. The shorter of the two neighbour lists is scanned.
+    Each batch contains the positions in `half_edges`, the half-edges x -> w, and the half-edges y -> w. With `later`,
+    only w > y are included. The shorter of the two neighbour lists is scanned.
     """
     x, y = graph.row[half_edges], graph.col[half_edges]
     x_end, y_end = graph.rowptr[x + 1], graph.rowptr[y + 1]
@@ -95,12 +96,14 @@ def triangles(graph: HalfEdges, half_edges: Tensor, later: bool) -> Iterator[tup
 
 
 def _after_diagonal(graph: HalfEdges) -> Tensor:
-    """Return [n], the first half-edge of each node y to a w > y."""
+    """Return, for each node y, its first half-edge to a node w > y, [n]."""
     return torch.searchsorted(graph.keys, torch.arange(graph.n, device=graph.keys.device) * (graph.n + 1))
 
 
 class _Table:
-    """Hash table of key positions, with linear probing: slower to build than bisection, faster to search."""
+    """Hash table of key positions with linear probing. Compared with bisection, it takes time to build but is faster to
+    search.
+    """
 
     def __init__(self, keys: Tensor) -> None:
         self.empty = len(keys)
@@ -140,7 +143,7 @@ class _Table:
 
 
 def _ranges(begin: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the integers of the intervals begin:end, concatenated, and before them the interval of each."""
+    """Return the interval number of each integer, and the integers of all intervals begin:end, concatenated."""
     size = end - begin
     which = torch.repeat_interleave(size)
     shift = begin - size.cumsum(0) + size

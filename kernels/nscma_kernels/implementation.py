@@ -1,4 +1,4 @@
-"""Choose the implementation of an operation."""
+"""Choose the implementation for an operation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Impl = Literal["auto", "torch", "triton"]
 
 
 def on_triton(impl: str, tensor: Tensor) -> bool:
-    """Return True if Triton runs: on request, or by default ("auto") for CUDA tensors.
+    """Return True if Triton is to be used: on request, or by default ("auto") for CUDA tensors.
 
-    Raises ValueError for an unknown name, and for Triton on another device without its interpreter.
+    Raises `ValueError` for an unknown name, and for Triton on another device unless its interpreter is enabled.
     """
     if impl not in ("auto", "torch", "triton"):
         raise ValueError(f"impl must be auto, torch or triton, got {impl!r}")

@@ -1,13 +1,14 @@
-"""The nearest-neighbour graph of a memory's base level, by meaning and by position.
+"""Build the nearest-neighbour graph for a memory's base level, by meaning and by position.
 
-CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)). Ours: the second term
-applies only within one stream, and is exactly 0 below `EPSILON`.
+CAM (2025), eq. 2: s(i, j) = alpha cos(x_i, x_j) + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)). Deviation: here the
+second term applies only within one stream, and is exactly 0 below `EPSILON`.
 
-Method: a matrix product in the fastest dtype, with bounded error, finds candidates; only these are scored exactly. Rows
-with too many candidates use a product in float32, and beyond that (many duplicates, say) exact scores of all.
+Method: a matrix product in the fastest dtype, with bounded error, finds candidates, and only these are scored exactly.
+Rows with too many candidates use a product in float32. If they still have too many (for example, with many duplicates),
+all their columns are scored exactly.
 
-Legend: n rows, d dimension, m choosing rows, E half-edges. Rows are laid out graph by graph. A stripe is the scores of
-some choosing rows against the columns `begin:end` of their graphs.
+Legend: n rows, d dimension, m choosing rows, E half-edges. Rows are laid out graph by graph. A stripe contains the
+scores of some choosing rows against the columns `begin:end` of their graphs.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ def knn_graph(
     start: int = 0,
     impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Connect every row from `start` on with its k best other rows with s > gamma; an edge exists if either end chose
-    it.
+    """Connect every row from `start` on to its k best other rows with s > gamma. An edge exists if either end chose it.
 
     Scores are computed in float64 and rounded to float32; ties go to the smaller index. So a score depends only on its
-    two rows, and the choice is the same however rows are tiled, batched or added later. x counts in float32 and is
-    normalised inside; the cosine of a row of zeros is 0. `sigma` is in positions. `position` is a row's position in its
-    `stream`: both are required if alpha < 1. No edge crosses the graphs of `batch`. With `start`, only rows from there
-    on choose, among all rows: new rows against an existing graph. On a CPU that multiplies bfloat16 natively, and on
-    CUDA, products use it; the result is the same.
+    two rows, and the choice is the same regardless of how rows are tiled, batched or added later. `x` is converted to
+    float32 and normalised internally; the cosine of a row of zeros is 0. `sigma` is in positions. `position` is a row's
+    position in its `stream`; both are required if alpha < 1. No edge joins different graphs of `batch`. With `start`,
+    only the rows from there on choose, among all rows, so new rows can be added to an existing graph. On CUDA, and on a
+    CPU that multiplies bfloat16 natively, products use bfloat16; the result is the same.
 
-    Returns edge_index [2, E] int64, both directions of each edge, ordered by (row, col), and edge_weight [E] float32,
-    the scores. Holds O(n (d + k)) and one stripe. Raises ValueError if shapes, values or `impl` are invalid.
+    Returns `edge_index` [2, E] int64, with both directions of each edge, ordered by (row, col), and `edge_weight` [E]
+    float32, the scores. Needs memory for O(n (d + k)) numbers and one stripe. Raises `ValueError` if shapes, values or
+    `impl` are invalid.
     """
     _check(x, k, gamma, alpha, sigma, start)
     places = {"position": position, "stream": stream, "batch": batch}
@@ -83,7 +84,7 @@ def knn_graph(
 
 
 class GraphStripe(NamedTuple):
-    """Choosing rows, and the columns of all their graphs."""
+    """Choosing rows, and the columns for all their graphs."""
 
     rows: Tensor  # [T] int64, ascending
     begin: int
@@ -91,7 +92,7 @@ class GraphStripe(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Positions on one line, on which rows of different streams or graphs are farther apart than `width`."""
+    """Positions on one line, on which rows from different streams or graphs are farther apart than `width`."""
 
     width: int
     place: Tensor  # [n] int64
@@ -100,8 +101,8 @@ class Band(NamedTuple):
 
     @staticmethod
     def of(position: Tensor, stream: Tensor, batch: Tensor | None, width: int) -> Band:
-        """Place rows on a line: differences up to `width` inside a stream are kept; larger ones may shrink, but not
-        below it.
+        """Place rows on a line. Differences up to `width` within a stream are preserved; larger ones may shrink, but
+        not below `width`.
         """
         keys = [position, stream] if batch is None else [position, stream, batch]
         order = _lexical(keys)
@@ -113,7 +114,9 @@ class Band(NamedTuple):
         return Band(width, torch.empty_like(line).scatter_(0, order, line), order, line)
 
     def pairs(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield pairs (position in `rows`, column) no farther apart than the width, each once, in blocks."""
+        """Yield the pairs (position in `rows`, column) that are no farther apart than the width, without duplicates, in
+        blocks.
+        """
         lowest = torch.searchsorted(self.line, self.place[rows] - self.width)
         count = torch.searchsorted(self.line, self.place[rows] + self.width, right=True) - lowest
         until = count.cumsum(0)
@@ -127,7 +130,7 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """Exact s of any two rows, and operands of a matrix product that approximates it."""
+    """Exact scores s for any two rows, and the operands of a matrix product that approximates them."""
 
     x: Tensor  # [n, d] float32
     norm: Tensor  # [n] float64, 1 for a row of zeros
@@ -171,7 +174,7 @@ class Scores:
         return max(float(_rounding(part).max()) for part in torch.split(self.unit, _cached(self.unit)))
 
     def exact(self, row: Tensor, col: Tensor) -> Tensor:
-        """Return s [P] float32 of these pairs."""
+        """Return s [P] float32 for these pairs."""
         parts = _cached(self.x)
         pairs = zip(torch.split(row, parts), torch.split(col, parts), strict=True)
         dots = [self.x[i].double().mul_(self.x[j]).sum(1) for i, j in pairs]
@@ -179,7 +182,7 @@ class Scores:
         return (s if self.band is None else s + self.positional(row, col)).float()
 
     def positional(self, row: Tensor, col: Tensor) -> Tensor:
-        """Return the second term [P] float64 of these pairs, if there is a band."""
+        """Return the second term [P] float64 for these pairs. Requires a band."""
         assert self.band is not None
         apart = self.band.place[row] - self.band.place[col]
         term = (1 - self.alpha) * torch.exp(-(apart.double() ** 2) / (2 * self.sigma**2))
@@ -187,8 +190,8 @@ class Scores:
         return torch.where(inside, term, 0)
 
     def left(self, rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return alpha times normalised rows [T, d], and error bounds [T] float64 of their products with `unit` against
-        alpha cos.
+        """Return alpha times the normalised rows [T, d], and error bounds [T] float64 for their products with `unit`,
+        compared with alpha cos.
 
         Sums are in float32. If the user's settings let float32 products round their operands, the bound assumes
         bfloat16, which rounds more than TF32.
@@ -202,8 +205,8 @@ class Scores:
         return left.to(dtype), error.masked_fill((left == 0).all(dim=1), 0)  # zeros multiply exactly
 
     def threshold(self, kth: Tensor, error: Tensor, dtype: torch.dtype, gamma: float) -> Tensor:
-        """Return the near score in `dtype` [T] that a candidate must exceed to be among the k best, given the k-th best
-        [T].
+        """Return the approximate score [T] in `dtype` that a candidate must exceed to be among the k best, given the
+        k-th best [T].
         """
         slack = (0.53 if self.band is None else 1.05) * torch.finfo(dtype).eps  # rounded once, or twice
 
@@ -214,9 +217,9 @@ class Scores:
         return torch.maximum(best, least(error.new_tensor(gamma)).float())
 
     def stripes(self, choosers: Tensor, fewest: int) -> Iterator[GraphStripe]:
-        """Yield choosers in blocks of `STRIPE` elements, or of the fewest rows worth a product; at most 1,024 rows.
+        """Yield choosers in blocks of `STRIPE` elements, or at least `fewest` rows, and at most 1,024 rows.
 
-        Rows of distant graphs, whose columns hardly overlap, don't share a block.
+        Rows from distant graphs don't share a block, because their columns hardly overlap.
         """
         at, first, last = 0, self.first[choosers].tolist(), self.last[choosers].tolist()
         while at < len(first):
@@ -231,7 +234,7 @@ class Scores:
 
 
 def near_candidates(scores: Scores, choosers: Tensor, k: int, gamma: float, dtype: torch.dtype) -> tuple[Pairs, Tensor]:
-    """Return pairs that include the k best of every chooser, and the choosers with too many.
+    """Return pairs that include the k best of every chooser, and the choosers that have too many candidates.
 
     Columns are grouped: the k-th largest group maximum bounds the k-th best score from below, and only groups whose
     maximum reaches the bound are examined.
@@ -269,12 +272,14 @@ def near_candidates(scores: Scores, choosers: Tensor, k: int, gamma: float, dtyp
 
 
 def crowd(k: int) -> int:
-    """Return the maximum candidates scored one by one; with more, the row is scored against all."""
+    """Return the maximum number of candidates that are scored individually. A row with more candidates is scored
+    against all columns.
+    """
     return 4 * k + 64
 
 
 def _exhaustive(scores: Scores, choosers: Tensor, k: int, gamma: float) -> Pairs:
-    """Return the k best of each chooser, from exact scores of all columns."""
+    """Return the k best pairs of each chooser, from exact scores for all columns."""
     found = [(choosers[:0], choosers[:0])]
     for rows, begin, end in scores.stripes(choosers, 16):
         left, norm = scores.x[rows].double(), scores.norm[rows, None]
@@ -295,7 +300,7 @@ def _exhaustive(scores: Scores, choosers: Tensor, k: int, gamma: float) -> Pairs
 
 
 def _mask(scores: Scores, stripe: Tensor, rows: Tensor, begin: int, end: int) -> None:
-    """Set minus infinity where a row meets itself, another graph, or padding."""
+    """Set scores to minus infinity where a row is paired with itself, another graph or padding."""
     stripe[:, end - begin :] = -torch.inf
     stripe[torch.arange(len(rows), device=rows.device), rows - begin] = -torch.inf
     if scores.batch is not None:
@@ -325,18 +330,18 @@ def _joined(found: list[Pairs]) -> Pairs:
 
 
 def _cached(x: Tensor) -> int:
-    """Return the number of rows that fit a CPU's cache in float64, or fill a GPU."""
+    """Return the number of rows that fit in a CPU's cache in float64, or that fill a GPU."""
     return max(1, (2**17 if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))
 
 
 def _rounding(unit: Tensor) -> Tensor:
-    """Return [T] float64, the distance of each row from its bfloat16 rounding."""
+    """Return the distance of each row from its bfloat16 rounding, [T] float64."""
     distance: Tensor = (unit - unit.bfloat16().float()).double().norm(dim=1)
     return distance
 
 
 def _lexical(keys: list[Tensor]) -> Tensor:
-    """Return the stable order by the last key, then the one before, and so on."""
+    """Return the indexes that stably sort by the last key, then by the key before it, and so on."""
     order = torch.arange(len(keys[0]), device=keys[0].device)
     for key in keys:
         order = order[key[order].argsort(stable=True)]

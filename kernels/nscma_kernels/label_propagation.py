@@ -1,18 +1,18 @@
 """Community detection by chase-gated label propagation: synchronous, deterministic and convergent.
 
-Every node wants the label that weighs most among its neighbours. Nodes that move at the same time may chase each
-other's labels forever; here a mover waits while an adjacent mover of higher priority takes the label it leaves, or
-leaves the label it takes. H, the weight of the edges between equal labels, then never decreases: an edge with one mover
-changes H as that mover predicted; one with two adds [b_u = b_v] + [a_u = a_v] - [b_u = a_v] - [b_v = a_u] times its
-weight (a old labels, b new ones), and the gate has made the negative terms zero. The mover of highest priority always
-moves, so H grows until no node sees a heavier label than its own, the guarantee of Traag & Subelj (Sci. Rep. 2023),
-whose queue rule determines which nodes are visited again.
+Every node wants the label with the largest weight among its neighbours. Nodes that move at the same time may chase each
+other's labels forever. Here, a mover waits while an adjacent mover with a higher priority takes the label that it
+leaves, or leaves the label that it takes. H, the weight of the edges between equal labels, then never decreases: an
+edge with one mover changes H as that mover predicted. An edge with two movers adds [b_u = b_v] + [a_u = a_v] - [b_u =
+a_v] - [b_v = a_u] times its weight (a: old labels, b: new labels), and the gate has made the negative terms zero. The
+mover with the highest priority always moves, so H grows until no node sees a heavier label than its own. This is the
+guarantee of Traag & Subelj (Sci. Rep. 2023); their queue rule determines which nodes are visited again.
 
-Among equally heavy labels a node keeps its own, else takes the first in its individual order, a hash of its id and the
-label: with a common order, one label would flood the graph.
+Among equally heavy labels, a node keeps its own label or, if that isn't among them, takes the first in its individual
+order, given by a hash of its id and the label. With a common order, one label would flood the graph.
 
-Legend: n nodes, E half-edges (directed edges), B nodes with at most D neighbours each. Inside, nodes are renumbered by
-degree, so that a tile is a run of them, and a label is a code 1..n: the rank of its hash within its graph.
+Legend: n nodes, E half-edges (directed edges), B nodes with at most D neighbours each. Internally, nodes are renumbered
+by degree, so that a tile is a run of nodes, and a label is a code 1..n: the rank of its hash within its graph.
 """
 
 from __future__ import annotations
@@ -56,18 +56,19 @@ def label_propagation(
     max_rounds: int | None = None,
     impl: Impl = "auto",
 ) -> Tensor:
-    """Return the label [n] int64 of each node, once no node of the frontier, or reached from it, sees a heavier one.
+    """Return the label [n] int64 of each node, once no node in the frontier, or reached from it, sees a heavier label.
 
-    `labels` are kept unless another weighs more (default: every node its own, named by `ids`). Nodes of `frontier` are
-    visited first (default: all). `ids` are distinct within each graph and decide ties and priorities: with ids that
-    stay with their nodes the result doesn't depend on the order of nodes. By default they are 0, 1, ... in each graph,
-    so another order of nodes may give other communities; the order of edges never matters. Each graph of a batch gets
-    the labels it would get alone; default labels are then shifted to the numbers of its own nodes in the batch, while
-    given labels and ids are unchanged. Weights count as fixed point with 16 binary places, a positive one at least one
-    unit; a graph whose heaviest edge reaches 2**14 gets fewer places. An edge of weight 0 doesn't count. `max_rounds`
-    ends early. `impl` "triton" needs CUDA tensors, where it is the default.
+    A node keeps its label in `labels` unless another label has more weight; by default, every node has its own label,
+    named by `ids`. Nodes in `frontier` are visited first; by default, all nodes are. `ids` are distinct within each
+    graph and decide ties and priorities. If ids stay with their nodes, the result doesn't depend on the order of nodes.
+    By default, ids are 0, 1, ... in each graph, so another order of nodes may give other communities; the order of
+    edges never matters. Each graph in a batch gets the labels that it would get alone. Default labels are then shifted
+    to the numbers of the graph's own nodes in the batch, while given labels and ids are unchanged. Weights are
+    converted to fixed point with 16 binary places, and a positive weight counts at least one unit. If a graph's
+    heaviest edge reaches 2**14, fewer places are used. An edge with weight 0 is ignored. `max_rounds` limits the number
+    of rounds. `impl` "triton" needs CUDA tensors, for which it is the default.
 
-    Raises ValueError for mismatched shapes, negative or non-finite weights, equal ids, or edges between graphs.
+    Raises `ValueError` for mismatched shapes, negative or non-finite weights, equal ids, or edges between graphs.
     """
     if max_rounds is not None and max_rounds < 0:
         raise ValueError(f"max_rounds must be at least 0, got {max_rounds}")
@@ -103,19 +104,19 @@ def _implementation(impl: Impl, tensor: Tensor) -> Callable[[list[Tile], Tensor,
 
 
 def mix(x: Tensor) -> Tensor:
-    """A bijection of int64 that scatters its bits, modulo 2**64: splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
+    """Scatter the bits of int64 values by a bijection modulo 2**64: splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
     return x ^ ((x >> 31) & 0x1FFFFFFFF)
 
 
 def priority(hashes: Tensor, turn: int) -> Tensor:
-    """Return the priority of nodes in a round, distinct if the hashes are."""
+    """Return the priorities of nodes in a round. They are distinct if the hashes are."""
     return mix(hashes + salt(turn))
 
 
 def salt(turn: int) -> Tensor:
-    """Return the value that makes the priorities of one round independent of another's, an int64 on the CPU.
+    """Return the value that makes the priorities in one round independent of those in another, an int64 on the CPU.
 
     It is computed as a tensor, modulo 2**64: `torch.compile` may make `turn` symbolic, and supports no larger numbers.
     """
@@ -123,7 +124,7 @@ def salt(turn: int) -> Tensor:
 
 
 def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
-    """Return the nodes [n] ordered by degree, and the tiles of those with neighbours, in that numbering."""
+    """Return the nodes [n] ordered by degree, and the tiles for nodes with neighbours, in that numbering."""
     n, degree, device = csr.num_nodes, csr.degree, csr.row.device
     largest = int(degree.max()) if n else 0
     widths = [0, *_WIDTHS]
@@ -151,8 +152,8 @@ def tiles_of(csr: CSR, weight: Tensor | None) -> tuple[Tensor, list[Tile]]:
 
 
 def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
-    """Return width and nodes of each tile, moving small groups to the next wider tile: a tile costs calls in every
-    round.
+    """Return the width and number of nodes of each tile. Small groups are moved to the next wider tile, because each
+    tile costs calls in every round.
     """
     merged: list[tuple[int, int]] = []
     squares = 0  # of the widths that the nodes of the last tile need
@@ -170,7 +171,7 @@ def _merged(widths: list[int], sizes: list[int]) -> list[tuple[int, int]]:
 
 
 def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:
-    """Return weights [E] as integers below 2**30, or None if all are equal."""
+    """Return the weights [E] as integers below 2**30, or None if all are equal."""
     if not len(csr.weight) or bool((csr.weight == csr.weight[0]).all()):
         return None
     mantissa, exponent = torch.frexp(csr.weight.double())
@@ -182,7 +183,7 @@ def fixed_point(csr: CSR, graph: Tensor) -> Tensor | None:
 
 
 def propagate(tiles: list[Tile], codes: Tensor, hashes: Tensor, look: Tensor, max_rounds: int | None) -> Tensor:
-    """Return the labels [n] after the rounds; `codes` are int32 of 1..n, `look` [n] bool is the frontier."""
+    """Return the labels [n] after all rounds. `codes` are int32 in 1..n, and `look` [n] bool is the frontier."""
     n, device = len(codes), codes.device
     pads = max((len(tile.neighbours) for tile in tiles), default=0)
     state = torch.cat([codes, torch.arange(n + 1, n + 1 + pads, dtype=torch.int32, device=device)])
@@ -220,7 +221,7 @@ def _nonzero(values: Tensor) -> Tensor:
 
 
 def _visits(tiles: list[Tile], nodes: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """Yield runs of these ascending nodes, with their neighbours [D, b] and weights [D, b]."""
+    """Yield runs of these ascending nodes, with the neighbours [D, b] and weights [D, b] of each run."""
     starts = torch.tensor([tile.first for tile in tiles], device=nodes.device)
     cuts = [*torch.searchsorted(nodes, starts).tolist(), len(nodes)]
     for tile, begin, end in zip(tiles, cuts, cuts[1:], strict=False):
@@ -245,7 +246,9 @@ def desire(
     hashes: Tensor,  # [B] int64
     n: int,
 ) -> Tensor:
-    """Return the label [B] that weighs most: the node's own if it does, else the first of those that do."""
+    """Return the label [B] with the largest weight. Among several, it is the node's own label or else the first in the
+    node's order.
+    """
     odd = hashes.bitwise_and(0x7FFFFFFF).int() | 1
     key = (label - own).mul_(odd).bitwise_and_(CODE)  # each node renumbers the labels, its own as 0
     units = torch.le(label, n, out=torch.empty_like(label)) if weight is None else weight
@@ -258,7 +261,9 @@ def desire(
 
 
 def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
-    """Return labels, and each one's weight up to its position: its total at its last position, less before."""
+    """Return labels, and for each the weight summed up to its position: the total at a label's last position, less
+    before it.
+    """
     upto, same = units.clone(), torch.empty_like(key)
     for shift in range(1, len(key)):
         later = same[shift:]
@@ -268,7 +273,7 @@ def _pairwise(key: Tensor, units: Tensor, alike: bool) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(key: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the same with positions sorted by label."""
+    """Return the same as `_pairwise`, with positions sorted by label."""
     key, order = key.T.sort(dim=1)
     units = units.T.gather(1, order).long()
     total = units.cumsum(1)
@@ -289,9 +294,9 @@ def _ranks(values: Tensor) -> Tensor:
 
 
 def _positive(edges: Tensor, weight: Tensor | None, num_nodes: int | None) -> tuple[Tensor, Tensor | None, int | None]:
-    """Return the edges that count, and the number of all nodes."""
+    """Return the edges with positive weight, their weights, and the number of all nodes."""
     if weight is not None and not isinstance(weight, Tensor):
-        raise TypeError(f"edge_weight must be a tensor [E], got {weight!r}; a number of nodes goes in as num_nodes=")
+        raise TypeError(f"edge_weight must be a tensor [E], got {weight!r}; pass a number of nodes as num_nodes=")
     if weight is None or weight.shape != edges.shape[1:]:
         return edges, weight, num_nodes
     if bool((weight < 0).any()):
@@ -314,7 +319,7 @@ def _graphs(batch: Tensor | None, csr: CSR) -> Tensor:
         return torch.zeros(csr.num_nodes, dtype=torch.int64, device=csr.row.device)
     graph = _ranks(_of_nodes("batch", batch, csr))
     if bool((graph[csr.row] != graph[csr.col]).any()):
-        raise ValueError("an edge joins two graphs of the batch")
+        raise ValueError("an edge joins two graphs in the batch")
     return graph
 
 

@@ -1,9 +1,10 @@
 """The memory of `memory_scan`: its recall, its loss, and per-token gradients.
 
 M(x) = gelu(... gelu(x W_1) ...) W_L, or with `norm`, as in test-time-training layers (Sun et al. 2024, "Learning to
-(Learn at Test Time)", section 2.7), M(x) = x + norm(gelu(... gelu(x W_1) ...) W_L): there errors are bounded and steps
-shrink as weights grow, so a repetitive stream doesn't drive them to infinity. It is batched, without biases, and
-without that paper's gain of the norm: a gain learns from every token and grows like a weight without norm.
+(Learn at Test Time)", section 2.7), M(x) = x + norm(gelu(... gelu(x W_1) ...) W_L). With the norm, errors are bounded
+and steps shrink as weights grow, so a repetitive stream doesn't drive the weights to infinity. The memory is batched
+and has no biases. It also omits that paper's gain for the norm, because a gain learns from every token and grows like a
+weight without norm.
 
 The gradient of theta_t l_t with respect to W_i is x_i^T delta_i, an outer product for each token, so tokens are kept
 as x_i and delta_i, and sums over them are matrix products.
@@ -22,7 +23,7 @@ EPSILON = 1e-5  # of the norm
 
 
 class Gradients(NamedTuple):
-    """Gradients of T tokens: the gradient with respect to W_i is the sum of inputs[i]^T delta[i]."""
+    """Gradients for T tokens. The gradient with respect to W_i is the sum of inputs[i]^T delta[i]."""
 
     inputs: list[Tensor]  # L of [B, T, in]
     delta: list[Tensor]  # L of [B, T, out]
@@ -30,7 +31,7 @@ class Gradients(NamedTuple):
 
 
 def recall(x: Tensor, weights: Sequence[Tensor], norm: bool) -> Tensor:
-    """Return M(x): x [B, T, D] -> [B, T, E]."""
+    """Return M(x) [B, T, E] for `x` [B, T, D]."""
     out = x
     for weight in weights[:-1]:
         out = functional.gelu(out @ weight)
@@ -39,12 +40,14 @@ def recall(x: Tensor, weights: Sequence[Tensor], norm: bool) -> Tensor:
 
 
 def squared_error(k: Tensor, v: Tensor, weights: Sequence[Tensor], norm: bool) -> Tensor:
-    """Return l = ||M(k) - v||^2 of each token, [B, T]."""
+    """Return the loss l = ||M(k) - v||^2 [B, T] for each token."""
     return (recall(k, weights, norm) - v).square().sum(-1)
 
 
 def gradients(k: Tensor, v: Tensor, theta: Tensor, weights: Sequence[Tensor], norm: bool) -> Gradients:
-    """Return the gradients of theta_t ||M(k_t) - v_t||^2 for k [B, T, D], v [B, T, E], theta [B, T]; differentiable."""
+    """Return the gradients of theta_t ||M(k_t) - v_t||^2, differentiably, for k [B, T, D], v [B, T, E] and theta [B,
+    T].
+    """
     passed = _Pass(k, weights, norm)
     error = passed.out - v
     return Gradients(passed.inputs, passed.delta(2 * theta[..., None] * error), error.square().sum(-1))
@@ -53,8 +56,8 @@ def gradients(k: Tensor, v: Tensor, theta: Tensor, weights: Sequence[Tensor], no
 def recall_gradients(
     x: Tensor, weights: Sequence[Tensor], norm: bool, at: Tensor
 ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-    """Return gradients of M(x) from the gradient `at` [B, T, E] of its result: that of x, then inputs and delta as in
-    `Gradients`.
+    """Return the gradients of M(x) from the gradient `at` [B, T, E] of its result: the gradient of `x`, then inputs and
+    delta as in `Gradients`.
     """
     passed = _Pass(x, weights, norm)
     delta = passed.delta(at)
@@ -80,7 +83,7 @@ class _Pass:
             self.out = x + self._normed
 
     def delta(self, at: Tensor) -> list[Tensor]:
-        """Return for each weight the gradient of its output, from the gradient `at` [B, T, E] of `out`."""
+        """Return, for each weight, the gradient of its output, from the gradient `at` [B, T, E] of `out`."""
         if self._scale is not None:
             along = (at * self._normed).mean(-1, keepdim=True)
             at = self._scale * (at - at.mean(-1, keepdim=True) - self._normed * along)

@@ -1,9 +1,9 @@
-"""The recurrence of `memory_scan` as a torch operator, which `torch.compile` treats as a whole.
+"""The recurrence of `memory_scan` as a torch operator, which `torch.compile` treats as a single unit.
 
-Dynamo of torch 2.13 doesn't trace an `autograd.Function` whose backward pass calls `torch.autograd.grad`, as that of
-the recurrence does for each chunk. Without a compiler the same code runs as such a function.
+Dynamo in torch 2.13 can't trace an `autograd.Function` if its backward pass calls `torch.autograd.grad`, as the
+recurrence does for each chunk. Without a compiler, the same code runs as such a function.
 
-Legend as in `memory_recurrence`; a plan is its six fields, and memory is W, S and base concatenated.
+Legend as in `memory_recurrence`. A plan is passed as its six fields, and memory as the concatenation of W, S and base.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def memory_forward(
     written: Tensor | None,
     memory: list[Tensor],
 ) -> list[Tensor]:
-    """Run the forward pass; returns the same as `run_forward`."""
+    """Run the forward pass; return the same as `run_forward`."""
     plan = Plan(chunk, segment, done, first, norm, triton)
     return [*run_forward(plan, q, Tokens(k, v, theta, eta, keep, written), memory)]
 

@@ -1,9 +1,9 @@
 """The recurrence of `memory_scan` over whole chunks, and its gradient.
 
 For chunk n with gradient G_n (a sum over its tokens, taken at the weights of its segment's start): S_n = eta_n S_{n-1}
-- G_n and W_n = keep_n W_{n-1} + S_n, in place. The forward pass holds one W and one S. The backward pass runs the same
-recurrence in reverse. It needs every W_n and S_n once, so it recomputes them block by block from checkpoints: about 2
-sqrt(N) pairs of them are held at a time, whatever N.
+- G_n and W_n = keep_n W_{n-1} + S_n, in place. The forward pass stores one W and one S. The backward pass runs the same
+recurrence in reverse. It needs every W_n and S_n once, so it recomputes them block by block from checkpoints and stores
+only about 2 sqrt(N) pairs at a time.
 
 Legend: B memories, T queries, N chunks of C tokens, L layers.
 """
@@ -24,7 +24,7 @@ TOKENS = 256  # rows per gradient computation; CPU libraries multiply more at a 
 
 
 class Plan(NamedTuple):
-    """Layout of the chunks."""
+    """The layout of the chunks."""
 
     chunk: int  # C
     segment: int | None  # chunks; None: one that never ends
@@ -34,21 +34,23 @@ class Plan(NamedTuple):
     triton: bool
 
     def ends(self, chunk: int) -> bool:
-        """Return True if a segment ends with the chunk of this number, -1 being the last one before."""
+        """Return True if a segment ends with the chunk with this number; -1 is the last chunk before the first one
+        here.
+        """
         return self.segment is not None and (self.done + chunk + 1) % self.segment == 0
 
     def reads(self, chunk: int, queries: int) -> slice:
-        """Return the queries that read the weights after the chunk of this number."""
+        """Return the queries that read the weights after the chunk with this number."""
         begin = 0 if chunk < 0 else min(queries, self.first + chunk * self.chunk)
         return slice(begin, min(queries, self.first + (chunk + 1) * self.chunk))
 
     def keeps_base(self, number: int) -> bool:
-        """Return True if a segment begins within these chunks and doesn't end with them."""
+        """Return True if a segment begins within the first `number` chunks and doesn't end with them."""
         began = any(self.ends(begin - 1) for begin, _ in self.pieces(0, number))
         return began and not self.ends(number - 1)
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield runs of chunks, each within one segment and of at most about TOKENS tokens."""
+        """Yield runs of chunks, each within one segment and with at most about `TOKENS` tokens."""
         most = max(1, TOKENS // self.chunk)
         while begin < end:
             stop = min(end, begin + most)
@@ -59,7 +61,7 @@ class Plan(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Tensors of the chunks' tokens."""
+    """Tensors for the tokens in the chunks."""
 
     k: Tensor  # [B, N * C, D]
     v: Tensor  # [B, N * C, E]
@@ -73,7 +75,7 @@ class Tokens(NamedTuple):
         return gradients(self.k[:, part], self.v[:, part], self.theta[:, part], base, plan.norm)
 
     def gates(self, chunk: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return eta, keep and written of a chunk, each [B, 1, 1]."""
+        """Return eta, keep and written for a chunk, each [B, 1, 1]."""
         eta, keep, written = (None if gate is None else gate[:, chunk, None, None] for gate in self[3:])
         assert eta is not None and keep is not None
         return eta, keep, written
@@ -82,8 +84,8 @@ class Tokens(NamedTuple):
 def chunk_recurrence(
     plan: Plan, q: Tensor, tokens: Tokens, weights: Sequence[Tensor], momentum: Sequence[Tensor], base: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor]]:
-    """Return outputs [B, T, E], losses [B, N * C], and weights, momentum and base after the last
-    chunk; differentiable.
+    """Return, differentiably, outputs [B, T, E], losses [B, N * C], and the weights, momentum and base after the last
+    chunk.
     """
     depth, number = len(weights), tokens.eta.shape[1]
     if torch.compiler.is_compiling():
@@ -115,7 +117,9 @@ class _Recurrence(torch.autograd.Function):
 
 
 def run_forward(plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return output, loss, W, S, and, if a segment began and didn't end, its base, from the given W, S and base."""
+    """Return output, loss, W and S, from the given W, S and base. If a segment began and didn't end, return its base as
+    well.
+    """
     depth, number = len(memory) // 3, tokens.eta.shape[1]
     weights = _copies(memory[:depth])
     momentum = _copies(memory[depth : 2 * depth])
@@ -137,7 +141,9 @@ def run_forward(plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor])
 def run_backward(
     plan: Plan, q: Tensor, tokens: Tokens, memory: Sequence[Tensor], grads: Sequence[Tensor | None]
 ) -> list[Tensor | None]:
-    """Return the gradients of q, the tokens and memory, in this order, from those of `run_forward`'s results."""
+    """Return the gradients of q, the tokens and the memory, in this order, from the gradients of `run_forward`'s
+    results.
+    """
     with torch.autocast(q.device.type, enabled=False):
         reverse = _Reverse(plan, q, tokens, len(memory) // 3, grads)
         reverse.run(memory)
@@ -149,7 +155,7 @@ def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _inner(one: Tensor, other: Tensor) -> Tensor:
-    """Return inner products of B matrices, without a copy of their size."""
+    """Return the inner products of B pairs of matrices, without allocating a copy of their size."""
     return (one.view(len(one), 1, -1) @ other.reshape(len(one), -1, 1))[:, 0, 0]
 
 
@@ -168,7 +174,7 @@ def _advance(
     weights: Sequence[Tensor],
     momentum: Sequence[Tensor],
 ) -> None:
-    """Set S = eta S - x^T delta and W = keep W + written S for every layer, in place."""
+    """Set S = eta S - x^T delta and W = keep W + written S in every layer, in place."""
     part = slice((chunk - begin) * plan.chunk, (chunk - begin + 1) * plan.chunk)
     eta, keep, written = tokens.gates(chunk)
     for weight, moment, x, delta in zip(weights, momentum, found.inputs, found.delta, strict=True):
@@ -182,7 +188,7 @@ def _advance(
 
 
 class _Reverse:
-    """The recurrence in reverse: gradients of its inputs from those of its outputs."""
+    """The recurrence in reverse, which computes the gradients of its inputs from the gradients of its outputs."""
 
     def __init__(self, plan: Plan, q: Tensor, tokens: Tokens, depth: int, grads: Sequence[Tensor | None]) -> None:
         self.plan, self.q, self.tokens, self.depth = plan, q, tokens, depth
@@ -219,7 +225,7 @@ class _Reverse:
         self._unread(-1, memory[:depth])
 
     def _checkpoints(self, memory: Sequence[Tensor], stride: int) -> list[Sequence[Tensor]]:
-        """Return W, S and base before every chunk that is a multiple of `stride`."""
+        """Return W, S and base before every `stride`-th chunk."""
         depth, number, kept = self.depth, self.tokens.eta.shape[1], [memory]
         weights = _copies(memory[:depth])
         momentum = _copies(memory[depth : 2 * depth])
@@ -235,7 +241,9 @@ class _Reverse:
         return kept
 
     def _block(self, first: int, last: int, memory: Sequence[Tensor]) -> None:
-        """Process chunks first to last: compute all their states forward, then their gradients backward."""
+        """Process the chunks from `first` to `last`: compute all their states forward, then their gradients
+        backward.
+        """
         depth = self.depth
         weights, momentum, base = [memory[:depth]], [memory[depth : 2 * depth]], memory[2 * depth :]
         pieces = []
@@ -260,7 +268,7 @@ class _Reverse:
             self._piece(begin, end, leaves, found, weights, momentum)
 
     def _space(self, place: int, *states: Sequence[Tensor]) -> tuple[list[Tensor], ...]:
-        """Copy the states into memory reused for each block: fresh pages cost as much as the step."""
+        """Copy the states into memory that is reused for each block, because fresh pages cost as much as the step."""
         if place == len(self.held):
             self.held.append(tuple([torch.empty(w.shape, dtype=w.dtype, device=w.device) for w in s] for s in states))
         for copies, state in zip(self.held[place], states, strict=True):
@@ -277,7 +285,7 @@ class _Reverse:
         weights: list[Sequence[Tensor]],
         momentum: list[Sequence[Tensor]],
     ) -> None:
-        """Process a piece; the states after its last chunk are popped from the lists."""
+        """Process a piece and pop the states after each of its chunks from the lists."""
         into_inputs = [torch.zeros_like(x) for x in found.inputs]
         into_delta = [torch.zeros_like(delta) for delta in found.delta]
         for chunk in range(end - 1, begin - 1, -1):
@@ -312,7 +320,7 @@ class _Reverse:
                 total.zero_()
 
     def _unread(self, chunk: int, weights: Sequence[Tensor]) -> None:
-        """Add the gradients of the values read by the queries after this chunk."""
+        """Add the gradients from the queries that read the weights after this chunk."""
         part = self.plan.reads(chunk, self.q.shape[1])
         if self.out is None or part.start == part.stop:
             return

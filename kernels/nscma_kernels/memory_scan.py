@@ -1,17 +1,17 @@
 """A memory that learns at test time: the neural long-term memory of Titans, chunk by chunk.
 
-Behrouz et al. 2025, "Titans: Learning to Memorize at Test Time", section 3: the memory M is a perceptron whose weights
-W are written by gradient descent on l(W; k, v) = ||M(k) - v||^2, with momentum S (past surprise) and forgetting,
+Behrouz et al. 2025, "Titans: Learning to Memorize at Test Time", section 3: the memory M is a perceptron with weights W
+that are written by gradient descent on l(W; k, v) = ||M(k) - v||^2, with momentum S (past surprise) and forgetting,
 
     S_t = eta_t S_{t-1} - theta_t grad l(W; k_t, v_t)      W_t = (1 - alpha_t) W_{t-1} + S_t      y_t = M_t(q_t).
 
-The gradient is taken at the weights of the start of a segment (their section 3.2), so all tokens of a segment are one
+The gradient is taken at the weights at the start of a segment (their section 3.2), so all tokens in a segment are one
 batch; `segment=1` is the recurrence token by token. A chunk is the number of tokens written as one step: their
 gradients, each with its own theta, are summed, with one eta and one alpha for all ("parameters as functions of chunks",
-section 3.2). A query reads the weights after the last full chunk, including its own token's if that completes one.
+section 3.2). A query reads the weights after the last full chunk, including the chunk that its own token completes.
 
-The peer, titans-pytorch, takes the same steps: its `chunk_size` is `chunk`, its `batch_size` is `segment` (None: the
-gradient is always taken at the initial weights), its theta is ours times D, as its loss is a mean.
+titans-pytorch takes the same steps: its `chunk_size` is our `chunk`, its `batch_size` is our `segment` (with None, the
+gradient is always taken at the initial weights), and its theta is ours times D, because its loss is a mean.
 
 Legend: B memories, T tokens, D and E width of keys and values, P pending tokens.
 """
@@ -46,27 +46,29 @@ def memory_scan(
     store_mask: Tensor | None = None,  # [B, T] bool
     impl: Impl = "auto",
 ) -> tuple[Tensor, State, Tensor]:
-    """Read q and write (k, v), token by token, from a state to a state.
+    """Read with `q` and write (`k`, `v`), token by token, starting from a state; return the new state.
 
-    A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; -inf is zero. If `store_mask` is false, a
-    token is only read: it is excluded from gradients and means, and a chunk of such tokens leaves weights and momentum
-    exactly unchanged; its q, k or v counts as zeros if not finite. Tokens of an incomplete chunk wait in the state, so
-    a sequence in two calls gives the same as in one, up to rounding; `flush_memory` writes them at once.
+    A chunk's eta and alpha are the sigmoid of the mean of its tokens' logits; a logit of -inf gives zero. A token with
+    a false `store_mask` is only read: it is excluded from gradients and means, and a chunk of such tokens leaves
+    weights and momentum exactly unchanged. Its q, k or v counts as zeros if it isn't finite. Tokens in an incomplete
+    chunk wait in the state, so a sequence gives the same result in two calls as in one, up to rounding; `flush_memory`
+    writes them at once.
 
-    Everything is computed in the state's dtype. Differentiable, once, with respect to all tensors, including the
-    state's. Memory beyond inputs and outputs: one copy of W, S and the base, and the layers of some 256 tokens,
-    whatever the sequence length; in the backward pass about 2 sqrt(T / chunk) copies of W and S.
+    Everything is computed in the state's dtype. It is differentiable once with respect to all tensors, including the
+    state's. In addition to inputs and outputs, it needs memory for one copy of W, S and the base, and for the layers of
+    about 256 tokens, regardless of the sequence length. The backward pass needs about 2 sqrt(T / chunk) copies of W and
+    S.
 
     Args:
-        segment: number of tokens after which the gradient is taken at newer weights, a multiple of the chunk; None:
-            never.
+        segment: number of tokens after which the gradient is taken at newer weights, a multiple of the chunk; None
+            means never.
         chunk: number of tokens written as one step, by default the segment. It may change only if nothing is pending.
-        impl: implementation of the step S, W -> S, W; everything else is matrix products. float64 always uses plain
-            torch.
+        impl: implementation of the step that updates S and W; everything else is matrix products. float64 always uses
+            plain torch.
 
     Returns:
-        Outputs [B, T, E], the state after the last token, and the surprise [B, T]: each token's loss at the weights of
-        its segment's start.
+        Outputs [B, T, E], the state after the last token, and the surprise [B, T]: each token's loss at the weights at
+        the start of its segment.
 
     Raises:
         ValueError: shapes, dtypes, segment, chunk or `impl` are invalid, or don't match the state.
@@ -94,9 +96,9 @@ def memory_scan(
 
 
 def flush_memory(state: State, *, segment: int | None, chunk: int | None = None, impl: Impl = "auto") -> State:
-    """Write the pending tokens now, as one short chunk, which counts as a whole one of the segment.
+    """Write the pending tokens now, as one short chunk, which counts as a whole chunk in the segment.
 
-    Raises ValueError like `memory_scan`.
+    Raises `ValueError` like `memory_scan`.
     """
     plan = _plan(state, segment, chunk, 0, on_triton(impl, state.weights[0]))
     waiting = state.pending.k.shape[1]
@@ -118,8 +120,8 @@ def _plan(state: MemoryState, segment: int | None, chunk: int | None, length: in
     waiting = state.pending.k.shape[1]
     if waiting >= size or (segment is not None and (state.position % size or state.position >= segment)):
         raise ValueError(
-            f"the state was left by another chunk or segment: it holds {waiting} pending tokens at token"
-            f" {state.position} of its segment, which don't match segment={segment}, chunk={chunk}"
+            f"the state was produced with a different chunk or segment length: it has {waiting} pending tokens at token"
+            f" {state.position} of its segment, which is impossible with segment={segment}, chunk={chunk}"
         )
     return Plan(
         chunk=size,
@@ -132,7 +134,7 @@ def _plan(state: MemoryState, segment: int | None, chunk: int | None, length: in
 
 
 def _write(plan: Plan, q: Tensor, tokens: Pending, state: State) -> tuple[Tensor, Tensor, State]:
-    """Return outputs, losses of the tokens, and the state after them, with the same pending tokens."""
+    """Return the outputs, the losses of the tokens, and the state after them, with the same pending tokens."""
     batch, number = len(q), tokens.k.shape[1] // plan.chunk
     if tokens.stored is None:
         theta, written = tokens.theta, None
@@ -189,7 +191,7 @@ def _check(
         raise ValueError(f"v must be {[*k.shape[:2], values]}, got {[*v.shape]}")
     for name, gate in (("theta", theta), ("eta", eta), ("alpha", alpha)):
         if gate.shape != k.shape[:2]:
-            raise ValueError(f"{name} must be {[*k.shape[:2]]}, one number a token, got {[*gate.shape]}")
+            raise ValueError(f"{name} must be {[*k.shape[:2]]}, one number per token, got {[*gate.shape]}")
     if mask is not None and (mask.shape != k.shape[:2] or mask.dtype != torch.bool):
         raise ValueError(f"store_mask must be {[*k.shape[:2]]} bool, got {[*mask.shape]} {mask.dtype}")
     devices = {tensor.device for tensor in (q, k, v, theta, eta, alpha, *state.weights)}

@@ -15,7 +15,7 @@ from nscma_kernels.pytree import as_pytree, named_tuple_as_pytree
 
 @named_tuple_as_pytree
 class Pending(NamedTuple):
-    """Tokens of an incomplete chunk, P < chunk of them; they have no effect so far."""
+    """The P < chunk tokens in an incomplete chunk, which have had no effect so far."""
 
     k: Tensor  # [B, P, D]
     v: Tensor  # [B, P, E]
@@ -28,9 +28,9 @@ class Pending(NamedTuple):
 @as_pytree("position", "norm")
 @dataclass(frozen=True)
 class MemoryState:
-    """Weights and momentum of B memories of L layers, and each stream's position in its chunk and segment.
+    """Weights and momentum for B memories with L layers each, and the streams' position in their chunk and segment.
 
-    Tensors are float32 or float64, never changed in place. All streams of a batch are at the same position.
+    Tensors are float32 or float64 and never changed in place. All streams in a batch are at the same position.
     """
 
     weights: tuple[Tensor, ...]  # L of [B, in, out]: M
@@ -42,9 +42,9 @@ class MemoryState:
 
     @classmethod
     def fresh(cls, weights: tuple[Tensor, ...], *, norm: bool = False) -> Self:
-        """Create a memory that has read nothing: the given weights [B, in, out], no momentum.
+        """Create a memory that has read nothing, with the given weights [B, in, out] and no momentum.
 
-        Raises ValueError if the layers don't match each other, or are not float32 or float64.
+        Raises `ValueError` if the layers don't match each other, or aren't float32 or float64.
         """
         _check(weights, norm)
         batch, first, last = len(weights[0]), weights[0].shape[1], weights[-1].shape[2]
@@ -53,7 +53,7 @@ class MemoryState:
         return cls(weights, tuple(map(torch.zeros_like, weights)), weights, pending, norm=norm)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Return the state with `change` applied to every tensor; shared tensors stay shared."""
+        """Return the state with `change` applied to every tensor. Shared tensors stay shared."""
         changed: dict[int, Tensor] = {}
 
         def once(tensor: Tensor) -> Tensor:

@@ -1,16 +1,17 @@
-"""PageRank with a preference for some nodes, for many preferences at once.
+"""PageRank with a preference for some nodes, computed for many preferences at once.
 
 Page, Brin, Motwani & Winograd, "The PageRank Citation Ranking: Bringing Order to the Web" (Stanford, 1999), section 6;
-Haveliwala, "Topic-Sensitive PageRank" (WWW 2002), equation 5. The scores x for a preference p, where A holds edge
-weights normalised by source node and D is the set of nodes without outgoing edges, are the fixpoint of
+Haveliwala, "Topic-Sensitive PageRank" (WWW 2002), equation 5. Let A contain the edge weights normalised by source node,
+and let D be the set of nodes without outgoing edges. The scores x for a preference p are the fixpoint of
 
     x = damping (A' x + x(D) p) + (1 - damping) p,
 
-so a stuck surfer restarts, as in NetworkX. The step shrinks every difference of two distributions by `damping` in the
-L1 norm: if a step changes x by c, x is within c damping / (1 - damping) of the fixpoint.
+so a stuck surfer restarts, as in NetworkX. The step shrinks every difference between two distributions by `damping` in
+the L1 norm. So if a step changes x by c, x is within c damping / (1 - damping) of the fixpoint.
 
-Deviation from the power method: it tracks the change, not x. A step in float64 gives a change; its effect over all
-later steps is summed in float32, where a step costs a seventh; the next step in float64 corrects the rounding.
+Deviation from the power method: it tracks the change rather than x. A step in float64 gives a change. Its effect over
+all later steps is summed in float32, in which a step costs a seventh as much, and the next step in float64 corrects the
+rounding.
 
 Legend: n nodes, E directed edges, q queries.
 """
@@ -33,7 +34,7 @@ _SINGLE = 1e-6  # the share of a change below which float32 no longer follows wh
 
 
 class _Step(NamedTuple):
-    """Graph and query tensors of a step, in one precision."""
+    """Graph and query tensors for a step, in one precision."""
 
     moves: Tensor  # [n, n] CSR: from column to row, damping times the share of the weight that leaves the column
     stuck: Tensor  # [m] int64, the nodes that nothing leaves
@@ -45,7 +46,7 @@ class _Step(NamedTuple):
         return self._replace(moves=self.moves.to(dtype), personalization=self.personalization.to(dtype))
 
     def spread(self, x: Tensor) -> Tensor:
-        """Return damping (A' x + x(D) p) [n, q] of x [n, q]."""
+        """Return damping (A' x + x(D) p) [n, q] for `x` [n, q]."""
         moved = _product(self.moves, x)
         if len(self.stuck):
             moved.addcmul_(self.personalization, x.index_select(0, self.stuck).sum(0), value=self.damping)
@@ -63,19 +64,20 @@ def personalized_pagerank(
     tol: float = 1e-8,
     max_iterations: int = 1000,
 ) -> Tensor:
-    """Return the share [q, n] of its time that each query's random surfer spends at each node.
+    """Return the share [q, n] of time that each query's random surfer spends at each node.
 
-    With probability `damping` the surfer leaves along an edge, chosen by weight (default 1); otherwise, or if no edge
-    of positive weight leaves, it jumps to a node drawn from the query's row of `personalization`, whose scale doesn't
-    matter. Edges are directed; parallel ones add up; self-loops count. `num_nodes` is by default the object's, else n.
+    With probability `damping`, the surfer leaves along an edge, chosen by weight (default 1). Otherwise, or if no edge
+    with positive weight leaves the node, it jumps to a node drawn from the query's row in `personalization`; the row's
+    scale doesn't matter. Edges are directed, parallel edges add up, and self-loops count. `num_nodes` defaults to that
+    of the graph object, or to n.
 
-    Rows sum to 1, in the dtype of `personalization` (for integers the default dtype). The L1 distance of a row to the
-    exact result is at most `tol`, before rounding to that dtype. The same input gives the same bits on the same device;
-    other queries in the call may change results within `tol`.
+    Rows sum to 1 and have the dtype of `personalization` (for integers, the default dtype). The L1 distance of a row
+    from the exact result is at most `tol`, before rounding to that dtype. The same input gives the same bits on the
+    same device; other queries in the call may change results within `tol`.
 
-    Raises ValueError if shapes or devices don't match, a node lies outside the graph, a weight is negative or not
-    finite, a row of `personalization` has such values or no positive one, or a number is out of range; RuntimeError if
-    `max_iterations` steps don't reach `tol`.
+    Raises `ValueError` if shapes or devices don't match, a node lies outside the graph, a weight is negative or not
+    finite, a row in `personalization` has such values or no positive value, or a number is out of range. Raises
+    `RuntimeError` if `max_iterations` steps don't reach `tol`.
     """
     edges, weight, num_nodes, _ = unpack(edge_index, edge_weight, num_nodes, None)
     if not 0 < damping < 1:
@@ -94,7 +96,7 @@ def personalized_pagerank(
 
 
 def _fixpoint(exact: _Step, tol: float, max_iterations: int) -> Tensor:
-    """Return scores [n, q] within `tol` of the fixpoint in the L1 norm of each column."""
+    """Return scores [n, q] that are within `tol` of the fixpoint in the L1 norm of each column."""
     fast = exact.to(torch.float32)
     restart = exact.personalization * (1 - exact.damping)
     enough = tol * (1 - exact.damping) / exact.damping  # a change so small is followed by less than tol
@@ -126,7 +128,7 @@ def _fixpoint(exact: _Step, tol: float, max_iterations: int) -> Tensor:
 
 
 def _preference(personalization: Tensor, num_nodes: int | None) -> Tensor:
-    """Return its rows, normalised, as the columns [n, q] float64."""
+    """Return the rows of `personalization`, normalised, as columns [n, q] float64."""
     if personalization.ndim != 2:
         raise ValueError(f"personalization must be [q, n], got {[*personalization.shape]}")
     if num_nodes is not None and personalization.shape[1] != num_nodes:
@@ -142,7 +144,7 @@ def _preference(personalization: Tensor, num_nodes: int | None) -> Tensor:
 
 
 def _step(edge_index: Tensor, edge_weight: Tensor | None, preference: Tensor, damping: float) -> _Step:
-    """Return the step in float64."""
+    """Build the step in float64."""
     n = len(preference)
     if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"edge_index must be [2, E] of integers, got {[*edge_index.shape]} {edge_index.dtype}")
@@ -170,7 +172,7 @@ def _step(edge_index: Tensor, edge_weight: Tensor | None, preference: Tensor, da
 
 
 def _csr(row: Tensor, column: Tensor, value: Tensor, n: int) -> Tensor:
-    """Return the matrix [n, n] of entries ordered by row; parallel ones stay separate."""
+    """Return the matrix [n, n] for entries ordered by row. Parallel entries stay separate."""
     index = torch.int32 if max(n, len(row)) < 2**31 else torch.int64
     rowptr = torch.searchsorted(row, torch.arange(n + 1, device=row.device, dtype=row.dtype))
     with warnings.catch_warnings():
@@ -179,10 +181,10 @@ def _csr(row: Tensor, column: Tensor, value: Tensor, n: int) -> Tensor:
 
 
 def _product(matrix: Tensor, table: Tensor) -> Tensor:
-    """Multiply a CSR matrix [n, n] by `table` [n, q], summing in the order of the entries.
+    """Multiply a CSR matrix [n, n] by `table` [n, q], with sums in the order of the entries.
 
-    For many queries, and on CUDA, it uses the only torch operation there that neither materialises the [E, q] products
-    nor has an undefined order of addition.
+    For many queries, and on CUDA, it uses the only torch operation that neither materialises the [E, q] products nor
+    adds in an undefined order.
     """
     if table.shape[1] == 1 and _has_mkl(table):
         return (matrix @ table[:, 0])[:, None]

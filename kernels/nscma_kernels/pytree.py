@@ -12,7 +12,9 @@ T = TypeVar("T")
 
 
 def as_pytree(*values: str) -> Callable[[type[T]], type[T]]:
-    """Register a dataclass: its fields are children, except `values`, which belong to its structure."""
+    """Register a dataclass as a pytree. Its fields are children, except those named in `values`, which belong to the
+    structure.
+    """
 
     def register(cls: type[T]) -> type[T]:
         children = [field.name for field in fields(cls) if field.name not in values]  # type: ignore[arg-type]
@@ -43,7 +45,7 @@ def as_pytree(*values: str) -> Callable[[type[T]], type[T]]:
 
 
 def named_tuple_as_pytree(cls: type[T]) -> type[T]:
-    """Register a named tuple, so that exported programs with it as input or output can be saved."""
+    """Register a named tuple as a pytree, so that exported programs can be saved if they take or return it."""
     _pytree._register_namedtuple(cls, serialized_type_name=_name(cls))
     return cls
 

@@ -1,12 +1,12 @@
 """Mean and standard deviation of the last N values, at every position of many streams.
 
 Streams are cut into blocks of N. A window is a suffix of one block and a prefix of the next (van Herk 1992; Gil and
-Werman 1993), so one forward and one backward scan give all windows, and each sum contains only values of its window.
-Sums are float64, of differences to the first value of the later block, which is in all windows that end there. As that
-difference is one of the n, S2 <= (n + 1) M2 for any values, and M2 = S2 - S1^2 / n loses at most log2(n + 1) of 53 bits
-to cancellation.
+Werman 1993), so one forward and one backward scan give all windows, and each sum contains only values in its window.
+Sums are computed in float64, from differences to the first value in the later block, which belongs to all windows that
+end there. Since that value's difference, 0, is one of the n, S2 <= (n + 1) M2 for any values, and M2 = S2 - S1^2 / n
+loses at most log2(n + 1) of 53 bits to cancellation.
 
-Legend: S streams, T new values, M earlier ones, N values of a window, K blocks.
+Legend: S streams, T new values, M earlier values, N values in a window, K blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK = 2**15  # values scanned at a time: as many as stay in a cache
 
 
 class RollingStats(NamedTuple):
-    """Result of `rolling_stats`."""
+    """The result of `rolling_stats`."""
 
     mean: Tensor  # [..., T]
     std: Tensor  # [..., T]
@@ -37,18 +37,21 @@ def rolling_stats(
     current: bool = True,
     correction: int = 0,
 ) -> RollingStats:
-    """Return mean and standard deviation of the last `window` values at each position, or of fewer at the start.
+    """Return the mean and standard deviation of the last `window` values at each position, or of fewer values at the
+    start.
 
-    With `current` the value at a position is the last one of its window; without, the one before it is, as for a
-    threshold against which a value is compared. The sum of squares is divided by count - `correction`: 0 for a whole
-    population, 1 as in pandas. Results are float32 (float64 for float64), NaN if undefined: no value yet, or no more
-    than `correction` for the deviation. A window that contains NaN or infinity is NaN, later ones are not; so is the
-    deviation of float64 values beyond 1e154, whose squares are infinite.
+    With `current`, the last value in a window is the value at the position. Without, it is the value before it, as for
+    a threshold against which a value is compared. The sum of squares is divided by count - `correction`: 0 for a whole
+    population, 1 as in pandas. Results are float32 (float64 for float64 values). They are NaN if undefined: if there is
+    no value yet or, for the deviation, no more than `correction` values. The result is also NaN for a window that
+    contains NaN or infinity, but not for later windows. The deviation of float64 values beyond 1e154 is NaN too,
+    because their squares are infinite.
 
-    The state is a plain tensor: the values since the start of the previous block. Any split of a stream into calls
-    equals one call, on a CPU bit for bit; streams advance together. A call costs O(M + T) per stream.
+    The state is a plain tensor with the values since the start of the previous block. Any split of a stream into calls
+    gives the same result as one call, bit for bit on a CPU. All streams advance together. A call takes O(M + T) time
+    per stream.
 
-    Raises ValueError if shapes, dtypes, window or correction are invalid.
+    Raises `ValueError` if shapes, dtypes, window or correction are invalid.
     """
     state = _checked(values, window, state, correction)
     dtype = torch.float64 if values.dtype == torch.float64 else torch.float32
@@ -76,8 +79,8 @@ def rolling_stats(
 
 
 def _windows(flat: Tensor, block: int, blocks: int, window: int, correction: int) -> tuple[Tensor, Tensor]:
-    """Return mean and deviation [S, ...] at each position from the beginning of a block, of `blocks` blocks or to the
-    end.
+    """Return the mean and deviation [S, ...] at each position, for `blocks` blocks from the beginning of a block, or up
+    to the end.
     """
     before = min(block, 1)
     x = flat[:, (block - before) * window : (block + blocks) * window].double()
@@ -106,12 +109,12 @@ def _windows(flat: Tensor, block: int, blocks: int, window: int, correction: int
 
 
 def _running(apart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return sums of the first 1, 2, … values of the last dimension, and of their squares."""
+    """Return the sums of the first 1, 2, … values along the last dimension, and of their squares."""
     return apart.cumsum(-1), apart.square_().cumsum(-1)
 
 
 def _checked(values: Tensor, window: int, state: Tensor | None, correction: int) -> Tensor:
-    """Return the validated state, without values if it is None."""
+    """Return the validated state, or an empty state if it is None."""
     if values.ndim < 1 or not values.is_floating_point():
         raise ValueError(f"values must be [..., T] of floats, got {[*values.shape]} {values.dtype}")
     if window < 1:

@@ -1,4 +1,4 @@
-"""Filter of the rows that a search may return."""
+"""Filter for the rows that a search may return."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of int64: bounds that every key keeps, 
 
 @dataclass(frozen=True)
 class Filter:
-    """Filter of searchable rows: those that pass every given part.
+    """Filter for rows that a search may return. A row passes if it passes every given part.
 
-    Keys are times, agents, runs, expiry: any integers with bounds. Keys contiguous in N (`torch.stack([...]).T`) are
-    compared fastest.
+    Keys are any integers with bounds, such as times, agents, runs or expiry. Keys that are contiguous along N
+    (`torch.stack([...]).T`) are compared fastest.
     """
 
     mask: Tensor | None = None  # [N] bool
@@ -27,7 +27,7 @@ class Filter:
     high: Sequence[int] | None = None  # [R], key <= high
 
     def passing(self, begin: int, end: int) -> Tensor | None:
-        """Return [end - begin] bool, or None without filters."""
+        """Return a mask [end - begin] bool of the rows that pass, or None if there are no filters."""
         parts = [] if self.mask is None else [self.mask[begin:end]]
         if self.flags is not None and self.any_of is not None:
             parts.append((self.flags[begin:end] & self.any_of) != 0)
@@ -43,7 +43,7 @@ class Filter:
         return passing
 
     def check(self, n: int) -> None:
-        """Raise ValueError if a part doesn't match n rows."""
+        """Raise `ValueError` if a part doesn't match `n` rows."""
         for name, part, dtype in (("mask", self.mask, torch.bool), ("flags", self.flags, torch.int64)):
             if part is not None and (part.shape != (n,) or part.dtype != dtype):
                 raise ValueError(f"rows.{name} must be [{n}] of {dtype}, got {[*part.shape]} {part.dtype}")
