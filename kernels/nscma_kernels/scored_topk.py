@@ -1,14 +1,16 @@
-"""Exact top-k of an inner product plus weighted columns, among the rows that pass filters.
+"""Exact top-k by an inner product plus weighted columns, among the rows that pass filters.
 
-NSCMA section 3.4.1 scores a memory by alpha sim + beta exp(-lambda (now - t)) + gamma importance. As the decay
-factorises into exp(-lambda (now - t0)) exp(lambda (t - t0)), that is an inner product with stored vectors and columns
-that do not depend on `now`.
+NSCMA section 3.4.1 scores a memory by alpha sim + beta exp(-lambda (now - t)) + gamma importance. Since the decay
+factorises into exp(-lambda (now - t0)) exp(lambda (t - t0)), the score is an inner product with stored vectors and
+columns that don't depend on `now`.
 
-Method: a matrix product in the fastest dtype, with bounded error, gives each query approximate scores; rows come in
-groups. Proof: the k-th largest (maximum of a group - error) is at most the k-th best score, as k groups contain k rows;
-a row whose approximate score plus error is less is not among the k best, and all others are scored exactly.
+Method: a matrix product in the fastest dtype, with bounded error, gives approximate scores for each query. Rows are
+divided into groups. Proof: the k-th largest value of (group maximum - error) is at most the k-th best score, because k
+groups contain at least k rows. So a row can't be among the k best if its approximate score plus error is less than
+that. All other rows are scored exactly.
 
-Legend: Q queries, N rows, D dimension, C columns, R keys, P pairs of a query and a row. A stripe is T rows in groups.
+Legend: Q queries, N rows, D dimension, C columns, R keys, P pairs of a query and a row. A stripe consists of T rows,
+divided into groups.
 """
 
 from __future__ import annotations
@@ -38,23 +40,24 @@ def scored_topk(
     longest: float | None = None,
     impl: Impl = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Return the k rows of largest <q_i, x_j> + sum_c weights_ic columns_jc, best first, ties by the smaller index.
+    """Return the k rows with the largest <q_i, x_j> + sum_c weights_ic columns_jc, best first; ties go to the smaller
+    index.
 
     Scores are computed in float64 and rounded to float32 (not rounded for float64 vectors). So a score depends only on
-    its query and row, and the result is that of a stable sort of all scores, however rows are tiled, stored twice or
-    added later, on any number of threads. Columns keep their own precision if vectors are stored in bfloat16; those
-    contiguous in N (`torch.stack([...]).T`) are multiplied fastest.
+    its query and row, and the result equals a stable sort of all scores, regardless of the tiling, duplicate rows, rows
+    added later or the number of threads. Columns keep their own precision if vectors are stored in bfloat16. Columns
+    that are contiguous along N (`torch.stack([...]).T`) are multiplied fastest.
 
     The first search of a tensor also measures the lengths of its rows, which at Q = 1 takes as long as the search
-    itself; later searches of the same tensor object repeat this only after torch has changed it in place. Other
-    changes, through NumPy or `.data`, are not detected: pass a new view then, `vectors[:]`. A caller who creates a new
-    view for each search and knows a bound on the Euclidean length of every row (1.001, say, for normalised vectors)
-    passes it as `longest`. Rows must be finite, even filtered ones: this is checked when lengths are measured. Memory
-    beyond the result doesn't grow with N or Q: a copy of a stripe and its approximate scores, and some pairs. float64
-    vectors are always searched in plain torch.
+    itself. Later searches of the same tensor object measure again only if torch has changed the tensor in place. Other
+    changes, through NumPy or `.data`, are not detected; after such a change, pass a new view, `vectors[:]`. If you
+    create a new view for each search and know a bound on the Euclidean length of all rows (for example, 1.001 for
+    normalised vectors), pass it as `longest`. All rows must be finite, even those that are filtered out; this is
+    checked when lengths are measured. Apart from the result, memory use doesn't grow with N or Q: it holds a copy of a
+    stripe, the stripe's approximate scores, and some pairs. float64 vectors are always searched in plain torch.
 
-    Returns scores [Q, m] and indices [Q, m] int64, m = min(k, N); places left empty by filters are -inf and -1. Raises
-    ValueError if shapes, dtypes, values or `impl` are invalid.
+    Returns scores [Q, m] and indices [Q, m] int64, with m = min(k, N). Places that filters leave empty are -inf and -1.
+    Raises `ValueError` if shapes, dtypes, values or `impl` are invalid.
     """
     _check(queries, vectors, k, columns, weights, rows, longest)
     operands = Operands.of(queries, vectors, columns, weights, rows, longest)

@@ -1,6 +1,7 @@
-"""The search of `scored_topk` in plain torch: approximate scores of all rows by stripe, and exact ones of a few.
+"""The search of `scored_topk` in plain torch: approximate scores for all rows, stripe by stripe, and exact scores for a
+few.
 
-Legend: Q queries, N rows, D dimension, C columns, m places. A stripe is T rows; row r of it is in group r modulo G.
+Legend: Q queries, N rows, D dimension, C columns, m places. A stripe has T rows; its row r is in group r modulo G.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PAIRS = 2**22  # pairs held at a time
 
 
 class Stripe(NamedTuple):
-    """Rows in ascending order: those of `begin:end`, or some of them."""
+    """Rows in ascending order: all rows in `begin:end`, or some of them."""
 
     begin: int
     end: int
@@ -37,19 +38,19 @@ class Stripe(NamedTuple):
 
     @property
     def height(self) -> int:
-        """Return T."""
+        """Return T, the number of rows."""
         return self.end - self.begin if self.rows is None else len(self.rows)
 
 
 class Workspace:
-    """Memory reused from stripe to stripe: fresh pages cost as much as a product that fills them."""
+    """Memory that is reused from stripe to stripe, because fresh pages cost as much as a product that fills them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._held: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def take(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> Tensor:
-        """Return an uninitialised tensor, replacing the one of this name and dtype taken before."""
+        """Return an uninitialised tensor, which replaces the tensor previously taken with this name and dtype."""
         held = self._held.get((name, dtype))
         if held is None or held.numel() < rows * columns:
             held = self._held[name, dtype] = torch.empty(rows * columns, dtype=dtype, device=self._device)
@@ -57,7 +58,7 @@ class Workspace:
 
 
 def search_in_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
-    """Fill scores and index [Q, m], of at most `BLOCK` queries, stripe by stripe."""
+    """Fill `scores` and `index` [Q, m], for at most `BLOCK` queries, stripe by stripe."""
     least = operands.queries.new_full((len(scores), m), -torch.inf, dtype=torch.float64)  # bounds on the m best
     found: list[Pairs] = []
     space, ladder = Workspace(scores.device), _ladder(operands)
@@ -80,7 +81,9 @@ def search_in_stripes(operands: Operands, m: int, scores: Tensor, index: Tensor)
 
 
 def _ladder(operands: Operands) -> list[torch.dtype]:
-    """Return the dtypes for multiplying a stripe; each next one is for queries with too many rows within the error."""
+    """Return the dtypes in which to multiply a stripe. Each further dtype is for queries with too many rows within the
+    error.
+    """
     if operands.dtype == torch.float64:
         return [torch.float64]
     if operands.vectors.dtype == torch.bfloat16 or len(operands.queries) >= MANY:
@@ -90,7 +93,7 @@ def _ladder(operands: Operands) -> list[torch.dtype]:
 
 
 def _stripes(operands: Operands) -> Iterator[Stripe]:
-    """Yield all rows, except stripes where none passes."""
+    """Yield stripes with all rows, except stripes in which no row passes."""
     n = len(operands.vectors)
     step = min(max(STRIPE // len(operands.queries), FEWEST), MOST)
     for begin in range(0, n, step):
@@ -116,8 +119,8 @@ def _look(
     limit: int | None,
     space: Workspace,
 ) -> tuple[Pairs, Tensor | None]:
-    """Return pairs of the stripe that may be among the m best, and the queries for which they would
-    exceed the limit.
+    """Return the pairs in the stripe that may be among the m best, and the queries for which the pairs would exceed the
+    limit.
     """
     columns = stripe.of(operands.columns)
     largest = largest_of(columns)
@@ -168,7 +171,9 @@ def _product(
     height: int,  # rows of the result, at least T
     space: Workspace,
 ) -> Tensor:
-    """Return approximate scores [height, Q] of operands in `dtype`; -inf for rows that don't pass or don't exist."""
+    """Return approximate scores [height, Q] from operands in `dtype`, with -inf for rows that don't pass or don't
+    exist.
+    """
     (q, d), t = operands.queries.shape, stripe.height
     held = torch.float64 if dtype == torch.float64 else torch.float32
     columns, weights = columns.to(held), operands.weights.to(held)
@@ -207,7 +212,9 @@ def _product(
 
 
 def _tiles(vectors: Tensor, stripe: Stripe, dtype: torch.dtype, space: Workspace) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the stripe's vectors in `dtype`: at once, or in parts that stay in the cache if they must be converted."""
+    """Yield the stripe's vectors in `dtype`: all at once or, if they must be converted, in parts that stay in the
+    cache.
+    """
     t, d = stripe.height, vectors.shape[1]
     size = t if stripe.rows is None and vectors.dtype == dtype else cached_rows(vectors)
     for begin in range(0, t, size):
@@ -221,7 +228,7 @@ def _tiles(vectors: Tensor, stripe: Stripe, dtype: torch.dtype, space: Workspace
 
 
 def _side_by_side(parts: list[Tensor], out: Tensor) -> Tensor:
-    """Concatenate the parts' columns, then zeros."""
+    """Write the columns of all parts side by side into `out`, followed by zeros."""
     begin = 0
     for part in parts:
         out[:, begin : begin + part.shape[1]] = part

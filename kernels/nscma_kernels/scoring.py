@@ -1,4 +1,4 @@
-"""Scores of `scored_topk`: exact scores of some pairs, and error bounds of approximate scores of many.
+"""Scores for `scored_topk`: exact scores for some pairs, and error bounds for the approximate scores of many.
 
 Legend: Q queries, N rows, D dimension, C columns, P pairs of a query and a row.
 """
@@ -23,7 +23,7 @@ _measured = WeakIdKeyDictionary()  # of tensors searched before: their version t
 
 @dataclass(frozen=True)
 class Operands:
-    """Operands of the scores."""
+    """The operands from which scores are computed."""
 
     queries: Tensor  # [Q, D] in `dtype`
     vectors: Tensor  # [N, D]
@@ -41,7 +41,7 @@ class Operands:
         rows: Filter | None,
         longest: float | None,
     ) -> Operands:
-        """Fill in omitted arguments."""
+        """Build the operands, filling in omitted arguments."""
         dtype = torch.float64 if vectors.dtype == torch.float64 else torch.float32
         queries = queries.to(dtype)
         if columns is None or weights is None:
@@ -54,7 +54,7 @@ class Operands:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Return the dtype of scores."""
+        """Return the dtype of the scores."""
         return self.queries.dtype
 
     @cached_property
@@ -69,16 +69,16 @@ class Operands:
 
     @cached_property
     def weight(self) -> float:
-        """Return the largest sum of absolute weights."""
+        """Return the largest sum of absolute weights of any query."""
         return float(self.weights.abs().sum(1, dtype=torch.float64).max()) if self.weights.numel() else 0.0
 
     def some(self, which: slice | Tensor) -> Operands:
-        """Return the operands of some queries."""
+        """Return the operands for some of the queries."""
         weights = self.weights if len(self.weights) == 1 else self.weights[which]
         return replace(self, queries=self.queries[which], weights=weights)
 
     def exact(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return scores [P] of query i with row j."""
+        """Return the exact scores [P] of queries `i` with rows `j`."""
         size = cached_rows(self.vectors)
         parts = zip(torch.split(i, size), torch.split(j, size), strict=True) if len(i) > size else [(i, j)]
         found = [_dots(self.vectors, j, self.queries, i) for i, j in parts]
@@ -88,18 +88,19 @@ class Operands:
         return score.to(self.dtype)
 
     def magnitude(self, largest: float) -> float:
-        """Return a bound on the absolute score of rows with columns no larger."""
+        """Return a bound on the absolute score of rows with column values up to `largest`."""
         return self.norm * self.longest + self.weight * largest
 
     def largest(self, largest: float) -> float:
-        """Return the largest input of an approximate score; raise ValueError if scores may be infinite."""
+        """Return the largest input to an approximate score. Raises `ValueError` if scores may be infinite."""
         size = self.magnitude(largest)
         if not size < torch.finfo(self.dtype).max / 2:
             raise ValueError(f"scores may exceed {self.dtype}: scale queries, weights, vectors or columns down")
         return max(size, self.norm, self.weight, self.longest, largest)
 
     def error(self, largest: float, dtype: torch.dtype) -> float:
-        """Return a bound on the error of an approximate score from operands in `dtype`, before its own rounding.
+        """Return a bound on the error of an approximate score computed from operands in `dtype`, before the score is
+        rounded.
 
         If the user's settings let float32 products round their operands, the bound assumes bfloat16.
         """
@@ -117,12 +118,12 @@ class Operands:
 
 
 def _dots(one: Tensor, j: Tensor, other: Tensor, i: Tensor) -> Tensor:
-    """Return inner products [P] float64 of rows j with rows i, or with the only one."""
+    """Return the inner products [P] float64 of rows `j` of `one` with rows `i` of `other`, or with its only row."""
     return one[j].double().mul_(other if len(other) == 1 else other[i]).sum(1)
 
 
 class Pairs(NamedTuple):
-    """Candidate pairs of queries and rows, in any order, each pair once."""
+    """Candidate pairs of queries and rows, in any order, without duplicates."""
 
     query: Tensor  # [P] int64
     row: Tensor  # [P] int64
@@ -130,7 +131,7 @@ class Pairs(NamedTuple):
 
 
 def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tensor) -> Tensor:
-    """Write the m best pairs of each query into scores and index [Q, m]; return their positions in pairs."""
+    """Write the m best pairs of each query into `scores` and `index` [Q, m]; return their positions in `pairs`."""
     score = operands.exact(pairs.query, pairs.row)
     order = pairs.row.argsort()
     order = order[score[order].argsort(descending=True, stable=True)]
@@ -148,7 +149,9 @@ def choose(operands: Operands, pairs: Pairs, m: int, scores: Tensor, index: Tens
 
 
 def _measured_length(vectors: Tensor) -> float:
-    """Return the length of the longest row; measured once per tensor, and again after torch has changed it in place."""
+    """Return the length of the longest row. It is measured once per tensor, and again if torch has changed the tensor
+    in place.
+    """
     if len(vectors) == 0:
         return 0.0
     version = None if vectors.is_inference() else vectors._version
@@ -167,7 +170,7 @@ def _measured_length(vectors: Tensor) -> float:
 
 
 def largest_of(columns: Tensor) -> float:
-    """Return the largest absolute value."""
+    """Return the largest absolute value in the columns."""
     if columns.numel() == 0:
         return 0.0
     low, high = (columns if columns.is_contiguous() else columns.T).aminmax()
@@ -178,5 +181,5 @@ def largest_of(columns: Tensor) -> float:
 
 
 def cached_rows(x: Tensor) -> int:
-    """Return the number of rows that fit a CPU's cache in float64, or fill a GPU."""
+    """Return the number of rows that fit in a CPU's cache in float64, or that fill a GPU."""
     return max(1, (CACHE if x.device.type == "cpu" else 2**26) // max(1, x.shape[1]))

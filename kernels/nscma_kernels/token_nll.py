@@ -1,16 +1,15 @@
-"""Negative log-likelihood of each token, and entropy, from hidden states and the vocabulary, without materialising
-logits.
+"""Compute the negative log-likelihood of tokens, and entropy, from hidden states without materialising the logits.
 
 With z_v = cap(h . w_v + b_v), cap(z) = c tanh(z / c) if there is a cap, and y the target:
 
     nll = log sum_v exp(z_v) - z_y        entropy = - sum_v p_v log p_v,  p = softmax(z)
 
 Method: one tile of logits at a time, with a running maximum and sum (`vocabulary_tiles`), as in cut cross-entropy
-(Wijmans et al. 2024, arXiv:2411.09009). The target is excluded from the sum and its logit computed separately, so nll =
-log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps its precision near zero, and is not a difference
-of two rounded numbers.
+(Wijmans et al. 2024, arXiv:2411.09009). The target is excluded from the sum, and its logit is computed separately. So
+nll = log(1 + exp(log sum_{v != y} exp(z_v) - z_y)) is never negative, keeps its precision near zero, and isn't a
+difference of two rounded numbers.
 
-Legend: T tokens, V words of the vocabulary, d dimension.
+Legend: T tokens, V words in the vocabulary, d dimension.
 """
 
 from __future__ import annotations
@@ -66,25 +65,27 @@ def token_nll(
     return_entropy: bool = False,
     impl: Impl = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return -log p(target) of each token in nats, and the entropy of its distribution in nats if requested.
+    """Return -log p(target) for each token in nats and, if requested, the entropy of its distribution in nats.
 
-    Hidden states and weights have one dtype: float32, bfloat16, float16 or float64. Results are [...], float32 (float64
-    for float64); ignored tokens cost nothing and are 0 in both. Targets belong to the hidden state at the same
-    position: shift them for next-token prediction. The bias is added before the cap.
+    Hidden states and weights must have the same dtype: float32, bfloat16, float16 or float64. Results are [...],
+    float32 (float64 for float64 inputs). Ignored tokens cost nothing and are 0 in both results. A target belongs to the
+    hidden state at the same position, so shift targets for next-token prediction. The bias is added before the cap.
 
-    Memory beyond inputs and results is a tile, and in the backward pass, which recomputes each tile, gradients.
-    Differentiable once in hidden, weight and bias, through both results, in plain torch on any device; a tile's three
-    matrix products dominate the cost.
+    In addition to inputs and results, it needs memory for one tile and, in the backward pass, which recomputes each
+    tile, for gradients. It is differentiable once in `hidden`, `weight` and `bias`, through both results, in plain
+    torch on any device. The three matrix products of each tile dominate the cost.
 
-    Error: sums are float32 (float64 for float64), a target's logit is a float32 sum of products. On a CPU the other
-    products of bfloat16 or float16 operands are rounded to that dtype, relatively by 2^-9 or 2^-12 at most, so nll is
-    off by no more than that times the largest of them, and by much less where many words share the probability; on a
-    GPU none is rounded. Same input, same bits on the same device and number of threads.
+    Error: sums are in float32 (float64 for float64 inputs), and a target's logit is a float32 sum of products. On a
+    CPU, the other products of bfloat16 or float16 operands are rounded to that dtype, with a relative error of at most
+    2^-9 or 2^-12. So the error of nll is at most that times the largest product, and much less if many words share the
+    probability. On a GPU, no product is rounded. The same input gives the same bits on the same device with the same
+    number of threads.
 
-    As in log_softmax, a bias of -inf without a cap is a probability of zero, so nll = inf if it is the target's; NaN or
-    infinity in a hidden state, or no finite logit, makes only that token NaN.
+    As in log_softmax, a bias of -inf without a cap means a probability of zero, so nll = inf if it is the target's
+    bias. If a token's hidden state contains NaN or infinity, or the token has no finite logit, only that token's result
+    is NaN.
 
-    Raises ValueError if shapes, dtypes, devices, targets, softcap or `impl` are invalid.
+    Raises `ValueError` if shapes, dtypes, devices, targets, `softcap` or `impl` are invalid.
     """
     _check(hidden, weight, targets, bias, softcap, ignore_index)
     triton = on_triton(impl, hidden) and hidden.dtype != torch.float64
@@ -130,7 +131,9 @@ class _TokenNLL(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_nll: Tensor, by_entropy: Tensor | None = None) -> tuple[Tensor | None, ...]:
-        """With g and e the gradients of nll and entropy H: dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'."""
+        """Return the gradients from g and e, the gradients of nll and entropy H.
+
+        dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'."""
         hidden, weight, targets, bias, nll, total, entropy, shift = ctx.saved_tensors
         for_hidden, for_weight, _, for_bias = ctx.needs_input_grad[:4]
         with torch.autocast(hidden.device.type, enabled=False):
@@ -198,7 +201,7 @@ def _check(
             f"got {[*hidden.shape]}, {[*weight.shape]} and {[*targets.shape]}"
         )
     if 0 in weight.shape:
-        raise ValueError(f"weight must hold at least one word and one dimension, got {[*weight.shape]}")
+        raise ValueError(f"weight must have at least one word and one dimension, got {[*weight.shape]}")
     if hidden.dtype not in FLOATS or hidden.dtype != weight.dtype:
         raise ValueError(
             "hidden and weight must both be float32, bfloat16, float16 or float64, "

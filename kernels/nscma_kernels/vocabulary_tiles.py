@@ -1,10 +1,10 @@
-"""Logits of a whole vocabulary by tile, and sums of their exponentials: the basis of `token_nll`.
+"""Compute a whole vocabulary's logits tile by tile, and sums of their exponentials, as the basis for `token_nll`.
 
-The sums use a running maximum (online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, algorithm 3). On a CPU a
-guess at the maximum, from the first words, usually suffices: the product then subtracts it before rounding, which saves
+The sums use a running maximum (online softmax: Milakov & Gimelshein 2018, arXiv:1805.02867, algorithm 3). On a CPU, a
+guess at the maximum, from the first words, usually suffices. The product then subtracts it before rounding, which saves
 two passes over the tile.
 
-Legend: T tokens, V words of the vocabulary, d dimension; a tile is K words by N tokens.
+Legend: T tokens, V words in the vocabulary, d dimension; a tile is K words by N tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SOUND = (1e-16, 1e30)  # a sum relative to a guessed maximum outside of these is
 
 
 class Sums(NamedTuple):
-    """Sums over all words except the target, relative to the largest of their logits; each [T]."""
+    """Sums over all words except the target, each [T], relative to the largest of their logits."""
 
     top: Tensor  # the largest logit
     total: Tensor  # sum of exp(z - top)
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     shift: Tensor | None = None  # value subtracted from the products before rounding
 
     def finish(self, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return nll, log-sum-exp of all words, and entropy, given the target's logits [T]."""
+        """Return nll, the log-sum-exp over all words, and entropy, given the targets' logits [T]."""
         rest = self.top + self.total.log()
         against = rest - target
         nll = against.clamp(min=0) + torch.log1p(torch.exp(-against.abs()))
@@ -41,7 +41,9 @@ class Sums(NamedTuple):
 
 
 class Tiles:
-    """Logits by tile, words first (the faster product on a CPU), in memory reused for each tile."""
+    """Logits computed tile by tile, with words as the first dimension (the faster product on a CPU), in memory that is
+    reused.
+    """
 
     def __init__(
         self, hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, softcap: float | None
@@ -57,7 +59,9 @@ class Tiles:
         self._held = hidden.new_empty(cells, dtype=self.dtype)
 
     def __iter__(self) -> Iterator[tuple[slice, slice]]:
-        """Yield words and tokens of each tile: all tokens of the first words, of the next, …"""
+        """Yield the words and tokens of each tile: first all tokens for the first words, then for the next words, and
+        so on.
+        """
         for begin in range(0, len(self.weight), self.words):
             for t in self.blocks():
                 yield slice(begin, min(len(self.weight), begin + self.words)), t
@@ -69,11 +73,11 @@ class Tiles:
 
     @property
     def shifts(self) -> bool:
-        """Return True if a product can include the subtraction: no operation lies between the two."""
+        """Return True if a product can include the subtraction, because there is no operation between the two."""
         return self.hidden.device.type == "cpu" and self.bias is None and self.softcap is None
 
     def shifted(self, v: slice, t: slice, by: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `logits` minus `by` [T] in the dtype of the operands; requires `shifts`."""
+        """Return `logits` minus `by` [T], in the dtype of the operands. Requires `shifts`."""
         k, n = v.stop - v.start, t.stop - t.start
         held = self._held[: (k + 1) * n].view(k + 1, n)
         out = held[:k] if self.hidden.dtype == self.dtype else self._near[: k * n].view(k, n)
@@ -83,8 +87,9 @@ class Tiles:
         return self._without_targets(held, v, t)
 
     def logits(self, v: slice, t: slice) -> tuple[Tensor, Tensor]:
-        """Return logits [K + 1, N], -inf for targets, with a meaningless last row; and the row [1, N] of each target, K
-        if outside.
+        """Return the logits [K + 1, N] of a tile, and the row [1, N] of each target.
+
+        Targets' logits are -inf, and the last row is meaningless. The row of a target outside the tile is K.
         """
         k, n = v.stop - v.start, t.stop - t.start
         held = self._held[: (k + 1) * n].view(k + 1, n)
@@ -113,7 +118,7 @@ class Tiles:
         return self._near[: held.numel()].view(held.shape).copy_(held)
 
     def target_logits(self) -> Tensor:
-        """Return [T]."""
+        """Return the logits of the targets, [T]."""
         target = self.hidden.new_empty(len(self.hidden), dtype=self.dtype)
         for t in self.blocks():
             words = self.weight[self.targets[t]].to(self.dtype)
@@ -123,7 +128,7 @@ class Tiles:
         return target if self.softcap is None else target.div_(self.softcap).tanh_().mul_(self.softcap)
 
     def sums(self, moments: bool) -> Sums:
-        """Return sums over all tiles, in order; without `moments`, those are zero."""
+        """Return the sums over all tiles, in order. Without `moments`, the moments are zero."""
         if not self.shifts:
             return self._running(moments)
         near = self.hidden.new_empty(len(self.hidden))
@@ -139,7 +144,7 @@ class Tiles:
         return sums
 
     def _guessed(self, near: Tensor, moments: bool) -> Sums:
-        """Return sums relative to `near` [T], a guess at the largest logit."""
+        """Return the sums relative to `near` [T], which is a guess at the largest logit."""
         total = torch.zeros(len(self.hidden), dtype=self.dtype)
         moment = torch.zeros_like(total)
         for v, t in self:
@@ -153,7 +158,7 @@ class Tiles:
         return Sums(near.to(self.dtype, copy=True), total, moment, near)
 
     def _running(self, moments: bool) -> Sums:
-        """Return sums relative to the largest logit so far."""
+        """Return the sums, computed relative to the largest logit so far."""
         top = self.hidden.new_full((len(self.hidden),), torch.finfo(self.dtype).min, dtype=self.dtype)
         total, moment = torch.zeros_like(top), torch.zeros_like(top)
         for v, t in self:

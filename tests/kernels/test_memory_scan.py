@@ -327,10 +327,10 @@ def test_bad_input_is_one_clear_error() -> None:
         with pytest.raises(ValueError, match=message):
             scan(**options)
     _, after, _ = memory_scan(*given, state, segment=8)
-    with pytest.raises(ValueError, match="left by another chunk or segment"):
+    with pytest.raises(ValueError, match="produced with a different chunk or segment"):
         scan(after, 1)
     _, after, _ = memory_scan(*given.part(0, 8), state, segment=16, chunk=8)
-    with pytest.raises(ValueError, match="left by another chunk or segment"):
+    with pytest.raises(ValueError, match="produced with a different chunk or segment"):
         scan(after, 12)
     for weights, norm, message in (
         ((), False, "one or more"),

@@ -1,1 +1,1 @@
-"""Triton versions of the operations of `nscma_kernels`, imported only when used."""
+"""Triton versions of the operations in `nscma_kernels`, imported only when used."""

@@ -1,6 +1,7 @@
-"""Components of small ego-nets on a GPU: one program per ego, its adjacency and its labels in registers.
+"""Find the components of small ego-nets on a GPU, with one program per ego that keeps adjacency and labels in
+registers.
 
-Legend: `lanes` is a power of two, at least the degree of the ego; v_i is its i-th neighbour.
+Legend: `lanes` is a power of two and at least the degree of the ego; v_i is the ego's i-th neighbour.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,type-arg"
@@ -54,8 +55,9 @@ def component_kernel(
 
 
 def components(nodes: Tensor, rowptr: Tensor, col: Tensor, parent: Tensor) -> None:
-    """Write each half-edge's component, named by its smallest half-edge, into `parent`, for the egos of `nodes`, which
-    have at most LARGEST_DEGREE neighbours.
+    """Write the component of each half-edge into `parent`, for the egos of `nodes`.
+
+    A component is named by its smallest half-edge. Nodes must have at most `LARGEST_DEGREE` neighbours.
     """
     degree = rowptr[nodes + 1] - rowptr[nodes]
     smaller = 1

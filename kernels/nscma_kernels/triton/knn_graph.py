@@ -1,9 +1,10 @@
-"""Candidates for `knn_graph` on a GPU: scores are never written to memory, only maxima of column groups.
+"""Find candidates for `knn_graph` on a GPU. Scores are never written to memory, only the maxima of column groups.
 
-One kernel makes two passes over tiles of scores. The first keeps the largest of each `GROUP` columns; their k-th
-largest bounds a row's k-th best score from below. The second recomputes the tiles in which some maximum reaches the
-bound, and writes out the columns that do. The order in which tiles write is undefined, so pairs are a set; exact
-scoring and the choice follow in `nscma_kernels.knn_graph`, which gives the same result as plain torch.
+One kernel makes two passes over tiles of scores. The first pass keeps the largest score of every `GROUP` columns. The
+k-th largest of these is a lower bound on a row's k-th best score. The second pass recomputes the tiles in which some
+maximum reaches the bound, and writes the columns that reach it. The order in which tiles write is undefined, so the
+pairs are a set. Exact scoring and the choice follow in `nscma_kernels.knn_graph`, which gives the same result as plain
+torch.
 
 Legend: m choosing rows, n columns, d dimension; a tile is BM rows by BN columns.
 """
@@ -52,8 +53,8 @@ def tile_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """Compute one tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)), -inf where no
-    edge is allowed.
+    """Compute one tile of s = alpha cos + (1 - alpha) exp(-(p_i - p_j)^2 / (2 sigma^2)), with -inf where no edge is
+    allowed.
     """
     # eight blocks of rows share a tile of columns while it is in the L2 cache
     pid, tiles_m, tiles_n = tl.program_id(0), tl.cdiv(m, block_m), tl.cdiv(n, block_n)
@@ -114,7 +115,7 @@ def tile_kernel(
 
 
 def candidates(scores: Scores, choosers: Tensor, k: int, gamma: float) -> tuple[Pairs, Tensor]:
-    """Return pairs that include the k best of every chooser, and the choosers with too many."""
+    """Return pairs that include the k best of every chooser, and the choosers that have too many candidates."""
     n, d = scores.x.shape
     # Triton's interpreter on a CPU multiplies no bfloat16
     held_in = torch.bfloat16 if choosers.is_cuda else torch.float32

@@ -1,8 +1,9 @@
-"""Rounds of chase-gated label propagation on a GPU: three kernels per tile, one device synchronisation per round.
+"""Run rounds of chase-gated label propagation on a GPU, with three kernels per tile and one synchronisation per round.
 
-`desire` writes each frontier node's wanted label and priority, `gate` moves those that no neighbour blocks, `mark` sets
-the next frontier. Labels of at most `PAIRWISE` neighbours are compared pairwise in registers, without hashing, atomics
-or sorting; longer lists are sorted by torch. All sums are of integers: the result is torch's, bit for bit.
+`desire` writes the wanted label and priority of each frontier node, `gate` moves the nodes that no neighbour blocks,
+and `mark` sets the next frontier. The labels of up to `PAIRWISE` neighbours are compared pairwise in registers, without
+hashing, atomics or sorting; torch sorts longer lists. All sums are of integers, so the result equals that of plain
+torch, bit for bit.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"

@@ -1,7 +1,9 @@
-"""One chunk of `memory_scan` on a GPU: S = eta S - x^T delta and W = keep W + written S in one pass over S and W.
+"""Process one chunk of `memory_scan` on a GPU: S = eta S - x^T delta and W = keep W + written S, in one pass over S and
+W.
 
-A separate matrix product, scaling and weighted sum would read and write S three times and W twice; for short chunks
-that traffic dominates. Every tile of S and W belongs to one program, so results don't depend on the order of programs.
+A separate matrix product, scaling and weighted sum would read and write S three times and W twice, and this traffic
+dominates the cost for short chunks. Every tile of S and W belongs to one program, so results don't depend on the order
+of programs.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,type-arg"
@@ -78,7 +80,7 @@ def advance(
     keep: Tensor,  # [B, 1, 1]
     written: Tensor | None,  # [B, 1, 1]
 ) -> None:
-    """Update weight and moment, both float32 and contiguous, in place."""
+    """Update `weight` and `moment` in place. Both must be float32 and contiguous."""
     batch, rows, columns = weight.shape
     x, delta = (tensor if tensor.stride(2) == 1 else tensor.contiguous() for tensor in (x, delta))
     grid = (triton.cdiv(rows, BI), triton.cdiv(columns, BJ), batch)

@@ -1,10 +1,11 @@
-"""`scored_topk` on a GPU: approximate scores are never written to memory, only maxima of row groups.
+"""`scored_topk` on a GPU. Approximate scores are never written to memory, only the maxima of row groups.
 
-The first pass computes tiles of approximate scores, including columns and filters, and keeps the largest of each
-`GROUP` rows. The second recomputes the rows of each query's best groups in float64: an item of the top k lies in a
-group whose maximum plus error reaches the k-th best score, and the pass continues until no such group is left.
+The first pass computes tiles of approximate scores, including columns and filters, and keeps the largest score of every
+`GROUP` rows. The second pass recomputes the rows in each query's best groups in float64. Each of the top k items is in
+a group with a maximum that, plus the error, reaches the k-th best score; the pass continues until no such group is
+left.
 
-Legend: Q queries, N rows, D dimension, C columns, R keys, G groups, L groups of a query taken at a time.
+Legend: Q queries, N rows, D dimension, C columns, R keys, G groups, L groups processed at a time for a query.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,type-arg"
@@ -83,7 +84,7 @@ def maxima_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """Compute the largest approximate score of each group, -inf if no row passes."""
+    """Compute the largest approximate score in each group, or -inf if no row passes."""
     tiles_m = tl.cdiv(q, block_m)  # blocks of queries share a tile of rows in the cache
     tile_m, tile_n = tl.program_id(0) % tiles_m, tl.program_id(0) // tiles_m
     i = tile_m * block_m + tl.arange(0, block_m)
@@ -139,7 +140,7 @@ def rescore_kernel(
     block_k: tl.constexpr,
     group: tl.constexpr,
 ):
-    """Compute the scores of one group's rows for one query, summed in float64; -inf for rows that don't pass."""
+    """Compute the scores of one group's rows for one query, summed in float64. Rows that don't pass get -inf."""
     i, slot = tl.program_id(0).to(tl.int64), tl.program_id(1)
     j = tl.load(group_ptr + i * taken + slot) * group + tl.arange(0, group)
     passes = passing(
@@ -159,7 +160,7 @@ def rescore_kernel(
 
 
 def search(operands: Operands, m: int, scores: Tensor, index: Tensor) -> None:
-    """Fill scores and index [Q, m]."""
+    """Fill `scores` and `index` [Q, m]."""
     n = len(operands.vectors)
     largest = largest_of(operands.columns)
     if operands.largest(largest) > LARGE:
@@ -245,7 +246,7 @@ def _search(operands: Operands, m: int, error: float, scores: Tensor, index: Ten
 
 
 def _merge(scores: Tensor, index: Tensor, found: Tensor, row: Tensor) -> None:
-    """Keep the best [Q, m] of held and new [Q, P] scores, ties by the smaller row."""
+    """Keep the best [Q, m] of the existing scores and the new scores [Q, P]. Ties go to the smaller row."""
     row, order = torch.cat([index, row], dim=1).sort(dim=1)
     found, by_score = torch.cat([scores, found], dim=1).gather(1, order).sort(dim=1, descending=True, stable=True)
     m = scores.shape[1]
@@ -254,7 +255,7 @@ def _merge(scores: Tensor, index: Tensor, found: Tensor, row: Tensor) -> None:
 
 
 def _filters(operands: Operands) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the kernels' arguments: tensors and numbers in order, and keyword arguments."""
+    """Return the kernels' arguments for filters: tensors and numbers in order, and keyword arguments."""
     rows, device = operands.rows, operands.vectors.device
     keys, r = rows.keys, 0 if rows.keys is None or (rows.low is None and rows.high is None) else rows.keys.shape[1]
     nothing = torch.zeros(1, dtype=torch.int64, device=device)

@@ -1,12 +1,12 @@
-"""`token_nll` on a GPU: logits stay in registers, one tile at a time; only three sums per split are written.
+"""`token_nll` on a GPU. Logits stay in registers, one tile at a time, and only three sums per split are written.
 
-A program takes a tile of tokens and a share of the vocabulary, a split, and keeps a running maximum and sum as in
-online softmax; the program whose split contains a token's target captures its logit and excludes it from the sum. A
-second kernel merges the splits in order. There are no atomic additions and programs don't wait for each other, so
-results are the same bits in each run.
+A program processes a tile of tokens and a share of the vocabulary, called a split, and keeps a running maximum and sum
+as in online softmax. If the split contains a token's target, the program stores the target's logit and excludes it from
+the sum. A second kernel merges the splits in order. There are no atomic additions, and programs don't wait for each
+other, so results have the same bits in every run.
 
-exp(x) is exp2(x log2(e)); the product is applied to differences of logits, as applying it to a logit would round away
-bits.
+exp(x) is computed as exp2(x log2(e)). The multiplication is applied to differences between logits, because applied to a
+logit it would round away bits.
 
 Legend: T tokens, V words, d dimension, S splits; a tile is block_t tokens by block_v words.
 """
@@ -149,7 +149,7 @@ def sums(
     softcap: float | None,
     moments: bool,
 ) -> tuple[Sums, Tensor]:
-    """Return `Tiles.sums`, and the targets' logits [T]."""
+    """Return the same as `Tiles.sums`, and the targets' logits [T]."""
     tokens, d = hidden.shape
     words, device = len(weight), hidden.device
     merged, logit = torch.empty(3, tokens, device=device), torch.empty(tokens, device=device)
@@ -201,8 +201,8 @@ def sums(
 
 
 def blocks(tokens: int, bytes_each: int, capability: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return tokens, words and dimensions of a tile, and warps, such that three stages of operands fit in shared
-    memory.
+    """Return the tokens, words and dimensions of a tile, and the number of warps, such that three stages of operands
+    fit in shared memory.
     """
     block_t = min(128, max(16, triton.next_power_of_2(tokens)))
     wide = block_t == 128 and capability[0] == 9
@@ -211,9 +211,10 @@ def blocks(tokens: int, bytes_each: int, capability: tuple[int, int]) -> tuple[i
 
 @functools.lru_cache(maxsize=256)
 def shares(tiles: int, blocks: int, processors: int) -> tuple[int, int]:
-    """Return blocks of words in a split, and splits, such that the last program ends soonest.
+    """Return the number of blocks in a split, and the number of splits, such that the last program ends as early as
+    possible.
 
-    It ends after ceil(programs / processors) turns of one split each.
+    The last program ends after ceil(programs / processors) rounds of one split each.
     """
     most = min(blocks, max(1, 4 * processors // tiles))
     turns = {s: triton.cdiv(tiles * s, processors) * triton.cdiv(blocks, s) for s in range(1, most + 1)}
