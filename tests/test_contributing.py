@@ -181,7 +181,7 @@ def test_the_tests_that_it_names_are_there() -> None:
 
 def test_each_kind_has_its_example() -> None:
     headings = re.findall(r"^### … (.*)$", GUIDE, flags=re.MULTILINE)
-    kinds = ["a retrieval strategy", "a relation", "a language engine", "an evaluation task", "an evaluation system"]
-    assert headings == [*kinds, "a kernel"]
+    inside = ["a retrieval strategy", "a kind of derived text", "a capability", "a relation", "a language engine"]
+    assert headings == [*inside, "an evaluation task", "an evaluation system", "a kernel"]
     blocks = re.findall(r"^```(?:python|toml|diff)\n", GUIDE, flags=re.MULTILINE)
     assert len(STEPS) == len(blocks), "a block does not name its file in its first line"

@@ -35,7 +35,7 @@ def test_commands_options_and_users(completed, tmp_path: Path) -> None:  # type:
     with Memory("kept.db", config={"embedder": {"model": "hash"}}) as memory:
         for user in ("ana", "an_na", "anxna", "tom"):
             memory.add("Ok.", user_id=user, infer=False)
-    assert completed("nscma se") == ["search", "sessions", "serve"]
+    assert completed("nscma se") == ["setup", "search", "sessions", "serve"]
     assert completed("nscma token ") == ["add", "list", "revoke"]
     assert completed("nscma ask --no") == ["--now", "--no-server"]
     assert completed("nscma ask --store kept.db --user an") == ["an_na", "ana", "anxna"]

@@ -282,7 +282,7 @@ def test_a_text_that_does_not_fit_fails_alone_and_visibly() -> None:
     engine = ScriptedEngine(cities, context=3000)
     tasks = PromptedTasks(engine)
     units = [unit("Kim lives in Oslo."), unit("Kim lives in Oslo. " * 300)]
-    with pytest.raises(EngineRefusedError, match=r"does not fit: scripted takes 3000 in all.*raise llm\.context"):
+    with pytest.raises(EngineRefusedError, match=r"is too long: scripted accepts 3000 in all.*raise llm\.context"):
         tasks.extract(units, listeners=["", ""])
     assert [len(batch) for batch in engine.batches] == [1], "what fits was asked, and is kept"
     assert tasks.extract(units[:1], listeners=[""])[0].statements

@@ -29,7 +29,7 @@ def test_a_group_that_does_not_fit_is_summarized_in_parts() -> None:
     assert len(engine.batches) == 2, "one batch for the parts of all groups, one for their summaries together"
     assert len(engine.batches[0]) > 4
     assert len(engine.batches[1]) == 1
-    with pytest.raises(EngineRefusedError, match="does not fit"):
+    with pytest.raises(EngineRefusedError, match="tokens is too long"):
         tasks.summarize([[unit("word " * 2000)]])
 
 
@@ -131,7 +131,7 @@ def test_hits_that_do_not_fit_are_left_out_from_below_and_the_trace_says_so() ->
     assert read == ["1", "3"]
     assert answer.evidence[0].hit.unit.id == "1"
     assert "the 2 lowest hits did not fit the context" in answer.trace
-    with pytest.raises(EngineRefusedError, match="does not fit"):
+    with pytest.raises(EngineRefusedError, match="tokens is too long"):
         PromptedTasks(engine).answer("Which?", [hit("word " * 2000)], answerability=1.0)
 
 

@@ -348,8 +348,8 @@ def reorder(model: Any, generator: torch.Generator) -> None:
 def test_an_engine_without_probabilities_is_refused(tiny_llama: Path, server: ScoringServer) -> None:
     config = load_config(configured(str(tiny_llama), server.url))
     lazy = LazyEngine("lazy", lambda: ScriptedEngine(lambda _: ""))
-    with pytest.raises(ConfigError, match="scripted gives no probabilities"):
+    with pytest.raises(ConfigError, match="scripted returns no probabilities"):
         serve_surprise_model(config, lazy)
     assert (lazy.configured, lazy.name) == ("lazy", "scripted"), "it has started"
-    with pytest.raises(ConfigError, match="http gives no probabilities"):
+    with pytest.raises(ConfigError, match="http returns no probabilities"):
         serve_surprise_model(config, None)

@@ -155,7 +155,7 @@ DAMAGES: tuple[tuple[Callable[[list[Row]], None], str], ...] = (
     (lambda rows: first(rows, "episodes").update(status="gone"), "status is 'gone'"),
     (lambda rows: first(rows, "episodes").update(position=1 << 70), "64 bits"),
     (lambda rows: first(rows, "episodes").update(recorded_at=1 << 62), "recorded_at"),
-    (lambda rows: first(rows, "episodes").update(metadata='{"a":' * 200 + "1" + "}" * 200), "64 deep"),
+    (lambda rows: first(rows, "episodes").update(metadata='{"a":' * 200 + "1" + "}" * 200), "deeper than 64 levels"),
     (lambda rows: first(rows, "episodes").update(metadata='{"a": NaN}'), "JSON"),
     (lambda rows: first(rows, "episodes").update(decision='{"a": 1}'), "not a decision"),
     (lambda rows: first(rows, "vectors").update(vector="AAAAAA=="), "have 4 bytes"),

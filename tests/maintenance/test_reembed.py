@@ -38,7 +38,7 @@ def test_a_chunk_that_does_not_fit_leaves_the_old_vectors(open_memory: Open) -> 
     memory = open_memory()
     memory.add("This sentence has more than three tokens.", user_id="ada")
     before = list(memory.export())
-    with pytest.raises(TextTooLongError, match="short reads 3"):
+    with pytest.raises(TextTooLongError, match="short accepts 3"):
         open_memory(embedder=Short()).reembed()
     assert list(memory.export()) == before
     assert memory.search("sentence", user_id="ada")

@@ -311,7 +311,7 @@ def test_a_folder_that_is_no_reader_is_refused(written: Path, bert: Path, tmp_pa
         ({"hidden_size": 64}, "was trained on another encoder: .* train it again"),
         ({"num_hidden_layers": 3}, "not a reader of this version and encoder: model.encoder.layer.2"),
         ({"vocab_size": 20}, "they belong to different models"),
-        ({"max_position_embeddings": 100}, "100 positions"),
+        ({"max_position_embeddings": 100}, "100 token positions"),
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused(

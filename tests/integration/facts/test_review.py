@@ -27,7 +27,7 @@ def test_a_naive_time_means_utc_in_questions_to_facts_too(memory: Memory) -> Non
 @pytest.mark.parametrize("clause", [{"as_of": "soon"}, {"known_at": [1]}, {"subject": ""}, {"subject": 5}])
 def test_bad_clauses_get_one_clear_error(clause: dict[str, Any], memory: Memory) -> None:
     tell(memory, "{Ben|lives_in|Rome}", 1)
-    with pytest.raises(NscmaError, match=r"time|is a name"):
+    with pytest.raises(NscmaError, match=r"time|must be a name"):
         memory.facts(user_id="ada", **clause)
 
 

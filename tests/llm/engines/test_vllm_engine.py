@@ -63,14 +63,16 @@ def test_each_engine_accepts_its_own_quantizations_alone() -> None:
     assert set(names) == {name for own in QUANTIZATIONS.values() for name in own}
     for engine, own in QUANTIZATIONS.items():
         for name in set(names) - set(own):
-            with pytest.raises(ConfigError, match=f"engine '{engine}' knows the quantizations 'none', .*not '{name}'"):
+            with pytest.raises(
+                ConfigError, match=f"engine '{engine}' supports the quantizations 'none', .*not '{name}'"
+            ):
                 load_config({"llm": {"engine": engine, "model": "m", "quantization": name}})
 
 
 @pytest.mark.parametrize(
     ("quantization", "stored", "remedy"),
     [
-        ("awq", "gptq", "stored in gptq, and llm.quantization is 'awq': set llm.quantization = 'none'"),
+        ("awq", "gptq", "stored in gptq, but llm.quantization is 'awq': set llm.quantization = 'none'"),
         ("bitsandbytes", "awq", "stored in awq"),
         ("compressed-tensors", None, "not quantized, .* set llm.model to a checkpoint stored in compressed-tensors"),
     ],
