@@ -1,4 +1,4 @@
-"""The command that stores messages and documents: add."""
+"""The `add` command, which stores messages and documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def add(
     name: Annotated[str | None, typer.Option("--name", help="Name of the speaker, with --text.")] = None,
     timestamp: Annotated[str | None, typer.Option("--timestamp", help="Time it was said, with --text.")] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="json, jsonl, markdown or text, if the file name does not tell.")
+        str | None,
+        typer.Option("--format", help="json, jsonl, markdown or text; needed if the file name does not show it."),
     ] = None,
     infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate.")] = True,
     user: o.User = o.USER,
@@ -45,12 +46,13 @@ def add(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Store messages or documents. For a file added before, add only new content; edited parts replace old ones.
+    """Store messages or documents. If a file was added before, only new content is added, and edited parts replace old
+    ones.
 
     Adding the same file twice changes nothing, so an interrupted add can be repeated.
     """
     if not text and (name or timestamp or role != "user"):
-        raise typer.BadParameter("--role, --name and --timestamp go with --text; in files each message has its own")
+        raise typer.BadParameter("--role, --name and --timestamp need --text; in a file, each message has its own")
     from nscma_torch.cli.json_objects import added_counts, added_object
     from nscma_torch.cli.served_memory import UnstoredMessages
     from nscma_torch.core.records import Message
@@ -89,7 +91,11 @@ def add(
         print_json(added_object(results, updated=updated, hidden=hidden))
         return
     counts = added_counts(results, updated=updated, hidden=hidden)
-    names = (("known", "known already"), ("updated", "updated"), ("hidden", "hidden, as their files lost them"))
+    names = (
+        ("known", "known already"),
+        ("updated", "updated"),
+        ("hidden", "hidden, as their files no longer contain them"),
+    )
     known = "".join(f", {counts[name]} {told}" for name, told in names if counts[name])
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     noun = "message" if counts["added"] == 1 else "messages"
@@ -101,7 +107,7 @@ def add(
 def _revised(
     sources: Sequence[Path | BinaryIO], format: str | None, limit: int, user: str, store: str, config: Path | None
 ) -> tuple[int, int]:
-    """Update the stored messages of these files; return how many were updated and hidden."""
+    """Update the stored messages from these files; return how many were updated and how many hidden."""
     files = [source for source in sources if isinstance(source, Path) and source.is_file()]
     if not files or not exists(store):
         return 0, 0
@@ -120,7 +126,7 @@ def _max_bytes(config: Path | None) -> int:
 
 
 def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes: int) -> Iterator[Message]:
-    """Yield a file's messages; errors name the file."""
+    """Yield the messages in a file; errors name the file."""
     from nscma_torch.text.files.file_readers import read_messages
 
     try:
@@ -130,7 +136,9 @@ def _messages_of(source: Path | BinaryIO, format: str | None, max_message_bytes:
 
 
 def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_message_bytes: int) -> int | None:
-    """Sum the bytes of all messages' texts by reading the files once more; None for a pipe, or an invalid file."""
+    """Return the total bytes of all messages' texts by reading the files in advance; None for a pipe or an invalid
+    file.
+    """
     from nscma_torch.text.files.file_readers import read_messages
 
     total = 0
@@ -155,5 +163,7 @@ def _source(name: str, store: str) -> Path | BinaryIO:
     if not there:
         raise InvalidInputError(f"there is no file {name}; to add it as a message, run: nscma add --text …")
     if is_of(store, name):
-        raise InvalidInputError(f"{name} is a file of the store itself; `nscma import` reads an export of another one")
+        raise InvalidInputError(
+            f"{name} belongs to the store itself; `nscma import` reads an export from another store"
+        )
     return Path(name)

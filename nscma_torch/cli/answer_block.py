@@ -1,4 +1,4 @@
-"""Format an answer with its evidence for people: the answer, its confidence, and numbered quotes."""
+"""Format an answer with its evidence for display: the answer, its confidence, and numbered quotes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AROUND = 80  # characters of a message shown before and after the words that ar
 
 
 def lines_of(answer: Answer) -> Iterator[str]:
-    """Yield the lines, with rich markup."""
+    """Yield the lines for an answer, with rich markup."""
     yield plain(answer.short)
     if not answer.abstained:
         yield f"[dim]confidence {answer.confidence:.2f}[/]"
@@ -28,7 +28,7 @@ def lines_of(answer: Answer) -> Iterator[str]:
 
 
 def heading(hit: Hit, day: Callable[[Hit], str] | None = None) -> str:
-    """Format the speaker and time; `day` formats the time, by default the date only."""
+    """Format a hit's speaker and time; `day` formats the time (by default, the date only)."""
     from nscma_torch.core.records import OF_ONE_MESSAGE
 
     unit = hit.unit
@@ -40,7 +40,7 @@ def heading(hit: Hit, day: Callable[[Hit], str] | None = None) -> str:
 
 
 def _quoted(item: Evidence) -> str:
-    """Format a quote, with the words behind the answer highlighted."""
+    """Format a quote, and highlight the words on which the answer is based."""
     text, start, end = item.hit.text, item.start, item.end
     if text[start:end] != item.text:  # it is reworded
         return f"[bold]{plain(one_line(item.text))}[/]"

@@ -1,4 +1,4 @@
-"""The command that stores the messages of many users: bulk add."""
+"""The `bulk add` command, which stores many users' messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ bulk = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Add the messages of many users at once, from JSON lines or Parquet.",
+    help="Add many users' messages at once, from JSON lines or Parquet.",
 )
 o.app.add_typer(bulk, name="bulk")
 
 
 @bulk.callback()
 def _group() -> None:
-    """Keep `add` a subcommand."""
+    """Keep `add` as a subcommand, although it is the only command in the group."""
 
 
 @bulk.command()
@@ -45,17 +45,19 @@ def add(
     ] = None,
     actors: Annotated[
         int | None,
-        typer.Option("--actors", help="Concurrent actors; default: one per CPU, or as many as the GPUs allow."),
+        typer.Option(
+            "--actors", help="Number of concurrent actors; default: one per CPU, or as many as the GPUs allow."
+        ),
     ] = None,
-    gpus: Annotated[float, typer.Option("--gpus", help="GPU share per actor.")] = 0.0,
-    window: Annotated[int, typer.Option("--window", help="Rows planned and computed in one run.")] = 65_536,
+    gpus: Annotated[float, typer.Option("--gpus", help="Fraction of a GPU per actor.")] = 0.0,
+    window: Annotated[int, typer.Option("--window", help="Number of rows planned and computed in one run.")] = 65_536,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Store rows with user_id, role, content and more. If interrupted, run it again to continue."""
+    """Store rows with `user_id`, `role`, `content` and optional fields. If interrupted, run it again to continue."""
     if not ray and (address is not None or actors is not None or gpus):
-        raise typer.BadParameter("--address, --actors and --gpus go with --ray")
+        raise typer.BadParameter("--address, --actors and --gpus need --ray")
     from nscma_torch.features.bulk.actors import RayActors
     from nscma_torch.features.bulk.adding import Progress, bulk_add
 

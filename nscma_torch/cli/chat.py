@@ -1,4 +1,4 @@
-"""The chat command."""
+"""The `chat` command."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def chat(
     config: o.Config = None,
     json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
-    """Chat, with a memory of everything said before. /help lists the commands.
+    """Chat with a memory of everything said before. /help lists the commands.
 
-    With piped input, the first line that can't be answered ends the chat; a failed command is reported, and the exit
-    code is 1.
+    If input is piped, the chat ends at the first line that can't be answered; a failed command is reported, and the
+    exit code is 1.
     """
     from nscma_torch.cli.chat_session import converse
 

@@ -1,4 +1,4 @@
-"""Process the lines typed or piped into `nscma chat`."""
+"""Process lines that are typed or piped into `nscma chat`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def converse(memory: Memory, *, user: str, agent: str | None, run: str, json: bo
     live = Live(console=console, transient=True, auto_refresh=False)
 
     def writing() -> AbstractContextManager[object]:
-        """Return the live display of the answer being written; a no-op without a terminal."""
+        """Return a live display for the answer while it is written; without a terminal, it does nothing."""
         live.update(Text())
         return live if console.is_terminal and not json else nullcontext()
 
@@ -76,7 +76,7 @@ def _piped() -> Iterator[str]:
 
 
 class ChatSession:
-    """State of one `nscma chat`."""
+    """The state of one `nscma chat` run."""
 
     def __init__(
         self, controller: Controller, writing: Callable[[], AbstractContextManager[object]], *, json: bool, typed: bool
@@ -91,7 +91,7 @@ class ChatSession:
         self.failed = False
 
     def take(self, line: str) -> bool:
-        """Process a line; return False to end. An error is shown, and ends the chat if the line was piped."""
+        """Process a line; return False to end the chat. An error is shown, and ends the chat if the line was piped."""
         command, _, argument = line.partition(" ")
         try:
             match command:
@@ -186,7 +186,7 @@ class ChatSession:
     def _forget(self, prefix: str) -> None:
         """Hide the single message whose id has this prefix."""
         if not prefix:
-            raise NotFoundError("/forget needs a message id; /memory and the lines below a reply show them")
+            raise NotFoundError("/forget needs a message id; /memory and the lines below a reply show the ids")
         user = self._scope.user_id
         found = [episode.id for episode in self._memory.get_all(user_id=user, limit=None)]
         fitting = [memory_id for memory_id in found if memory_id.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""Map each command to its module, which is imported only when the command is used."""
+"""Map each command to its module, which is only imported when the command is used."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Commands(TyperGroup):
         self.commands = _Loaded()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Return all names; the parent's method would load every command."""
+        """Return the names of all commands; the parent class's method would load every command."""
         return list(self.commands)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return `--help`, false if not given: for a flag without a value Typer uses pydantic, which
-        is slow to import.
+        """Return the `--help` option with the default False: without a default, Typer uses pydantic, which is slow to
+        import.
         """
         option = super().get_help_option(ctx)
         if option is not None:
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
 
 
 class _Loaded(Mapping[str, Any]):
-    """Commands by name, each created on first access."""
+    """A mapping of commands by name; each is created when first accessed."""
 
     def __getitem__(self, name: str) -> Any:
         return _command(name)
@@ -72,7 +72,7 @@ class _Loaded(Mapping[str, Any]):
 
 @cache
 def _command(name: str) -> Any:
-    """Load a command or command group from its module. Raises KeyError for an unknown name."""
+    """Load a command or command group from its module. Raises `KeyError` for an unknown name."""
     from nscma_torch.cli.options import CONTEXT, app
 
     import_module(f"nscma_torch.cli.{MODULES[name]}")

@@ -1,4 +1,4 @@
-"""The command that prints shell completion scripts: completion."""
+"""The `completion` command, which prints shell completion scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nscma_torch.cli import options as o
 
 
 class Shell(StrEnum):
-    """Shells with completion."""
+    """Supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"

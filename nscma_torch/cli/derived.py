@@ -1,4 +1,4 @@
-"""The command for derived texts."""
+"""The `derived` command, which shows derived texts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def derived(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show texts derived by sleep from messages and earlier derived texts, with dates and sources."""
+    """Show texts that sleep derived from messages and other derived texts, with their dates and sources."""
     chosen = next((one for one in get_args(DerivedKind) if one == kind), None)
     if chosen is None:
-        raise typer.BadParameter(f"{kind!r} is none of: {_KINDS}", param_hint="KIND")
+        raise typer.BadParameter(f"{kind!r} is not one of: {_KINDS}", param_hint="KIND")
     with opened(store, config) as memory:
         found = memory.derived(chosen, user_id=user, agent_id=agent)
         if not found:
@@ -46,4 +46,4 @@ def derived(
             if one.derived_ids:
                 say(f"  [dim]derived {' '.join(one.derived_ids)}[/]")
     if not found:
-        say(f"nothing of kind {kind}; if it is enabled in the configuration, `nscma sleep` derives it")
+        say(f"no texts of kind {kind}; if it is enabled in the configuration, `nscma sleep` derives them")

@@ -1,4 +1,4 @@
-"""The command that checks the installation, the store, and the resources of a plan."""
+"""The `doctor` command, which checks the installation, the store, and the resources that a configuration needs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ def doctor(
     planned: Annotated[
         bool,
         typer.Option(
-            "--plan", help="Load nothing: estimate disk and time for --messages, and check whether models fit --card."
+            "--plan",
+            help="Load nothing; estimate disk and time for --messages, and check whether the models fit on --card.",
         ),
     ] = False,
     messages: Annotated[
-        int | None, typer.Option("--messages", min=0, help="Messages of all users, with --plan. [default: 100000]")
+        int | None,
+        typer.Option("--messages", min=0, help="Number of messages from all users, with --plan. [default: 100000]"),
     ] = None,
     card: Annotated[
         list[int] | None,
@@ -31,7 +33,7 @@ def doctor(
 ) -> None:
     """Check the installation, the configured server and the store; exit with 1 if something is wrong.
 
-    Asks the server for its models once; nothing else is sent over the network.
+    This asks the configured server once for its models; nothing else is sent over the network.
     """
     from nscma_torch.cli.doctor_checks import examine, show_plan
 

@@ -1,4 +1,4 @@
-"""Checks of `nscma doctor`: installation, server and store, or the fit of a configuration on a GPU."""
+"""Checks for `nscma doctor`: installation, server and store, or whether a configuration fits on a GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _UNUSABLE = (ModelError, ConfigError, MissingDependencyError)  # errors of a mod
 
 
 def examine(store: str, config: Path | None, *, json: bool) -> bool:
-    """Report what is installed and any problems, including the store's if it exists; return True if there are none."""
+    """Report what is installed and any problems, including problems in the store if it exists; return True if there are
+    none.
+    """
     found = installed()
     report: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +48,7 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
             try:
                 report["embedder"] = memory.components.new_embedder.fingerprint
                 if bound not in (None, report["embedder"]):
-                    wrong.append(f"the store holds vectors of {bound}; use that embedder, or run `nscma reembed`")
+                    wrong.append(f"the store contains vectors from {bound}; use that embedder, or run `nscma reembed`")
             except _UNUSABLE as error:
                 report["embedder"] = f"{memory.config.embedder.model} cannot be used"
                 wrong.append(str(error))
@@ -80,8 +82,8 @@ def examine(store: str, config: Path | None, *, json: bool) -> bool:
 
 
 def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None, json: bool) -> None:
-    """Print the resources needed for this many messages, and whether the configuration fits GPUs with this much memory
-    (GB).
+    """Print the resources needed for a number of messages, and whether the configuration fits on GPUs with `cards` GB
+    of memory.
     """
     made = plan(load_config(config), units=math.ceil(UNITS_PER_MESSAGE * messages))
     sizes = cards or CARDS
@@ -109,7 +111,7 @@ def show_plan(config: Path | None, *, messages: int, cards: Sequence[int] | None
 
 
 def _surprise_model(parts: Components) -> str:
-    """Return the surprise model's name; one served by the language engine is not started."""
+    """Return the surprise model's name, without starting a model that is served by the language engine."""
     section = parts.config.surprise
     if section.engine != "llm":
         return parts.surprise_model.fingerprint

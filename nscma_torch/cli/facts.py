@@ -1,4 +1,4 @@
-"""Commands for what the memory knows: facts, conflicts, undo, merge, sleep, profile, skills."""
+"""Commands for derived knowledge: facts, conflicts, undo, merge, sleep, profile, skills."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def facts(
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Only this relation.")] = None,
     as_of: Annotated[str | None, typer.Option("--as-of", metavar="TIME", help="Facts valid at this time.")] = None,
     known_at: Annotated[
-        str | None, typer.Option("--known-at", metavar="TIME", help="Facts as known at this time.")
+        str | None, typer.Option("--known-at", metavar="TIME", help="Facts as believed at this time.")
     ] = None,
     archived: Annotated[bool, typer.Option("--all", help="Include past facts.")] = False,
     user: o.User = o.USER,
@@ -56,12 +56,12 @@ def facts(
     for fact in found:
         _show(fact, in_words)
     if not found:
-        more = "" if archived else ", `nscma facts --all` shows old ones too"
+        more = "" if archived else "; `nscma facts --all` also shows old facts"
         say(f"no facts yet; `nscma add` extracts them from messages{more}")
 
 
 def _open_relations(memory: Memory) -> frozenset[str]:
-    """Return the open relations, whose facts use a message's own words."""
+    """Return the open relations; their facts use a message's own words."""
     return frozenset(name for name, one in memory.components.relations.relations.items() if one.open)
 
 
@@ -121,14 +121,14 @@ def _decided(decision: CuratorDecision, shown_id: str) -> str:
 
 @o.app.command()
 def undo(
-    decision_id: Annotated[str, typer.Argument(help="Id of a decision, from `nscma conflicts`.", metavar="ID")],
+    decision_id: Annotated[str, typer.Argument(help="Id of a decision, shown by `nscma conflicts`.", metavar="ID")],
     *,
     user: o.User = o.USER,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Undo a decision of the curator."""
+    """Undo one of the curator's decisions."""
     with opened(store, config) as memory:
         decision = memory.undo(full_id(memory, decision_id, user, "decision"), user_id=user)
     if json:
@@ -139,7 +139,9 @@ def undo(
 
 @o.app.command()
 def merge(
-    proposal_id: Annotated[str, typer.Argument(help="Id of a PROPOSE decision, from `nscma conflicts`.", metavar="ID")],
+    proposal_id: Annotated[
+        str, typer.Argument(help="Id of a PROPOSE decision, shown by `nscma conflicts`.", metavar="ID")
+    ],
     *,
     user: o.User = o.USER,
     store: o.Store = o.STORE,
@@ -165,7 +167,7 @@ def sleep(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Process deferred messages, settle disputes, forget, promote, and write the profile."""
+    """Process deferred messages, resolve disputes, archive forgotten memories, and update summaries and the profile."""
     with opened(store, config) as memory, jobs_done("sleeping", memory) as progress:
         report = memory.sleep(user_id=user, now=at(now), dry_run=dry_run, progress=progress)
     if json:
@@ -193,7 +195,7 @@ def profile(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the user's profile written by sleep, each line with its source facts or messages."""
+    """Show the user's profile as written by sleep; each line shows its source facts or messages."""
     with opened(store, config) as memory:
         lines = memory.profile(user_id=user, agent_id=agent)
     if json:
@@ -208,16 +210,22 @@ def profile(
 
 @o.app.command()
 def skills(
-    situation: Annotated[str | None, typer.Argument(help="Task at hand: find the skills that fit.")] = None,
+    situation: Annotated[str | None, typer.Argument(help="Current task; shows the skills that match it.")] = None,
     *,
-    add: Annotated[str | None, typer.Option("--add", metavar="NAME", help="Store a skill of this name.")] = None,
-    trigger: Annotated[str | None, typer.Option("--trigger", help="With --add: the situation it helps in.")] = None,
-    step: Annotated[list[str] | None, typer.Option("--step", help="With --add: a step; repeatable.")] = None,
-    worked: Annotated[str | None, typer.Option("--worked", metavar="ID", help="Count a success of this skill.")] = None,
-    failed: Annotated[str | None, typer.Option("--failed", metavar="ID", help="Count a failure of this skill.")] = None,
+    add: Annotated[str | None, typer.Option("--add", metavar="NAME", help="Store a skill with this name.")] = None,
+    trigger: Annotated[
+        str | None, typer.Option("--trigger", help="With --add: the situation in which the skill helps.")
+    ] = None,
+    step: Annotated[list[str] | None, typer.Option("--step", help="With --add: one step; repeatable.")] = None,
+    worked: Annotated[
+        str | None, typer.Option("--worked", metavar="ID", help="Record a success with this skill.")
+    ] = None,
+    failed: Annotated[
+        str | None, typer.Option("--failed", metavar="ID", help="Record a failure with this skill.")
+    ] = None,
     archive: Annotated[str | None, typer.Option("--archive", metavar="ID", help="Hide this skill from search.")] = None,
     restore: Annotated[str | None, typer.Option("--restore", metavar="ID", help="Restore this skill.")] = None,
-    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones too.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Also list archived skills.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum results.")] = 5,
     user: o.User = o.USER,
     agent: o.Agent = None,
@@ -225,7 +233,7 @@ def skills(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """List skills, find them by situation, store, archive or restore one, or record an outcome."""
+    """List skills, find them by situation, store, archive or restore a skill, or record an outcome."""
     by_id = [typed for typed in (worked, failed, archive, restore) if typed]
     if len([given for given in (situation, add, archived, *by_id) if given]) > 1:
         raise typer.BadParameter(
@@ -233,7 +241,9 @@ def skills(
             "--archived"
         )
     if add and not (trigger and step):
-        raise typer.BadParameter("--add NAME needs --trigger (the situation it helps in) and at least one --step")
+        raise typer.BadParameter(
+            "--add NAME needs --trigger (the situation in which the skill helps) and at least one --step"
+        )
     if not add and (trigger or step):
         raise typer.BadParameter("--trigger and --step need --add")
     found: list[tuple[float | None, Skill]] = []

@@ -1,4 +1,4 @@
-"""Abbreviated ids as people type and read them: the first 8 digits."""
+"""Abbreviated ids for display and input: the first 8 digits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PREFIX = re.compile(rf"[0-9a-f]{{{DIGITS},31}}", re.IGNORECASE)
 
 
 def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> str:
-    """Return the user's single id with this prefix, or `typed` if none matches.
+    """Return the user's id that begins with `typed`, or `typed` itself if no id does.
 
-    Raises `InvalidInputError` with all matching ids if there are several.
+    Raises `InvalidInputError`, listing the ids, if several match.
     """
     if not _PREFIX.fullmatch(typed):
         return typed
@@ -29,7 +29,7 @@ def full_id(memory: Memory, typed: str, user: str, what: Named = "message") -> s
     with memory.components.database.read(user_id) as connection:
         found = beginning_with(connection, what, user_id, typed.lower())
     if len(found) > 1:
-        raise InvalidInputError(f"several ids of a {what} begin with {typed}: {', '.join(found)}; type more digits")
+        raise InvalidInputError(f"several {what} ids begin with {typed}: {', '.join(found)}; type more digits")
     return found[0] if found else typed
 
 

@@ -1,4 +1,4 @@
-"""JSON objects that `--json` prints for records; docs/json_output.toml lists their keys."""
+"""The JSON objects that `--json` prints; docs/json_output.toml lists their keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def jsonable(value: Any) -> Any:
 
 
 def answer_object(answer: Answer) -> dict[str, Any]:
-    """Build an answer's object, with its evidence."""
+    """Build the object for an answer, with its evidence."""
     evidence = [
         {**jsonable(item.hit), "text": item.text, "start": item.start, "end": item.end, "score": item.score}
         for item in answer.evidence
@@ -51,7 +51,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
 
 
 def episode_object(episode: Episode) -> dict[str, Any]:
-    """Build a message's object with the gate's decision, `write` and `reason` at the top level."""
+    """Build the object for a message, with `write` and `reason` from the gate's decision at the top level."""
     fields = {field.name: jsonable(getattr(episode, field.name)) for field in dataclasses.fields(episode)}
     decision = episode.decision
     fields["write"] = None if decision is None else decision.write
@@ -60,12 +60,14 @@ def episode_object(episode: Episode) -> dict[str, Any]:
 
 
 def added_object(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, Any]:
-    """Build an add's object: counts, and each message's id with its decision."""
+    """Build the object for an addition: counts, and each message's id with its decision."""
     return {**added_counts(results, updated=updated, hidden=hidden), "results": jsonable(results)}
 
 
 def added_counts(results: list[Added], *, updated: int = 0, hidden: int = 0) -> dict[str, int]:
-    """Count messages added, written, deferred (neither without the gate), already known, changed and hidden."""
+    """Count messages by outcome: added, written and deferred (neither if the gate wasn't used), already known, updated
+    and hidden.
+    """
     new = [item for item in results if item.event == "ADD"]
     written = sum(item.decision is not None and item.decision.write for item in new)
     return {

@@ -1,4 +1,4 @@
-"""Commands for MCP: mcp (a server on stdio), mcp install, hook recall, hook retain."""
+"""The commands for MCP: mcp (a server on stdio), mcp install, hook recall, hook retain."""
 
 from __future__ import annotations
 
@@ -30,17 +30,21 @@ hook = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Commands for hooks of coding agents: they read the hook's JSON on stdin, and never fail.",
+    help="Commands for coding agents' hooks. They read the hook's JSON on stdin and never fail.",
 )
 o.app.add_typer(mcp, name="mcp")
 o.app.add_typer(hook, name="hook")
 
 Can = Annotated[str, typer.Option("--can", help="Rights, comma-separated: read, write, erase.")]
-Url = Annotated[str, typer.Option("--url", help="Address of the server that `nscma serve` runs.", envvar="NSCMA_URL")]
+Url = Annotated[
+    str, typer.Option("--url", help="Address of the server started with `nscma serve`.", envvar="NSCMA_URL")
+]
 Token = Annotated[
     str | None, typer.Option("--token", help="The server's token.", envvar="NSCMA_TOKEN", show_envvar=True)
 ]
-Whose = Annotated[str | None, typer.Option("--user", help="User, if the token does not name one.", envvar="NSCMA_USER")]
+Whose = Annotated[
+    str | None, typer.Option("--user", help="User to act for, if the token does not name one.", envvar="NSCMA_USER")
+]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for the server.")]
 
 _URL = "http://127.0.0.1:8765"
@@ -84,20 +88,25 @@ def install(
     ],
     *,
     write: Annotated[
-        bool, typer.Option("--write", help="Write the client's settings file; without it, only show the change.")
+        bool, typer.Option("--write", help="Write the client's settings file; by default, only show the change.")
     ] = (False),
     hooks: Annotated[
-        bool, typer.Option("--hooks", help="Also install hooks that recall at a prompt and store what is said.")
+        bool,
+        typer.Option(
+            "--hooks", help="Also install hooks that recall memories for a prompt and store the conversation."
+        ),
     ] = (False),
     project: Annotated[
-        Path | None, typer.Option("--project", help="Only for the project in this folder.", metavar="FOLDER")
+        Path | None, typer.Option("--project", help="Install only for the project in this folder.", metavar="FOLDER")
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option("--url", help="Running server, such as http://127.0.0.1:8765; without it the client starts one."),
+        typer.Option(
+            "--url", help="Running server to use, such as http://127.0.0.1:8765; by default, the client starts one."
+        ),
     ] = None,
     token: Annotated[
-        bool, typer.Option("--token", help="The server needs a token: the client takes it from NSCMA_TOKEN.")
+        bool, typer.Option("--token", help="The server needs a token, which the client reads from NSCMA_TOKEN.")
     ] = False,
     user: Annotated[str | None, typer.Option("--user", help="User who owns the memory.", envvar="NSCMA_USER")] = None,
     agent: o.Agent = None,
@@ -106,7 +115,7 @@ def install(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Register the memory with a client: show the settings change, or make it with --write."""
+    """Register the memory with a client: show the change to its settings, or make the change with --write."""
     from nscma_torch.core.database.store_path import file_of
     from nscma_torch.server.mcp.clients import CLIENTS, CommandServer, HttpServer, program
 
@@ -168,7 +177,9 @@ def _named(option: str, value: str | None) -> list[str]:
 
 
 def _found(config: Path) -> str:
-    """Return a configuration as found from another folder: a file's full path, or a shipped one's name."""
+    """Return a configuration's address that is valid in any folder: a file's full path, or the name of a bundled
+    configuration.
+    """
     return str(config.resolve()) if config.exists() else str(config)
 
 
@@ -196,14 +207,16 @@ def retain(
     agent: o.Agent = None,
     timeout: Seconds = 5.0,
 ) -> None:
-    """Store the prompt, or the answer, for hooks at UserPromptSubmit and Stop."""
+    """Store the prompt or the answer, for UserPromptSubmit and Stop hooks."""
     from nscma_torch.server.mcp import hooks
 
     _tried(lambda given, client: hooks.retain(given, client), hooks.HookClient(url, token, user, agent, timeout))
 
 
 def _tried(call: Callable[[dict[str, Any], HookClient], str | None], client: HookClient) -> str | None:
-    """Return the call's result. If it fails, print a note to stderr and return None, so the client can go on."""
+    """Return the call's result. If it fails, print a note to stderr and return None, so that the client can
+    continue.
+    """
     from nscma_torch.server.mcp import hooks
 
     try:

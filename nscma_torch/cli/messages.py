@@ -12,11 +12,13 @@ from nscma_torch.cli.output import opened, plain, print_json, say, shown, warn
 from nscma_torch.cli.progress import jobs_done
 from nscma_torch.core.database.store_path import name_of
 
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a message as log prints it, or its first 8 digits.")]
+MemoryId = Annotated[
+    str, typer.Argument(metavar="ID", help="Message id as shown by `nscma log`, or its first 8 digits.")
+]
 
 
 def flush(memory: Any, known: int = 0) -> None:
-    """Run the background jobs, and report failures on stderr.
+    """Run the background jobs and report failures on stderr.
 
     `memory` is a `Memory` or a `ServedMemory`; `known` is the earlier result of `dropped`.
     """
@@ -31,7 +33,7 @@ def flush(memory: Any, known: int = 0) -> None:
 
 
 def dropped(memory: Any, user: str) -> int:
-    """Return how many extractions this process has dropped because their texts do not support them."""
+    """Return the number of extractions that this process has dropped because the text doesn't support them."""
     return int(memory.stats(user_id=user).language_work.get("ungrounded", 0))
 
 
@@ -44,7 +46,7 @@ def update(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Replace a message's text; the old one stays in its history."""
+    """Replace a message's text; the old text is kept in its history."""
     with opened(store, config) as memory:
         episode = memory.update(full_id(memory, memory_id, user), text, user_id=user)
         flush(memory)
@@ -58,7 +60,7 @@ def update(
 def delete(
     memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
 ) -> None:
-    """Hide a message from every read; `nscma restore` brings it back."""
+    """Hide a message from every read; `nscma restore` undoes this."""
     with opened(store, config) as memory:
         memory_id = full_id(memory, memory_id, user)
         changed = memory.delete(memory_id, user_id=user)
@@ -70,7 +72,7 @@ def delete(
 def restore(
     memory_id: MemoryId, user: o.User = o.USER, store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False
 ) -> None:
-    """Bring a deleted message back."""
+    """Restore a deleted message."""
     with opened(store, config) as memory:
         memory_id = full_id(memory, memory_id, user)
         changed = memory.restore(memory_id, user_id=user)
@@ -88,7 +90,7 @@ def _report_change(memory_id: str, done: str, changed: bool, json: bool) -> None
 @o.app.command()
 def erase(
     memory_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One message; default: the whole user.")
+        str | None, typer.Argument(metavar="[ID]", help="Message to erase; default: the whole user.")
     ] = None,
     *,
     skill: Annotated[str | None, typer.Option("--skill", metavar="ID", help="One skill.")] = None,
@@ -98,7 +100,7 @@ def erase(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Erase a user, one message or one skill permanently, and search the files for remnants. Cannot be undone."""
+    """Permanently erase a user, a message or a skill, and search the files for remnants. This cannot be undone."""
     if memory_id and skill:
         raise typer.BadParameter("give the id of a message or --skill ID, not both")
     with opened(store, config) as memory:
@@ -122,10 +124,10 @@ def erase(
         say("the tables were vacuumed; the server's write-ahead log, replicas and backups were not searched")
         return
     found = (
-        "none found, except what others said too"
+        "none found, except in texts that other messages share"
         if receipt.found == 0
         else f"[bold red]{receipt.found} fragments still found[/]"
     )
     say(f"searched for its bytes: {found} in {plain(', '.join(receipt.checked))}")
     if receipt.found:
-        say("another process has the store open: they are removed when it closes the store")
+        say("another process has the store open; they are removed when it closes the store")

@@ -1,4 +1,4 @@
-"""The application object and the options that commands share."""
+"""The application object, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="TOML file with settings, or the name of a shipped one, such as cpu or papers/cam.",
+        help="TOML file with settings, or the name of a bundled configuration, such as cpu or papers/cam.",
         envvar="NSCMA_CONFIG",
         metavar="FILE",
     ),
@@ -63,7 +63,7 @@ Config = Annotated[
 User = Annotated[
     str, typer.Option("--user", help="User who owns the memory.", envvar="NSCMA_USER", autocompletion=_users)
 ]
-Agent = Annotated[str | None, typer.Option("--agent", help="Narrow to one agent.")]
+Agent = Annotated[str | None, typer.Option("--agent", help="Restrict to one agent.")]
 Run = Annotated[str | None, typer.Option("--run", help="Narrow to one run.")]
 Now = Annotated[str | None, typer.Option("--now", help="Current time to assume, ISO 8601.", metavar="TIME")]
 Record = Annotated[
@@ -88,7 +88,7 @@ USER = "default"
 
 
 def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
-    """Parse the keys and values of a KEY=VALUE option."""
+    """Parse the keys and values in a repeated KEY=VALUE option."""
     parted = [(one, *one.partition("=")) for one in given or []]
     for one, _, found, _ in parted:
         if not found:
@@ -97,7 +97,9 @@ def pairs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
 
 
 def record_filter(given: list[str] | None) -> dict[str, Any] | None:
-    """Parse `--record` for `Memory.records`; a repeated type, sentiment or resolution matches any of its values."""
+    """Parse `--record` for `Memory.records`. If type, sentiment or resolution is repeated, any of its values
+    matches.
+    """
     wanted: dict[str, Any] = {}
     for key, value in pairs(given, "--record"):
         if key in ("entity", "importance") and key in wanted:

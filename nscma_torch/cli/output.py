@@ -1,4 +1,4 @@
-"""Print command output: rich text for people, or JSON."""
+"""Print command output, as rich text or JSON."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def warn(text: str) -> None:
 
 
 def hint_at_others(memory: Memory | ServedMemory, user: str) -> None:
-    """If the store holds no messages of this user but some of others, say so on stderr."""
+    """Print a hint on stderr if the store has no messages from this user, but messages from others."""
     if memory.stats(user_id=user).messages == 0 and (others := memory.stats().users):
         who = "another user has" if others == 1 else f"{others} other users have"
         errors.print(f"[dim]user {plain(repr(user))} has nothing in this store, {who}; name one with --user[/]")
 
 
 def say(text: str) -> None:
-    """Print a line for people, with rich markup."""
+    """Print a line of text with rich markup."""
     console.print(text)
 
 
 def shown(text: str) -> str:
-    """Remove control characters, which a terminal would obey."""
+    """Remove control characters, which a terminal would interpret."""
     return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
 
 
@@ -59,13 +59,13 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str, width: int = 160) -> str:
-    """Put the text on one line, cut to `width` characters."""
+    """Join a text's lines into one line, cut to `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document on stdout; records become objects, times ISO 8601."""
+    """Print one JSON document on stdout; records become objects, and times become ISO 8601 strings."""
     from nscma_torch.cli.json_objects import jsonable
 
     sys.stdout.write(json.dumps(jsonable(value), ensure_ascii=False, indent=2) + "\n")
@@ -78,27 +78,27 @@ def print_line(value: Any) -> None:
 
 
 def verdict(decision: Decision | None) -> str:
-    """Format 'write' or 'defer' in colour."""
+    """Format a decision as 'write' or 'defer' in colour."""
     if decision is None:
         return "[dim]-[/]"
     return "[green]write[/]" if decision.write else "[yellow]defer[/]"
 
 
 def at(now: str | None) -> datetime | None:
-    """Parse the time of a `--now` or `--as-of` option."""
+    """Parse the time given for `--now` or `--as-of`."""
     return None if now is None else parse_timestamp(now)
 
 
 def check_exists(store: str, option: str = "--store") -> None:
     """Raise an error if the store given by an option or argument doesn't exist."""
     if not exists(store):
-        missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` makes one"
+        missing = f"there is no store at {shown(name_of(store))}; `nscma add FILE` creates one"
         raise typer.BadParameter(missing, param_hint=option)
 
 
 @contextmanager
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
-    """Open the memory, and close it at the end. With `must_exist`, the store isn't created."""
+    """Open the memory, and close it at the end. With `must_exist`, a missing store is an error."""
     from nscma_torch.api.memory import Memory
 
     if must_exist:

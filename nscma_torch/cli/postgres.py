@@ -1,4 +1,4 @@
-"""Commands for stores in PostgreSQL: rights of a role, and the vector index for large users."""
+"""Commands for PostgreSQL stores: a role's rights, and the vector index for users with many vectors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nscma_torch.core.errors import InvalidInputError
 
 @o.app.command()
 def grant(
-    role: Annotated[str, typer.Argument(help="Role that is not superuser and lacks BYPASSRLS.", metavar="ROLE")],
+    role: Annotated[str, typer.Argument(help="Role that is neither superuser nor BYPASSRLS.", metavar="ROLE")],
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Grant a PostgreSQL role use of a store, limited to one user's rows per transaction; creates the store if new."""
+    """Let a PostgreSQL role use a store, limited to one user's rows per transaction. Creates the store if it is new."""
     from nscma_torch.core.database import postgres_schema
     from nscma_torch.core.database.database import NO_USER
     from nscma_torch.core.database.store_path import is_postgres
@@ -40,14 +40,16 @@ def index(
     memory: Annotated[
         str | None,
         typer.Option(
-            "--memory", help="PostgreSQL's maintenance_work_mem during the build, such as 2GB.", metavar="SIZE"
+            "--memory",
+            help="Value for PostgreSQL's maintenance_work_mem during the build, such as 2GB.",
+            metavar="SIZE",
         ),
     ] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Build the vector index of a PostgreSQL store for large users, without blocking other use."""
+    """Build the vector index in a PostgreSQL store for users with many vectors, without blocking other use."""
     from nscma_torch.core.database.postgres_database import PostgresDatabase
 
     with opened(store, config) as opened_store:

@@ -1,4 +1,4 @@
-"""Show the progress of a long job on stderr: a live line on a terminal, else occasional lines."""
+"""Show the progress of a long operation on stderr: a live line on a terminal, otherwise occasional lines."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _LINE_SECONDS = 5.0  # between two lines of progress
 
 
 class Advance(Protocol):
-    """Moves a progress bar."""
+    """A function that advances a progress bar."""
 
     def __call__(self, completed: int, total: int | None = None) -> None: ...
 
 
 @contextmanager
 def progress(title: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[Advance]:
-    """Show progress and rate: a bar on a terminal, removed when done; else a line every `_LINE_SECONDS`.
+    """Show progress and rate: on a terminal, a bar that is removed when done; otherwise a line every `_LINE_SECONDS`.
 
-    The latest total is used; if known, the remaining time is estimated.
+    The latest total is used; if it is known, the remaining time is estimated.
     """
     if not errors.is_terminal:
         yield _Lines(title, total, in_bytes)
@@ -43,7 +43,7 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
     )
 
     class Rate(TransferSpeedColumn):
-        """Format items per second."""
+        """A progress column that shows items per second."""
 
         def render(self, task: Task) -> Text:
             return super().render(task) if in_bytes else Text("" if task.speed is None else _rate(task.speed, in_bytes))
@@ -61,7 +61,7 @@ def progress(title: str, total: int | None = None, *, in_bytes: bool = False) ->
 
 @contextmanager
 def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
-    """Show the progress of background jobs; those queued now are the total.
+    """Show the progress of background jobs; the total is the number of jobs queued now.
 
     `memory` is a `Memory` or a `ServedMemory`.
     """
@@ -70,7 +70,7 @@ def jobs_done(title: str, memory: Any) -> Iterator[Callable[[int], None]]:
 
 
 class _Lines:
-    """Progress without a terminal: plain lines, the first after `_LINE_SECONDS`."""
+    """Progress without a terminal, as plain lines; the first is printed after `_LINE_SECONDS`."""
 
     def __init__(self, title: str, total: int | None, in_bytes: bool) -> None:
         self._title, self._total, self._in_bytes = title, total, in_bytes
@@ -97,7 +97,7 @@ def _amount(number: float, in_bytes: bool) -> str:
 
 
 def _rate(number: float, in_bytes: bool) -> str:
-    """Format a rate per second, or per minute if slow."""
+    """Format a rate per second, or per minute if it is slow."""
     if not in_bytes and 0 < number < 1:
         return f"{60 * number:.1f}/min"
     return f"{_amount(number, in_bytes)}/s"

@@ -1,4 +1,4 @@
-"""Command for structured records of messages."""
+"""The `records` command, which lists structured records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def records(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """List the structured records of messages that match `--record`."""
+    """List messages' structured records that match `--record`."""
     wanted = o.record_filter(record)
     with opened(store, config) as memory:
         found = memory.records(user_id=user, agent_id=agent, run_id=run, record=wanted, limit=limit, now=at(now))

@@ -1,7 +1,7 @@
-"""Run `search`, `ask` and `add` through the store's running server, which has its models loaded.
+"""Run `search`, `ask` and `add` through the store's running server, which has the models loaded.
 
-A server is used only if it has the same file open, is of the same version, was given the same configuration, and proves
-that it wrote the notice beside the store. If it can't do the work, this process opens the store.
+A server is used only if it has the same file open, runs the same version, has the same configuration, and proves that
+it wrote the notice file next to the store. If it can't do the work, this process opens the store.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _DONE_HERE = frozenset({408, 413, 422, 429})  # this process reports what does n
 
 
 class UnavailableError(Exception):
-    """The server doesn't support this request; open the store here."""
+    """The server doesn't support this request, so the store must be opened in this process."""
 
 
 class LostError(UnavailableError):
-    """No response, or one that doesn't say whether the work was done."""
+    """There is no response, or it doesn't show whether the work was done."""
 
 
 def through(
@@ -48,9 +48,9 @@ def through(
     no_server: bool = False,
     must_exist: bool = True,
 ) -> T:
-    """Call `work` with the server's memory, or with the store opened here if no server can do it.
+    """Call `work` with the server's memory, or if no server can do the work, with the store opened in this process.
 
-    Raises what `Memory` raises, and `TokenError` or `ForbiddenError` if the server refuses the token.
+    Raises the same errors as `Memory`, and `TokenError` or `ForbiddenError` if the server rejects the token.
     """
     notice = None if no_server else server_of(store, config)
     if notice is not None:
@@ -63,7 +63,9 @@ def through(
 
 
 def server_of(store: str, config: Path | None) -> Notice | None:
-    """Return the notice of a server equivalent to this process, removing the notice of an ended process."""
+    """Return the notice from a server with the same version and configuration as this process; remove a notice from a
+    process that has ended.
+    """
     file = file_of(store)
     if file is None:
         return None
@@ -90,7 +92,7 @@ def server_of(store: str, config: Path | None) -> Notice | None:
 
 
 class Line:
-    """Requests to one server."""
+    """Sends requests to one server."""
 
     def __init__(self, notice: Notice, token: str | None, seconds: float = _ANSWER_SECONDS) -> None:
         self._address = urlsplit(notice.url)
@@ -99,7 +101,7 @@ class Line:
         self.url = notice.url
 
     def request(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        """Return status and body of a response. Raises `LostError` if there is none."""
+        """Send a request; return the response's status and body. Raises `LostError` if there is no response."""
         headers = {"content-type": "application/json"} if body is not None else {}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
@@ -114,7 +116,9 @@ class Line:
             connection.close()
 
     def call(self, operation: str, **fields: Any) -> bytes:
-        """Run an operation with the fields that are not None, and return the response. Raises like `_checked`."""
+        """Run an operation with the fields that aren't None, and return the response. Raises the same errors as
+        `_checked`.
+        """
         known, given = OPERATIONS[operation], {name: one for name, one in fields.items() if one is not None}
         try:
             if known.verb == "GET":
@@ -127,7 +131,9 @@ class Line:
         return self._checked(*self.request(known.verb, path, body))
 
     def _checked(self, status: int, body: bytes) -> bytes:
-        """Raise the error named by the server, or `UnavailableError`; `LostError` if the work may have been done."""
+        """Raise the error reported by the server, or `UnavailableError`. Raises `LostError` if the work may have been
+        done.
+        """
         if status == 200:
             return body
         if status == 500:
@@ -146,5 +152,5 @@ class Line:
         if not (isinstance(kind, type) and issubclass(kind, errors.NscmaError)):
             raise UnavailableError
         if issubclass(kind, errors.AccessError):
-            detail += f"; --no-server opens the store without the server at {self.url}"
+            detail += f"; --no-server bypasses the server at {self.url}"
         return kind(detail)

@@ -1,4 +1,4 @@
-"""Search commands: search, ask, get, history."""
+"""The search commands: search, ask, get, history."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def search(
     record: o.Record = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="chunk, summary, one of facts.units or of `nscma derived`; repeatable."),
+        typer.Option(
+            "--kind", help="chunk, summary, a kind from facts.units, or a kind for `nscma derived`; repeatable."
+        ),
     ] = None,
     strategy: Annotated[
         str | None, typer.Option("--strategy", help="Strategy for continuing from the first results.")
     ] = None,
-    budget: Annotated[int | None, typer.Option("--budget", help="Maximum tokens of all texts.", min=1)] = None,
+    budget: Annotated[int | None, typer.Option("--budget", help="Maximum tokens in all texts together.", min=1)] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the strategy, and each lane's score and rank.")
     ] = False,
@@ -127,7 +129,7 @@ def ask(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Answer from memory with evidence, or say that it does not know."""
+    """Answer from memory with evidence, or say that the memory does not know."""
 
     def look(memory: Any) -> Answer:
         answer: Answer = memory.ask(
@@ -199,7 +201,7 @@ def history(
 
 
 def _filters(pairs: list[str] | None) -> dict[str, Any]:
-    """Parse values as JSON if possible (numbers, true, null), else keep them as strings."""
+    """Parse values as JSON if possible (numbers, true, null); otherwise keep them as strings."""
     filters: dict[str, Any] = {}
     for key, value in o.pairs(pairs, "--filter"):
         try:

@@ -1,4 +1,4 @@
-"""The command that serves a store over HTTP: serve."""
+"""The `serve` command, which serves a store over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Tokens = Annotated[
     Path | None,
-    typer.Option("--tokens", help="Tokens file; default: FILE.tokens beside the store.", envvar="NSCMA_TOKENS"),
+    typer.Option("--tokens", help="Tokens file; default: FILE.tokens next to the store.", envvar="NSCMA_TOKENS"),
 ]
 
 
@@ -34,33 +34,38 @@ def serve(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; other than loopback requires tokens.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 uses any free port.")] = 8765,
     tokens: Tokens = None,
     user: Annotated[
         str,
-        typer.Option("--user", help="User of requests that have no token and name no user.", envvar="NSCMA_USER"),
+        typer.Option("--user", help="User for requests that have no token and name no user.", envvar="NSCMA_USER"),
     ] = o.USER,
     upstream: Annotated[
         str | None,
         typer.Option(
             "--upstream",
-            help="Address of vLLM, llama.cpp or Ollama: proxy its chat completions with this memory.",
+            help="Address of vLLM, llama.cpp or Ollama; its chat completions are proxied with this memory.",
             envvar="NSCMA_UPSTREAM",
             metavar="URL",
         ),
     ] = None,
     upstream_key: Annotated[
         str | None,
-        typer.Option("--upstream-key", help="Environment variable that holds the upstream's key.", metavar="VARIABLE"),
+        typer.Option(
+            "--upstream-key", help="Environment variable that contains the upstream's API key.", metavar="VARIABLE"
+        ),
     ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that share the port; needs a store in PostgreSQL.")
+        int,
+        typer.Option(
+            "--workers", min=1, help="Number of processes that share the port; more than one needs a PostgreSQL store."
+        ),
     ] = 1,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Serve the store over HTTP, with its background worker inside, until SIGTERM or ctrl-c.
+    """Serve the store over HTTP and run its background worker, until SIGTERM or Ctrl-C.
 
     Events are printed one per line, on stderr or, with `--json`, on stdout.
     """
@@ -99,7 +104,7 @@ def _tell(store: str, json: bool, event: str, url: str) -> None:
 
 
 def _route_groups(upstream: str | None, upstream_key: str | None) -> list[RouteGroupFactory]:
-    """Return the additional route groups: MCP, and the proxy if there is an upstream."""
+    """Return the additional route groups: MCP, and the proxy if an upstream is given."""
     from nscma_torch.server.mcp import http as mcp
 
     route_groups: list[RouteGroupFactory] = [mcp.route_group]
@@ -147,7 +152,7 @@ def serving(
     *,
     tell: Callable[[str, str], None],
 ) -> None:
-    """Serve a store, with the page, until SIGTERM or Ctrl-C. `tell` is called with "serving" or "stopped", and the
+    """Serve a store, including the page, until SIGTERM or Ctrl-C. `tell` is called with "serving" or "stopped" and the
     address.
     """
     from nscma_torch.api.memory import Memory

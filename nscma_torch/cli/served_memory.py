@@ -1,4 +1,4 @@
-"""The `Memory` methods used by `search`, `ask` and `add`, over a server's endpoints."""
+"""The `Memory` methods used by `search`, `ask` and `add`, implemented through a server's endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BYTES = 1 << 20  # of the texts of a request, except for the last of them
 
 
 class UnstoredMessages(Iterator[Message]):
-    """Messages not stored yet; a batch can be put back."""
+    """Messages that aren't stored yet; a batch can be put back."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._messages = iter(messages)
@@ -30,11 +30,11 @@ class UnstoredMessages(Iterator[Message]):
         return next(self._messages)
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """Return messages to the front."""
+        """Put messages back at the front."""
         self._messages = chain(messages, self._messages)
 
     def batch(self) -> list[Message]:
-        """Return the next messages for one request: all from one document, or none from any."""
+        """Return the next messages for one request: either all from one document, or none from a document."""
         batch: list[Message] = []
         size = 0
         for message in self:
@@ -55,13 +55,13 @@ class ServedMemory:
         self._line = line
 
     def search(self, query: str, *, user_id: str, explain: bool, **options: Any) -> list[Hit]:
-        """As `Memory.search`; `explain` needs the retriever, so the command opens the store for it."""
+        """Search like `Memory.search`. `explain` needs the retriever, so the command must open the store for it."""
         assert not explain, "the command opens the store for --explain"
         found = self._line.call("search", query=query, user_id=user_id, **_sent(options))
         return [_hit(one, user_id) for one in json.loads(found)]
 
     def ask(self, question: str, *, user_id: str, **options: Any) -> Answer:
-        """As `Memory.ask`, without the answer's facts and query."""
+        """Answer like `Memory.ask`, but without the answer's facts and query."""
         found = json.loads(self._line.call("ask", question=question, user_id=user_id, **_sent(options)))
         evidence = tuple(
             Evidence(_hit(one["hit"], user_id), one["text"], one["start"], one["end"], one["score"])
@@ -73,9 +73,10 @@ class ServedMemory:
         )  # fmt: skip
 
     def stats(self, *, user_id: str | None = None) -> Stats:
-        """As `Memory.stats`, for the server's process. They cover the whole store, too.
+        """Return counts like `Memory.stats`, for the server's process. They also cover the whole store.
 
-        Raises `UnavailableError` for a token limited to this user, and `ForbiddenError` for one of another.
+        Raises `UnavailableError` if the token is limited to this user, and `ForbiddenError` if it belongs to another
+        user.
         """
         from pydantic import TypeAdapter
 
@@ -90,7 +91,7 @@ class ServedMemory:
     def add_many(
         self, messages: UnstoredMessages, *, infer: bool, progress: Callable[[int], None], **scope: str | None
     ) -> Iterator[Added]:
-        """As `Memory.add_many`, in requests; `progress` is called with the bytes of each.
+        """Store messages like `Memory.add_many`, in several requests; `progress` is called with the bytes in each.
 
         Raises `UnavailableError` if the server stops storing, leaving the rest in `messages`, and `StoreError` if it is
         unknown whether a batch was stored.
@@ -113,12 +114,12 @@ class ServedMemory:
                 yield Added(one["id"], one["event"], one["text"], None if decision is None else Decision(**decision))
 
     def flush(self, *, progress: Callable[[int], None]) -> int:  # noqa: ARG002 - the server does not report progress
-        """As `Memory.flush`, alongside the server's own worker."""
+        """Run background jobs like `Memory.flush`, alongside the server's own worker."""
         return int(json.loads(self._line.call("flush"))["count"])
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert options to JSON. Raises `UnavailableError` for a number of hits above the endpoint's limit."""
+    """Convert options to JSON. Raises `UnavailableError` if the number of hits exceeds the endpoint's limit."""
     if (options.get("top_k") or 0) > _MAX_HITS:
         raise UnavailableError
     return {name: one.isoformat() if isinstance(one, datetime) else one for name, one in options.items()}

@@ -1,4 +1,4 @@
-"""Commands for short-term memory: the list of sessions, and the last turns of one."""
+"""The commands for short-term memory: sessions, and window for the last turns in a session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sessions(
 
 @o.app.command()
 def window(
-    session: Annotated[str | None, typer.Argument(help="Name of a session; default: the newest.")] = None,
+    session: Annotated[str | None, typer.Argument(help="Name of the session; default: the newest.")] = None,
     *,
     turns: Annotated[
         int | None, typer.Option("--turns", "-k", min=1, help="Number of turns; default: controller.active_turns.")
@@ -58,7 +58,7 @@ def window(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the last turns of a conversation verbatim."""
+    """Show the last turns in a conversation verbatim."""
     with opened(store, config) as memory:
         found = memory.window(user_id=user, agent_id=agent, run_id=run, session=session, turns=turns, now=at(now))
         if not found:

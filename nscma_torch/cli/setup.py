@@ -1,4 +1,4 @@
-"""The command that finds a model server and writes the `[llm]` section for it."""
+"""The `setup` command, which finds a model server and writes the `[llm]` section for it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def setup(
     file: Annotated[Path, typer.Argument(help="Configuration file to create or update.")] = Path("nscma.toml"),
     *,
     url: Annotated[
-        str | None, typer.Option("--url", help="The server's address; default: the usual ports of this machine.")
+        str | None, typer.Option("--url", help="The server's address; default: the usual ports on this machine.")
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Model to use; default: the only one served.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Model to use; default: the only model served.")] = None,
     key: Annotated[
-        str, typer.Option("--api-key-env", help="Environment variable that holds the server's key.", metavar="NAME")
+        str,
+        typer.Option("--api-key-env", help="Environment variable that contains the server's API key.", metavar="NAME"),
     ] = "",
     json: o.Json = False,
 ) -> None:
     """Find a running model server, test it with one structured reply, and write the `[llm]` section.
 
-    Looks for Ollama, LM Studio, vLLM and llama.cpp at their default ports of this machine. Nothing is written if the
-    test fails.
+    It looks for Ollama, LM Studio, vLLM and llama.cpp on their default ports on this machine. If the test fails,
+    nothing is written.
     """
     from nscma_torch.core.config import load_config
     from nscma_torch.core.errors import ConfigError
@@ -47,7 +48,7 @@ def setup(
     servers = find_servers((url,) if url else DEFAULT_URLS, api_key=secret)
     if not servers:
         where = url or ", ".join(DEFAULT_URLS)
-        raise ConfigError(f"no OpenAI-compatible server responds at {where}; start one, or name it with --url")
+        raise ConfigError(f"no OpenAI-compatible server responds at {where}; start one, or give its address with --url")
     if not json:
         _list(servers)
     server = _choose(servers, model)
@@ -87,13 +88,15 @@ def _list(servers: list[ModelServer]) -> None:
 
 
 def _choose(servers: list[ModelServer], model: str | None) -> ModelServer:
-    """Return the first server that serves the model; without a name, the first that serves any."""
+    """Return the first server that serves the model; if no model is named, the first server that serves any model."""
     named = [one for one in servers if any(model in (None, served.name) for served in one.models)]
     return named[0] if named else servers[0]
 
 
 def _test_reply(section: dict[str, Any]) -> tuple[dict[str, str], float]:
-    """Return a reply to a small form, and the seconds it took. Raises `EngineError` if the server can't give one."""
+    """Request a small structured reply; return it with the seconds it took. Raises `EngineError` if the server can't
+    give one.
+    """
     from pydantic import Field
 
     from nscma_torch.core.config import LlmConfig

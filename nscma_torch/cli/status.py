@@ -1,4 +1,4 @@
-"""Status commands: log, stats."""
+"""The status commands: log, stats."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @o.app.command()
 def log(
     *,
-    deferred: Annotated[bool, typer.Option("--deferred", help="Only messages the gate deferred.")] = False,
-    written: Annotated[bool, typer.Option("--written", help="Only messages the gate wrote.")] = False,
+    deferred: Annotated[bool, typer.Option("--deferred", help="Show only messages that the gate deferred.")] = False,
+    written: Annotated[bool, typer.Option("--written", help="Show only messages that the gate wrote.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum results, oldest first.")] = None,
     user: o.User = o.USER,
     agent: o.Agent = None,
@@ -57,14 +57,14 @@ def log(
 def _told(counts: Stats) -> str:
     """Format the health of the background workers, one line each."""
     if not counts.workers:
-        return "none runs beside the application"
+        return "none is running"
     return "\n".join(_health(worker, counts.jobs_queued) for worker in counts.workers)
 
 
 def _health(worker: WorkerHealth, queued: int) -> str:
     host, process, _ = worker.owner.split()
     silent = (datetime.now(UTC) - worker.heartbeat).total_seconds()
-    ended = "" if worker.alive else "ended without a word: "
+    ended = "" if worker.alive else "ended unexpectedly: "
     slept = "" if worker.slept_at is None else f", slept {format_time(worker.slept_at)}"
     return (
         f"{ended}process {process} on {host}, last heartbeat {silent:.0f} s ago, {worker.state}, "
@@ -74,12 +74,12 @@ def _health(worker: WorkerHealth, queued: int) -> str:
 
 @o.app.command()
 def stats(
-    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Only this user; default: the whole store.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show counts of stored items and of queued and failed jobs."""
+    """Show the number of stored items, and of queued and failed jobs."""
     with opened(store, config) as memory:
         counts, digest = memory.stats(user_id=user), memory.digest(user_id=user)
     if json:

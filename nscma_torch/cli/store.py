@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def export(
     target: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="JSON lines file to write; - for stdout."),
+        typer.Argument(metavar="FILE", help="JSON lines file to write, or - for stdout."),
     ] = "-",
     *,
-    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Only this user; default: the whole store.")] = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -65,7 +65,7 @@ def export(
 
 
 def _report_lost(lost: Sequence[str]) -> None:
-    """Report the parts of a damaged store that could not be exported, and exit with code 1."""
+    """Report the parts of a damaged store that couldn't be exported, and exit with code 1."""
     for told in lost:
         warn(f"warning: {told}")
     if lost:
@@ -76,7 +76,7 @@ _MOST_LEFT = 20  # warnings of an import that are printed
 
 
 def rows_of(first: str) -> int | None:
-    """Return the row count in an export's first line, or None if it states none."""
+    """Return the row count in an export's first line, or None if there is none."""
     try:
         rows = jsonlib.loads(first)["rows"]
     except (ValueError, LookupError, TypeError):
@@ -87,14 +87,14 @@ def rows_of(first: str) -> int | None:
 def _refuse_target(target: Path, store: str) -> None:
     """Refuse an export that would overwrite its own store, or a target that isn't a file."""
     if target.exists() and not target.is_file():
-        raise StoreAccessError(f"{target} is not a file; name one, or - for stdout")
+        raise StoreAccessError(f"{target} is not a file; name a file, or - for stdout")
     if is_of(store, target):
-        raise StoreAccessError(f"{target} is a file of the store itself; name another one")
+        raise StoreAccessError(f"{target} belongs to the store itself; name another file")
 
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Open a new file, readable only by its owner, that replaces the target once it is complete and on disk."""
+    """Open a new file that only its owner can read; it replaces the target once it is complete and on disk."""
     descriptor, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent)  # mode 0600
     part = Path(name)
     if os.name == "posix":
@@ -111,7 +111,9 @@ def _replacing(target: Path) -> Iterator[TextIO]:
 
 @o.app.command(name="import")
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - for stdin. With --from, a folder too.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Export to read, or - for stdin; with --from, it may be a folder.")
+    ],
     *,
     kind: Annotated[
         str | None,
@@ -127,9 +129,9 @@ def import_(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Import an export into this store, all or nothing; with --from, another program's export.
+    """Import an export into this store, completely or not at all. With --from, import another program's export.
 
-    Importing the same export of another program twice changes nothing.
+    Importing another program's export a second time changes nothing.
     """
     if kind is not None:
         from nscma_torch.core.records import Scope
@@ -137,7 +139,7 @@ def import_(
         _import_foreign(kind, file, Scope(o.USER if user is None else user, agent, run), infer, store, config, json)
         return
     if agent is not None or run is not None or not infer:
-        raise typer.BadParameter("--agent, --run and --no-infer go with --from; an export of this program has its own")
+        raise typer.BadParameter("--agent, --run and --no-infer need --from; an export from this program has its own")
     try:
         with (
             nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines,
@@ -192,13 +194,15 @@ def _import_foreign(
 @o.app.command()
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A store: a file, or postgresql://…")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another store, of either kind; created if missing.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="Another store, of either kind; created if it does not exist.")
+    ],
     *,
-    user: Annotated[str | None, typer.Option("--user", help="One user; default: the whole store.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Only this user; default: the whole store.")] = None,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Copy a store into another, all or nothing; each user's digest is compared before the copy is kept."""
+    """Copy a store into another, completely or not at all; each user's digest is compared before the copy is kept."""
     from nscma_torch.core.config import load_config
     from nscma_torch.core.database.opening import open_database
     from nscma_torch.maintenance import copying
@@ -239,7 +243,7 @@ def reextract(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Extract facts again after a change of relations, unit kinds or language model."""
+    """Extract facts again after changing relations, unit kinds or the language model."""
     with opened(store, config) as memory:
         count = memory.reextract(user_id=user, agent_id=agent)
         flush(memory)
@@ -256,11 +260,11 @@ def replay(
         Path,
         typer.Option(
             "--gate",
-            help="TOML file whose [gate] section holds the rules to try; missing keys have their defaults.",
+            help="TOML file with a [gate] section that contains the settings to try; missing keys have their defaults.",
         ),
     ],
     apply: Annotated[
-        bool, typer.Option("--apply", help="Replace the decisions; without it, nothing is changed.")
+        bool, typer.Option("--apply", help="Replace the decisions; by default, nothing is changed.")
     ] = False,
     now: o.Now = None,
     user: o.User = o.USER,
@@ -270,7 +274,7 @@ def replay(
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Replay the log under other gate rules, and show which decisions would change."""
+    """Repeat the gate's decisions with other settings, and show which ones would change."""
     from nscma_torch.core.config import load_config
 
     rules = load_config(gate).gate.model_dump()
@@ -295,7 +299,7 @@ def replay(
     for item in changed:
         say(f"{verdict(item.episode.decision)} → {verdict(item.decision)}  {plain(item.episode.text[:120])}")
         say(f"       [dim]{plain(item.decision.reason)}[/]")
-    done = "changed" if apply else "would change (--apply changes them)"
+    done = "changed" if apply else "would change (apply with --apply)"
     say(f"{len(changed)} of {decided} decisions {done}")
 
 

@@ -1,4 +1,4 @@
-"""Commands for a server's tokens: token add, token list, token revoke."""
+"""The commands for a server's tokens: token add, token list, token revoke."""
 
 from __future__ import annotations
 
@@ -32,16 +32,19 @@ def _file(tokens: Path | None, store: str) -> files.TokenFile:
 @token.command()
 def add(
     *,
-    user: Annotated[str | None, typer.Option("--user", help="User whose memory it opens.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User whose memory the token gives access to.")] = None,
     any_user: Annotated[
-        bool, typer.Option("--any-user", help="Administrator token: each request names its user, or the whole store.")
+        bool,
+        typer.Option(
+            "--any-user", help="Create an administrator token, with which each request names a user or the whole store."
+        ),
     ] = False,
     can: Annotated[str, typer.Option("--can", help="Rights, comma-separated: read, write, erase.")] = "read,write",
     tokens: Tokens = None,
     store: o.Store = o.STORE,
     json: o.Json = False,
 ) -> None:
-    """Create a token and show it once: the file stores only its digest."""
+    """Create a token and show it once; the file contains only its digest."""
     if (user is None) != any_user:
         raise typer.BadParameter("name a user, or use --any-user", param_hint="--user")
     file = _file(tokens, store)
@@ -55,7 +58,7 @@ def add(
 
 @token.command(name="list")
 def list_(tokens: Tokens = None, store: o.Store = o.STORE, json: o.Json = False) -> None:
-    """List tokens by id, with user and rights; the tokens themselves are not stored."""
+    """List token ids with their users and rights; the tokens themselves are not stored."""
     entries = _file(tokens, store).all()
     if json:
         print_json([{"id": one.id, "user": one.user, "can": one.can, "made_at": one.made_at} for one in entries])
@@ -67,12 +70,12 @@ def list_(tokens: Tokens = None, store: o.Store = o.STORE, json: o.Json = False)
 
 @token.command()
 def revoke(
-    id: Annotated[str, typer.Argument(help="Id of the token, as `nscma token list` shows it.")],
+    id: Annotated[str, typer.Argument(help="Token id, as shown by `nscma token list`.")],
     tokens: Tokens = None,
     store: o.Store = o.STORE,
     json: o.Json = False,
 ) -> None:
-    """Revoke a token; a running server refuses it from the next request on."""
+    """Revoke a token; a running server rejects it from the next request."""
     gone = _file(tokens, store).revoke(id)
     if json:
         print_json({"revoked": gone.id, "user": gone.user})

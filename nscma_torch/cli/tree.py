@@ -1,4 +1,4 @@
-"""The command that shows the hierarchy: tree."""
+"""The `tree` command, which shows the hierarchy."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SHOWN = 12  # members shown of one node
 @o.app.command()
 def tree(
     *,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels to show, from the top.")] = 2,
-    width: Annotated[int, typer.Option("--width", min=20, help="Characters of each summary.")] = 100,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild first, in one batch.")] = False,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Number of levels to show, from the top.")] = 2,
+    width: Annotated[int, typer.Option("--width", min=20, help="Maximum characters to show of each summary.")] = 100,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the hierarchy first, in one batch.")] = False,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """Show the hierarchy of overlapping summaries, top down; a node can have several parents."""
+    """Show the hierarchy of overlapping summaries from the top; a node can have several parents."""
     with opened(store, config) as memory:
         if rebuild:
             memory.rebuild(user_id=user, agent_id=agent)
@@ -53,7 +53,7 @@ def tree(
     lower = sum(root.level <= levels - depth for root in roots)
     say(f"{len(nodes)} nodes; from the top, by [level]: {counts}; {alone} chunks in no summary".replace("[", r"\["))
     if lower:
-        say(f"{lower} more summaries stand on lower levels, under no other: --depth {levels}")
+        say(f"{lower} more summaries on lower levels have no parent: show them with --depth {levels}")
     for root in roots:
         if root.level > levels - depth:
             console.print(_branch(root, by_id, depth - (levels - root.level), width), no_wrap=True, soft_wrap=False)
@@ -72,7 +72,7 @@ def _branch(node: Node, by_id: dict[str, Node], depth: int, width: int) -> Tree:
 
 
 def _label(node: Node, width: int) -> Text:
-    text = plain(one_line(node.text, width)) if node.text else "[dim]its summary waits for the next flush[/]"
+    text = plain(one_line(node.text, width)) if node.text else "[dim]its summary will be written by the next flush[/]"
     noun = "message" if len(node.episode_ids) == 1 else "messages"
     head = f"[bold]{escape(f'[{node.level}]')}[/] [dim]{len(node.episode_ids)} {noun}[/]"
     return Text.from_markup(f"{head if node.level else '[dim]chunk[/]'} {text}", emoji=False, overflow="ellipsis")

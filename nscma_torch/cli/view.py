@@ -1,4 +1,4 @@
-"""The command that shows a store in the browser: view."""
+"""The `view` command, which shows a store in the browser."""
 
 from __future__ import annotations
 
@@ -25,23 +25,21 @@ def view(
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", min=0, max=65535, help="Port; default 8765, or any free one if that is taken.", metavar="N"
+            "--port", min=0, max=65535, help="Port; default: 8765, or any free port if that is taken.", metavar="N"
         ),
     ] = None,
     open: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser if there is a display.")
     ] = True,
     tokens: Tokens = None,
-    user: Annotated[
-        str, typer.Option("--user", help="User whose memory is shown first.", envvar="NSCMA_USER")
-    ] = o.USER,
+    user: Annotated[str, typer.Option("--user", help="User to show first.", envvar="NSCMA_USER")] = o.USER,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
 ) -> None:
-    """View the store in the browser: a page served to this machine only, until Ctrl-C.
+    """Show the store in the browser, on a page served to this machine only, until Ctrl-C.
 
-    If `nscma serve` or another `nscma view` already serves the store, print its address and end.
+    If `nscma serve` or another `nscma view` already serves the store, its address is printed and the command ends.
     """
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, extra="server", purpose="`nscma view`")
@@ -69,7 +67,7 @@ def view(
 
 
 def _free() -> int:
-    """Return the default port, or 0 (any) if another program has it."""
+    """Return the default port, or 0 (any free port) if another program uses it."""
     from nscma_torch.core.errors import StoreAccessError
     from nscma_torch.server.app_context import ServerSettings
     from nscma_torch.server.running import bound
@@ -82,7 +80,7 @@ def _free() -> int:
 
 
 def _has_display() -> bool:
-    """Return whether a graphical browser can open; otherwise Python would start a text browser in this terminal."""
+    """Return True if a graphical browser can open; otherwise, Python would start a text browser in this terminal."""
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""The command that runs background jobs beside an application: worker."""
+"""The `worker` command, which runs background jobs alongside an application."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LOOK = 0.2  # seconds between two checks for a stop
 
 @o.app.command()
 def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = False) -> None:
-    """Extract facts and run sleep beside an application, until stopped (SIGTERM or Ctrl-C).
+    """Extract facts and run sleep alongside an application, until stopped (SIGTERM or Ctrl-C).
 
-    Events are printed one per line, on stderr or, with `--json`, on stdout. On stopping, the current batch is finished;
-    queued work stays queued.
+    Events are printed one per line, on stderr or, with `--json`, on stdout. When stopped, the current batch is
+    finished; queued work stays queued.
     """
 
     def tell(line: str) -> None:
@@ -37,7 +37,7 @@ def worker(store: o.Store = o.STORE, config: o.Config = None, json: o.Json = Fal
             beside.stop()
         if beside.error is not None:
             raise beside.error
-        tell("stopped; what is queued stays queued")
+        tell("stopped; queued jobs stay queued")
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
