@@ -1,1 +1,1 @@
-"""A handwritten conversation of eight months with questions about it, and the program that runs them."""
+"""A handwritten conversation over eight months with questions about it, and the program that runs them."""

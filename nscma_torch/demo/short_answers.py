@@ -1,8 +1,8 @@
-"""Score a short answer against the accepted wordings of a gold answer: right, stale, silent or invented.
+"""Score a short answer against the accepted wordings of a reference answer: right, stale, silent or invented.
 
 Only `Answer.short` is scored as the answer; the evidence quoted below it is counted separately. A wording must occur as
-whole words, ignoring case and the kind of apostrophe; a number doesn't match inside a longer number, date or time ("6"
-in "6.50", "14" in "2026-01-14"). In scripts without spaces each character counts as a word.
+whole words; case and the kind of apostrophe are ignored. A number doesn't match inside a longer number, date or time
+("6" in "6.50", "14" in "2026-01-14"). In scripts without spaces, each character counts as a word.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Gold:
     """Accepted answers to a question.
 
     Attributes:
-        answers: any of them is right; each is a list of required members, and each member a list of accepted wordings.
-            Empty if the conversation doesn't answer the question.
-        stale: outdated or confusable values.
-        yes_no: match "yes" and "no" only as the first word.
+        answers: alternatives, each of which is right; an alternative is a list of required parts, and each part a list
+            of accepted wordings. Empty if the conversation doesn't answer the question.
+        stale: outdated values, or values that are easily confused with the answer.
+        yes_no: whether to match "yes" and "no" only as the first word.
     """
 
     answers: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -42,15 +42,15 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Outcome of one question; all except `invented` are False for an unanswerable question.
+    """The outcome for one question; for an unanswerable question, all fields except `invented` are False.
 
     Attributes:
-        short: a right answer in at most `LONGEST` words.
-        evidence_shown: a right answer anywhere in the text, at any length, quoted evidence included. This measures the
-            evidence, not the answer.
-        stale: a stale value, and no right answer, in at most `LONGEST` words.
-        silent: abstained from an answerable question.
-        invented: did not abstain from an unanswerable one.
+        short: the answer is right and has at most `LONGEST` words.
+        evidence_shown: a right answer occurs anywhere in the text, including quoted evidence, at any length. This
+            measures the evidence, not the answer.
+        stale: the answer has at most `LONGEST` words and contains a stale value but no right answer.
+        silent: the memory abstained although the question is answerable.
+        invented: the memory didn't abstain although the question is unanswerable.
     """
 
     answerable: bool
@@ -62,7 +62,7 @@ class AnswerVerdict:
 
     @property
     def right(self) -> bool:
-        """Return True for a right short answer, or an abstention from an unanswerable question."""
+        """Return True for a right short answer, or for an abstention if the question is unanswerable."""
         return self.short if self.answerable else not self.invented
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class AnswerVerdict:
 
 
 def judge(gold: Gold, answer: Answer) -> AnswerVerdict:
-    """Score an answer. An abstention is never short or stale, but its text may show the evidence."""
+    """Score an answer. If it abstains, it is never short or stale, but its text may show the evidence."""
     if not gold.answers:
         return AnswerVerdict(False, False, False, False, False, invented=not answer.abstained)
     short = answer.short
@@ -85,7 +85,7 @@ def judge(gold: Gold, answer: Answer) -> AnswerVerdict:
 
 
 def says(text: str, wording: str) -> bool:
-    """Return whether the text contains the wording as whole words."""
+    """Return True if the text contains the wording as whole words."""
     plain = _plain(wording)
     if not plain:
         return False

@@ -1,4 +1,4 @@
-"""The demo: store the conversation, show the gate's decisions, and count right answers and evidence shown."""
+"""Run the demo: store the conversation, show the gate's decisions, and count right answers and evidence shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _USER = "ines"
 
 
 def run_demo(store: Path | None, config: Path | None, *, quiet: bool = False) -> dict[str, Any]:
-    """Run the demo in its own store, temporary unless `store` names a new file; return the counts."""
+    """Run the demo in a separate store, which is temporary unless `store` names a new file; return the counts."""
     if store is not None and store_path.exists(store):
         raise InvalidInputError(f"{store} exists already; name a new file for the demo, or omit --store")
     console = Console(quiet=quiet, highlight=False)
@@ -82,7 +82,7 @@ def _remember(memory: Memory, console: Console) -> dict[str, int]:
 
 
 def _show_strip(log: list[Episode], console: Console) -> None:
-    """Show one bar per message: height is the relative score, colour the decision."""
+    """Show one bar per message; its height is the relative score, and its colour the decision."""
     console.print("\n[bold]Surprise strip[/]: a bar per message, [green]written[/] or [yellow]deferred[/]")
     scores = sorted(episode.decision.score for episode in log if episode.decision)
     low, high = scores[len(scores) // 50], scores[-1 - len(scores) // 50]
@@ -98,7 +98,7 @@ def _show_strip(log: list[Episode], console: Console) -> None:
 
 
 def _show_reasons(log: list[Episode], console: Console) -> None:
-    """Show the messages with the highest and the lowest scores, and the reasons for their decisions."""
+    """Show the messages with the highest and lowest scores, and the reasons for the gate's decisions."""
     decided = sorted((e for e in log if e.decision), key=lambda e: e.decision.score if e.decision else 0.0)
     console.print("\n[bold]What was written, what was not, and why[/]")
     for episode in [*decided[-4:][::-1], *decided[:4]]:
@@ -128,7 +128,9 @@ def _answer_all(memory: Memory, console: Console) -> dict[str, int]:
 
 
 def _show_answer(item: dict[str, Any], answer: Answer, verdict: AnswerVerdict, console: Console) -> None:
-    """Show the question with its mark, the answer, the evidence below it, and the expected answer if it is wrong."""
+    """Show the question marked right or wrong, the answer, its evidence, and the expected answer if the answer is
+    wrong.
+    """
     mark = Text("✓ ", "bold green") if verdict.right else Text("✗ ", "bold red")
     console.print(mark + Text(item["question"], "bold"))
     said = answer.short.count("\n") + 1

@@ -1,1 +1,1 @@
-"""Check the installation, and the fit of a configuration on a GPU, before anything is loaded."""
+"""Check the installation, and whether a configuration fits on a GPU, before anything is loaded."""

@@ -1,4 +1,4 @@
-"""Query the configured server for its model, and check that it is the configured kind of server."""
+"""Ask the configured server for its model, and check that it is the configured kind of server."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ _PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 
 
 def endpoint(section: LlmConfig) -> str:
-    """Describe what the server of an [llm] section with engine "http" serves; nothing is generated.
+    """Describe what the server in an [llm] section with engine "http" serves. No text is generated.
 
-    Raises EngineError if it didn't respond like an OpenAI-compatible server within five seconds, ConfigError if it
-    lacks the model, isn't a server of the kind `llm.server`, or the key is not set.
+    Raises `EngineError` if it doesn't respond like an OpenAI-compatible server within five seconds, `ConfigError` if it
+    lacks the model, isn't the kind of server given in `llm.server`, or the key isn't set.
     """
     key = api_key(section.api_key_env)
     try:
         models = served(section.base_url, api_key=key, retry_policy=_PATIENCE)
     except ReplyError as error:
         raise ReplyError(
-            f"{section.base_url} did not respond like an OpenAI-compatible server ({error}); set llm.base_url to one"
+            f"{section.base_url} did not respond like an OpenAI-compatible server ({error}); set llm.base_url to the "
+            f"address of such a server"
         ) from error
     model = model_of(models, section.model or None)
     context = section.context or model.max_model_len
-    told = "its context is not listed" if context is None else f"{context:,} tokens of context"
+    told = "its context length is not reported" if context is None else f"{context:,} tokens of context"
     _check_kind(section, model.id, key)
     return f"{section.base_url} is reachable and serves {model.id}, {told}"
 
 
 def _check_kind(section: LlmConfig, model: str, key: str | None) -> None:
-    """Count a prompt's tokens, as the engine does before every request."""
+    """Check the kind of server by counting a prompt's tokens, as the engine does before every request."""
     try:
         engine = OpenAIEngine(
             section.base_url,

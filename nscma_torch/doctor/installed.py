@@ -1,4 +1,4 @@
-"""Installed packages, and the devices torch sees."""
+"""List the installed packages, and the devices that torch sees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device seen by torch; bytes are None on a CPU, whose memory is shared."""
+    """A device seen by torch; its memory sizes are None for a CPU, which shares the system's memory."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Versions of installed packages, None for missing ones."""
+    """Versions of packages (None if not installed), and the devices found."""
 
     python: str
     packages: Mapping[str, str | None]
@@ -51,7 +51,7 @@ class Installed:
 
 
 def installed() -> Installed:
-    """Return the installed packages and devices, loading nothing."""
+    """Return the installed packages and devices, without loading any package."""
     packages = {names[0]: _first(names) for names in _PACKAGES}
     return Installed(platform.python_version(), packages, tuple(_devices()))
 

@@ -1,4 +1,4 @@
-"""Memory of a language or embedding model, from its configuration alone: nothing is loaded.
+"""Compute the memory that a language or embedding model needs from its configuration, without loading it.
 
 The model is built on torch's `meta` device, where tensors have shapes but no memory, so every architecture known to
 transformers is counted correctly. 4-bit weights are counted as the engine stores them.
@@ -58,15 +58,15 @@ _STORED_GROUP = 128  # weights of a stored 4-bit checkpoint that share a half-pr
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Properties of a model that a plan needs.
+    """Properties of a model that are needed for a memory plan.
 
     Attributes:
-        weights: bytes of all parameters and buffers.
-        parameters: their number, tied ones once.
-        cache_per_token: bytes of keys and values of one token; 0 for a model that caches none.
-        working_per_token: bytes of the widest activations of one token of a batch.
-        dimension: dimension of its hidden states, which for an embedder is that of its vectors.
-        context: maximum tokens; None if the configuration doesn't say.
+        weights: bytes taken by all parameters and buffers.
+        parameters: number of parameters; tied parameters count once.
+        cache_per_token: bytes taken by the keys and values for one token; 0 if the model caches none.
+        working_per_token: bytes taken by the widest activations for one token in a batch.
+        dimension: dimension of the hidden states, which for an embedder is also the dimension of its vectors.
+        context: maximum tokens; None if not given in the configuration.
         vocabulary: number of logits per token; 0 if none.
     """
 
@@ -80,9 +80,10 @@ class ModelShape:
 
 
 def config_of(model: str) -> Mapping[str, Any]:
-    """Return the configuration of a model: the published one, or from its folder or the local Hugging Face cache.
+    """Return a model's configuration: the published one if known here, or from its folder or the local Hugging Face
+    cache.
 
-    Raises ModelNotFoundError if it is missing, and ModelError for an invalid config.json.
+    Raises `ModelNotFoundError` if it is missing, and `ModelError` if config.json is invalid.
     """
     if model in PUBLISHED:
         return PUBLISHED[model]
@@ -103,13 +104,13 @@ def model_shape(
     dtype: torch.dtype = torch.bfloat16,
     quantization: Quantization = "none",
 ) -> ModelShape:
-    """Return the shape of the model that a configuration describes, with unquantized weights in `dtype`.
+    """Return the shape of the model described by a configuration, with unquantized weights in `dtype`.
 
     "nf4" is 4-bit NormalFloat with double-quantized scales, in transformers. "bitsandbytes" is the same in vLLM, which
-    undoes the double quantization and holds float32 scales. "awq", "gptq" and "compressed-tensors" have groups of 128.
-    All leave embeddings and head as they are.
+    undoes the double quantization and keeps float32 scales. "awq", "gptq" and "compressed-tensors" use groups of 128.
+    None of them quantizes the embeddings and the head.
 
-    Raises ModelError for a configuration that transformers can't build.
+    Raises `ModelError` if transformers can't build a model from the configuration.
     """
     transformers = require("transformers", extra="hf", purpose="the memory plan of a model")
     fields = {name: value for name, value in config.items() if name not in ("model_type", "quantization_config")}
@@ -143,14 +144,14 @@ def model_shape(
 
 
 def _packed(model: Any) -> frozenset[int]:
-    """Return ids of the weights packed by 4-bit quantization: those of all linear layers except the head."""
+    """Return the ids of the weights that 4-bit quantization packs: those in all linear layers except the head."""
     head = model.get_output_embeddings()
     linear = (module for module in model.modules() if isinstance(module, nn.Linear) and module is not head)
     return frozenset(id(module.weight) for module in linear)
 
 
 def _four_bits(size: int, quantization: Quantization) -> int:
-    """Return the bytes of a matrix of `size` weights in 4 bits, with its scales."""
+    """Return the bytes that a matrix with `size` weights takes in 4 bits, including its scales."""
     if quantization in ("awq", "gptq", "compressed-tensors"):
         return size // 2 + -(-size // _STORED_GROUP) * 5 // 2
     scales = -(-size // _BLOCK)

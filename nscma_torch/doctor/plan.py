@@ -1,7 +1,7 @@
-"""Plan the GPU memory of a configuration by part, and check the fit: arithmetic, nothing is loaded.
+"""Compute the GPU memory that each part of a configuration needs, and check whether it fits. Nothing is loaded.
 
-The card is shared by two processes: the language engine, which takes a share and fills what its weights leave with keys
-and values, and the memory system (embedder, surprise model, index), which uses the rest.
+The card is shared by two processes: the language engine, which takes a share and fills the part not used by its weights
+with keys and values, and the memory system (embedder, surprise model, index), which uses the rest.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _BLOCK = 4096  # units that an index reads at once
 
 
 def card_bytes(size: int) -> int:
-    """Return the usable bytes of a card sold with `size` GB."""
+    """Return the usable bytes on a card sold with `size` GB."""
     return int(size * GIB * _SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """One component's memory; `side` says which process's share it uses."""
+    """The memory for one component; `side` is the process whose share it uses."""
 
     name: str
     size: int  # bytes
@@ -50,13 +50,14 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fit of a plan on a GPU.
+    """The result of checking whether a plan fits on a GPU.
 
     Attributes:
-        card: bytes of the card.
-        engine: maximum bytes of the engine.
-        cached: tokens of keys and values that fit beside its weights; 0 without an engine on the card.
-        problems: why it doesn't fit; empty if it does.
+        card: the card's memory in bytes.
+        engine: maximum bytes for the engine.
+        cached: number of tokens with keys and values that fit in addition to the engine's weights; 0 without an engine
+            on the card.
+        problems: reasons why the plan doesn't fit; empty if it does.
     """
 
     card: int
@@ -67,13 +68,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Components of a configuration on one card.
+    """The components of a configuration on one card.
 
     Attributes:
-        share: the engine's share of the card; None if it takes what its parts need.
-        cache_per_token: bytes of keys and values; 0 without an engine on the card.
-        context: maximum tokens of a prompt with its reply.
-        notes: what the plan omits, and why.
+        share: the engine's share of the card; None if it takes as much as its parts need.
+        cache_per_token: bytes for a token's keys and values; 0 without an engine on the card.
+        context: maximum tokens in a prompt together with its reply.
+        notes: the parts that the plan omits, and why.
     """
 
     parts: Sequence[PlanPart]
@@ -83,11 +84,11 @@ class MemoryPlan:
     notes: Sequence[str]
 
     def of(self, side: str) -> int:
-        """Return the bytes of one side."""
+        """Return the total bytes for one process."""
         return sum(part.size for part in self.parts if part.side == side)
 
     def fit(self, card: int) -> Fit:
-        """Return the fit on a GPU with this many bytes."""
+        """Check whether the plan fits on a GPU with `card` bytes."""
         engine, memory = self.of("engine"), self.of("memory")
         if self.share is None:
             room, left = card - memory, card - engine
@@ -103,14 +104,16 @@ class MemoryPlan:
                     "lower llm.context or quantize" + (", or raise llm.gpu_memory_share" if self.share else "")
                 )
         if memory > left:
-            problems.append(f"embedder, networks and index need {memory / GIB:.1f} GiB and {left / GIB:.1f} are left")
+            problems.append(
+                f"embedder, networks and index need {memory / GIB:.1f} GiB, but only {left / GIB:.1f} GiB are left"
+            )
         return Fit(card, room, cached, tuple(problems))
 
 
 def plan(config: Config, *, units: int) -> MemoryPlan:
-    """Return the plan of a configuration with `units` searchable units in the index.
+    """Return the memory plan for a configuration with `units` searchable units in the index.
 
-    Raises ModelNotFoundError if the config.json of a configured model is missing.
+    Raises `ModelNotFoundError` if a configured model's config.json is missing.
     """
     parts, notes = [], []
     engine = config.llm.engine
@@ -121,7 +124,9 @@ def plan(config: Config, *, units: int) -> MemoryPlan:
         shape = model_shape(found, kind="language", dtype=dtype, quantization=config.llm.quantization)
         parts += _engine(shape, engine, config)
     elif engine == "http":
-        notes.append("the language model is behind llm.base_url; if that is this card, plan its engine by itself")
+        notes.append(
+            "the language model is served at llm.base_url; if the server uses this card, plan its memory separately"
+        )
     embedder = embedder_shape(config)
     longest = min(config.chunker.max_tokens or LONGEST, embedder.context or LONGEST)
     tokens = config.embedder.batch_size * longest
@@ -142,7 +147,7 @@ def plan(config: Config, *, units: int) -> MemoryPlan:
 
 
 def index_bytes(units: int, dimension: int, dtype: str) -> int:
-    """Return the bytes of the columns of a loaded user index, including spare capacity.
+    """Return the bytes that a loaded user index takes, including spare capacity.
 
     `episodic.index.index_rows` doubles the capacity when a block doesn't fit.
     """
@@ -165,7 +170,7 @@ def _engine(shape: ModelShape, engine: str, config: Config) -> list[PlanPart]:
 
 
 def embedder_shape(config: Config) -> ModelShape:
-    """Return the embedder's shape. Raises ModelNotFoundError if its config.json is missing."""
+    """Return the embedder's shape. Raises `ModelNotFoundError` if its config.json is missing."""
     name, dtype = config.embedder.model, torch.float32 if config.embedder.dtype == "float32" else torch.bfloat16
     if name == "hash":
         return ModelShape(0, 0, 0, 0, HashEmbedder().dimension, None)
@@ -176,7 +181,9 @@ def embedder_shape(config: Config) -> ModelShape:
 
 
 def _reading_networks(config: Config) -> list[PlanPart]:
-    """Return the bundled networks that read facts and questions, in float32; their files hold bfloat16."""
+    """Return the parts for the bundled networks that read facts and questions; they are float32 in memory and bfloat16
+    in their files.
+    """
     if config.reading.model == "none":
         return []
     folder = resources.files("nscma_torch.reading") / "weights"
@@ -186,7 +193,9 @@ def _reading_networks(config: Config) -> list[PlanPart]:
 
 
 def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
-    """Return faiss's own copy of the vectors, with two dimensions more, and its scratch space; HNSW is on the CPU."""
+    """Return the parts for faiss: its copy of the vectors, which has two more dimensions, and its scratch space. HNSW
+    runs on the CPU.
+    """
     if config.index.backend != "faiss" or config.index.faiss_factory.startswith("HNSW"):
         return []
     copy = PlanPart("faiss's copy", units * (dimension + 2) * 4, "memory", f"{units:,} vectors in float32")
@@ -194,10 +203,10 @@ def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
 
 
 def _surprise_model(config: Config, engine: ModelShape | None) -> PlanPart:
-    """Return the surprise model; if it is the engine's model, only the memory of its log-probabilities.
+    """Return the part for the surprise model; if it is the engine's model, only the memory for its log-probabilities.
 
-    vLLM computes those of a whole request at once, outside its share of the card: logits in bfloat16 and their
-    logarithms in float32.
+    vLLM computes the log-probabilities for a whole request at once, outside its share of the card: logits in bfloat16
+    and log-probabilities in float32.
     """
     name = config.surprise.model
     if config.surprise.engine == "llm":

@@ -1,6 +1,6 @@
-"""Estimate disk, memory and processor time for a number of messages from measured costs per message.
+"""Estimate disk space, memory and CPU time for a number of messages from measured costs per message.
 
-`docs/scale.md` describes the measurements, and their limits.
+`docs/scale.md` describes the measurements and their limits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ UNITS_PER_MESSAGE = 1.19  # searchable chunks and summaries
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One resource: its total for all messages, or its cost for one message in `COSTS`."""
+    """The amount of one resource: in `COSTS` for one message, otherwise for all messages."""
 
     name: str
     value: float
@@ -32,5 +32,5 @@ COSTS = (  # of one chat message of 154 bytes, vectors of 384 dimensions, no GPU
 
 
 def estimates(messages: int) -> tuple[Estimate, ...]:
-    """Multiply each cost by the number of messages of all users."""
+    """Multiply each cost by the number of messages from all users."""
     return tuple(Estimate(cost.name, cost.value * messages, cost.unit) for cost in COSTS)

@@ -1,6 +1,6 @@
-"""Find OpenAI-compatible model servers: the program behind an address, its models, and their context lengths.
+"""Find OpenAI-compatible model servers: the program at an address, its models, and their context lengths.
 
-Programs are distinguished by paths that only they serve: Ollama `/api/version`, LM Studio `/api/v0/models`, llama.cpp
+Each program is recognised by a path that only it serves: Ollama `/api/version`, LM Studio `/api/v0/models`, llama.cpp
 `/props`. Only vLLM reports `max_model_len` with its models.
 """
 
@@ -23,7 +23,9 @@ _KINDS: Mapping[Program, Literal["vllm", "llama.cpp", "other"]] = {"vLLM": "vllm
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model of a server. `context` is in tokens; None if the server doesn't report it, or only once it is loaded."""
+    """A model on a server. `context` is in tokens, or None if the server doesn't report it, or only when the model is
+    loaded.
+    """
 
     name: str
     context: int | None
@@ -39,11 +41,13 @@ class ModelServer:
 
     @property
     def kind(self) -> Literal["vllm", "llama.cpp", "other"]:
-        """Return how the engine counts tokens there."""
+        """Return the value for `llm.server`, which decides how the engine counts tokens on this server."""
         return _KINDS.get(self.program, "other")
 
     def model(self, name: str | None) -> ServedModel:
-        """Return the model of this name, or the only one. Raises `ConfigError` that lists the names."""
+        """Return the model with this name, or if None the only model. Otherwise raises a `ConfigError` that lists the
+        names.
+        """
         found = {one.name: one for one in self.models}
         if name is None and len(found) == 1:
             return self.models[0]
@@ -54,9 +58,9 @@ class ModelServer:
 
 
 def find_servers(urls: Sequence[str] = DEFAULT_URLS, *, api_key: str | None = None) -> list[ModelServer]:
-    """Return the servers that respond at these addresses, in order; each is given two seconds to connect.
+    """Return the servers that respond at these addresses, in order. Each may take two seconds to connect.
 
-    Raises `MissingDependencyError` without httpx2.
+    Raises `MissingDependencyError` if httpx2 isn't installed.
     """
     require("httpx2", extra="http", purpose="finding a model server")
     import httpx2
@@ -100,7 +104,7 @@ def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
 
 
 def _get(client: httpx2.Client, url: str) -> Any:
-    """Return the JSON at a URL; None if the server is unreachable, refuses, or sends something else."""
+    """Return the JSON at a URL, or None if the server is unreachable, refuses the request, or sends something else."""
     import httpx2
 
     try:

@@ -1,1 +1,3 @@
-"""Short programs, one for each way to use the library: `python -m nscma_torch.examples.chat_memory` runs the first."""
+"""Short example programs, one for each way to use the library. Run one with `python -m
+nscma_torch.examples.chat_memory`.
+"""

@@ -1,9 +1,9 @@
-"""A conversation that remembers: facts, an update, the evidence of an answer, and an erasure with its receipt.
+"""A conversation with memory: facts, an update, the evidence for an answer, and an erasure with its receipt.
 
     python -m nscma_torch.examples.chat_memory
 
-Needs no GPU, no language model and no network: answers come from the memory itself. `chat_memory.ipynb`, beside this
-file, is the notebook version. Prints:
+It needs no GPU, language model or network: answers come from the memory itself. `chat_memory.ipynb`, next to this file,
+is the notebook version. It prints:
 
     Where do I live? Lisbon
     And now? Porto | evidence: Last week I moved to Porto.
@@ -25,7 +25,7 @@ from nscma_torch import Controller, Memory
 
 
 def main() -> None:
-    """Chat, change a fact, show evidence and history, erase."""
+    """Chat, change a fact, show evidence and history, and erase the user."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
         # Every turn is stored, and its statements about the user become facts.
         chat = Controller(memory, user_id="ana")

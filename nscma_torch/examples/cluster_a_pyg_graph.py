@@ -1,9 +1,9 @@
-"""Overlapping communities of a PyTorch Geometric graph: ego-splitting, then label propagation.
+"""Find overlapping communities in a PyTorch Geometric graph with ego-splitting, then label propagation.
 
     python -m nscma_torch.examples.cluster_a_pyg_graph
 
-Each person of the graph is split into one persona for each circle of friends; clusters of personas then overlap in
-people. Label propagation alone puts everybody into one community. Nothing is stored. Prints:
+Each person in the graph is split into one persona for each circle of friends, so that a person may belong to several
+clusters of personas. Label propagation alone puts everybody into one community. Nothing is stored. It prints:
 
     Ana, Ines, Marta, Rui
     Leo, Nora, Rui, Sami
@@ -28,7 +28,7 @@ CIRCLES = {
 
 
 def main() -> None:
-    """Build the graph, split, cluster, and name the people of each cluster."""
+    """Build and split the graph, cluster the personas, and print the people in each cluster."""
     people = list(dict.fromkeys(name for circle in CIRCLES.values() for name in circle))
     pairs = [pair for circle in CIRCLES.values() for pair in combinations(circle, 2)]
     edge_index = torch.tensor([[people.index(a), people.index(b)] for a, b in pairs]).T

@@ -1,9 +1,9 @@
-"""Run your own memory system and task in the evaluation harness, beside a shipped system.
+"""Run your own memory system and task in the evaluation harness, next to a bundled system.
 
     python -m nscma_torch.examples.evaluate_your_system
 
-The harness is not installed with the package: run this in the root of a checkout. `run` takes any function that creates
-a task or a system from its section of the configuration, so nothing has to be registered. Prints:
+The harness isn't installed with the package, so run this in the root of a checkout. `run` takes any function that
+creates a task or a system from its configuration section, so nothing has to be registered. It prints:
 
     BM25 garden [{'recall': 0.0}]
     BM25 kitchen [{'recall': 0.0}]
@@ -36,7 +36,9 @@ NOW = datetime(2026, 5, 14, tzinfo=UTC)
 
 
 class Parcels:
-    """A task: samples of messages, with a question and the position of its evidence, and the scoring of a reply."""
+    """A task: samples that consist of messages, a question and the position of its evidence, and a score for each
+    reply.
+    """
 
     name = "parcels"
     metrics: tuple[str, ...] = ("recall",)
@@ -54,7 +56,9 @@ class Parcels:
 
 
 class LastMention:
-    """Your system, and its session on one sample: the last message that shares a long word with the question."""
+    """Your system, and its session for one sample: it answers with the last message that shares a long word with the
+    question.
+    """
 
     name = "yours"
 
@@ -75,7 +79,7 @@ class LastMention:
 
 
 def main() -> None:
-    """Run both systems on the task, and print the scores of each question."""
+    """Run both systems on the task, and print the scores for each question."""
     with tempfile.TemporaryDirectory() as folder:
         options = Options(Path(folder) / "parcels.toml", data=Path(folder), out=Path(folder) / "out")
         options.config.write_text(CONFIG, encoding="utf-8")

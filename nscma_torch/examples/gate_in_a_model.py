@@ -1,9 +1,9 @@
-"""The surprise gate S > mu + lambda * sigma on the logits of your own model, while it trains on a stream.
+"""Apply the surprise gate S > mu + lambda * sigma to your own model's logits while the model trains on a stream.
 
     python -m nscma_torch.examples.gate_in_a_model
 
-The stream repeats a sentence, with news in between. The gate writes the news, and its state between inputs is saved and
-loaded half-way. Prints:
+The stream repeats a sentence, with news in between. The gate writes the news; halfway through, its state is saved and
+loaded. It prints:
 
     step 14: a storm has closed the line until May.
     step 25: Ana now lives above the old bakery.
@@ -25,7 +25,7 @@ NEWS = {14: "a storm has closed the line until May.", 25: "Ana now lives above t
 
 
 class NextByte(nn.Module):
-    """Any language model works: this one predicts the next byte from the last four."""
+    """A language model that predicts the next byte from the last four; any other language model works as well."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,9 @@
-"""A LangGraph agent that stores something in one conversation and knows it in another; another user's agent doesn't.
+"""A LangGraph agent that remembers in one conversation what it stored in another; another user's agent doesn't know it.
 
     python -m nscma_torch.examples.langgraph_agent
 
-Needs the extra `langgraph`. The model is scripted, so it runs everywhere; replace it with yours. Prints:
+It needs the extra `langgraph`. The model is scripted, so that the example runs everywhere; replace it with yours. It
+prints:
 
     Ana, thread 1: Noted.
     Ana, thread 2: I am allergic to nuts.
@@ -33,7 +34,7 @@ Store = Annotated[BaseStore, InjectedStore()]
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Stores statements, looks up questions, and repeats the tool's result."""
+    """A scripted model that stores statements, looks up answers to questions, and repeats the tool's result."""
 
     _llm_type = "scripted"
 
@@ -61,7 +62,7 @@ def recall(text: str, store: Store, config: RunnableConfig) -> str:
 
 
 def main() -> None:
-    """Hold two conversations of one user, and one of another."""
+    """Run two conversations with one user, and one with another user."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agents.db") as memory:
         graph = StateGraph(MessagesState)
         graph.add_node("model", lambda state: {"messages": [ScriptedChatModel().invoke(state["messages"])]})

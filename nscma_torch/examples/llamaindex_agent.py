@@ -1,8 +1,9 @@
-"""A LlamaIndex chat with a memory block, which recalls another session.
+"""A LlamaIndex chat with a memory block that recalls messages from another session.
 
     python -m nscma_torch.examples.llamaindex_agent
 
-Needs the extra `llamaindex`. The model is scripted, so it runs everywhere; replace it with yours. Prints:
+It needs the extra `llamaindex`. The model is scripted, so that the example runs everywhere; replace it with yours. It
+prints:
 
     session 1: Noted.
     session 1: Noted.
@@ -29,7 +30,7 @@ from nscma_torch.integrations.llamaindex import NscmaMemoryBlock, NscmaRetriever
 
 
 class ScriptedModel(CustomLLM):
-    """Answers a question with the first recalled passage in the prompt."""
+    """A scripted model that answers a question with the first recalled passage in the prompt."""
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -46,7 +47,7 @@ class ScriptedModel(CustomLLM):
 
 
 async def converse(memory: Memory, session: str, *said: str) -> None:
-    """Run one session; at the end the remaining history also goes to the block."""
+    """Run one session; at the end, the remaining history is also put into the memory block."""
     history = create_async_engine("sqlite+aiosqlite:///:memory:")
     block = NscmaMemoryBlock(memory=memory, user_id="ana", top_k=2)
     chat_memory = ChatMemory.from_defaults(session_id=session, memory_blocks=[block], async_engine=history)

@@ -2,8 +2,8 @@
 
     python -m nscma_torch.examples.neural_memory_in_a_decoder
 
-The decoder is a tiny random Llama, so that this runs anywhere; load your own with `from_pretrained`, also in 4 bits.
-Prints:
+The decoder is a tiny random Llama, so that the example runs anywhere; load your own with `from_pretrained`, in 4 bits
+if you like. It prints:
 
     attaching changes no output: True
     a training step does: True
@@ -25,7 +25,7 @@ from nscma_torch import AttachedMemory, attach_memory
 
 
 def main() -> None:
-    """Attach, train a step, read a stream in two calls, save, detach, and attach the saved memory."""
+    """Attach a memory, train one step, read a stream in two calls, save, detach, and attach the saved memory."""
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"vocab_size": 100, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4}
     config = LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2)

@@ -1,10 +1,10 @@
-"""Llama-3-8B in 4 bits under vLLM, the embedder and the memory on one card of 24 GB: `configs/consumer-gpu.toml`.
+"""Run Llama-3-8B in 4 bits with vLLM, the embedder and the memory on one 24 GB card (`configs/consumer-gpu.toml`).
 
     python -m nscma_torch.examples.vllm_on_one_card
 
-Without a GPU or without vLLM it prints the memory plan (as `nscma doctor --plan --config FILE` does) and loads nothing.
-With both, it also chats; the two models must be in the local Hugging Face cache. That part has not been run on a GPU
-yet. Prints, where there is no GPU:
+Without a GPU or vLLM, it prints the memory plan (as `nscma doctor --plan --config FILE` does) and loads nothing. With
+both, it also chats; the two models must be in the local Hugging Face cache. That part has not been run on a GPU yet. If
+there is no GPU, it prints:
 
     engine  5.33 GiB  language model, 8.03 B parameters, awq
     engine  0.69 GiB  its activations, 8,192 tokens

@@ -1,7 +1,7 @@
 """Ego-splitting and label propagation as PyTorch Geometric transforms, for `T.Compose`, data sets and loaders.
 
-A `Batch` of graphs is processed in one call; the result is the batch of the graphs' individual results. Both treat
-graphs as undirected, don't modify their input, and work on its device.
+A `Batch` of graphs is processed in one call; the result is a batch of the results for the individual graphs. Both
+transforms treat graphs as undirected, don't modify their input, and run on its device.
 
     T.Compose([EgoSplit(), LabelPropagation()])(data).community  # of each persona: communities that overlap in nodes
 """
@@ -25,7 +25,7 @@ from torch_geometric.transforms import BaseTransform  # noqa: E402
 
 
 class _PlacesMeta(type(Data)):  # type: ignore[misc] # PyG has no types
-    """Metaclass of the classes made by `_with_places`: they are pickled by their arguments."""
+    """Metaclass for the classes created by `_with_places`, which are pickled as the arguments that create them."""
 
     base: type[Data]
     places: tuple[tuple[str, str], ...]
@@ -39,11 +39,11 @@ copyreg.pickle(_PlacesMeta, _PlacesMeta.__reduce__)
 
 @cache
 def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[Data]:
-    """Return a graph class with attributes that hold node indices, so that `Batch` shifts them.
+    """Return a graph class in which some attributes contain node indices, so that `Batch` shifts them.
 
     Args:
-        places: names of the attributes, sorted; each with "" if it indexes the graph itself, else with the name of the
-            attribute that maps the nodes to another graph, and covers all of that graph's nodes.
+        places: the sorted names of the attributes. Each is paired with "" if it contains indices into the graph itself,
+            or with the name of the attribute that maps the nodes to another graph and covers all of that graph's nodes.
     """
     of = dict(places)
     of_base: Any = base.__repr__
@@ -66,7 +66,7 @@ def _with_places(base: type[Data], places: tuple[tuple[str, str], ...]) -> type[
 
 
 def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
-    """Return the class of a graph with further index attributes."""
+    """Return a graph's class with additional index attributes."""
     base: Any = given
     known: tuple[tuple[str, str], ...] = ()
     if isinstance(given, _PlacesMeta):
@@ -77,14 +77,14 @@ def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
 class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
     """Build the persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): one node per component of each neighbourhood.
 
-    Personas are ordered by node, then by their smallest neighbour; edges by (row, column), both directions, each once,
-    without self-loops. Node attributes are copied to all personas of a node; an edge has the attributes of the first
-    given edge in its direction, else of the first in the other. Other attributes are unchanged: `edge_label_index` of a
-    link split and its `edge_label` are pairs of nodes of the original graph.
+    Personas are ordered by node, then by their smallest neighbour; edges are ordered by (row, column) and occur once in
+    each direction, without self-loops. A node's attributes are copied to all its personas. An edge has the attributes
+    of the first given edge in its direction, or else of the first edge in the other direction. Other attributes are
+    unchanged: `edge_label_index` and `edge_label` from a link split still refer to nodes in the original graph.
 
     Args:
-        owner: name of the attribute [P] int64 for each persona's node, an index into the original graph. `Batch` shifts
-            it, and other indices into that graph, by its number of nodes.
+        owner: name of the attribute [P] int64 that contains each persona's node, an index into the original graph.
+            `Batch` shifts it, and other indices into that graph, by that graph's number of nodes.
     """
 
     def __init__(self, owner: str = "owner") -> None:
@@ -94,8 +94,8 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
         return f"{type(self).__name__}(owner={self.owner!r})"
 
     def forward(self, data: Data) -> Data:
-        """Split a graph. Raises TypeError for anything but `Data` or `Batch`, ValueError for edges
-        outside the graph.
+        """Split a graph. Raises `TypeError` for anything but `Data` or `Batch`, `ValueError` for edges outside the
+        graph.
         """
         _check(data)
         split = ego_split(data)
@@ -121,7 +121,7 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
         )
 
     def _split(self, data: Data, split: PersonaGraph) -> Data:
-        """Build a single graph after its split."""
+        """Build the persona graph for a single graph from its split."""
         given = _given_edges(data.edge_index, split)
         kept, before = {}, {self.owner: self.owner}
         for name, value in data.items():
@@ -146,19 +146,21 @@ class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
 
 
 class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
-    """Find communities by chase-gated label propagation: deterministic, convergent, independent of edge order.
+    """Find communities by chase-gated label propagation, which is deterministic, convergent, and independent of edge
+    order.
 
-    Nodes are identified by their numbers: another order of nodes may give other communities.
+    The result depends on node numbers: another order of nodes may give other communities.
 
-    (PyG's `LabelPropagation` spreads given classes to unlabelled nodes; this finds communities without labels.) At the
-    end no node has a label that weighs more among its neighbours than its own. Isolated nodes stay alone.
+    (PyG's `LabelPropagation` spreads given classes to unlabelled nodes; this transform finds communities without
+    labels.) In the result, no label has a larger total weight among a node's neighbours than the node's own label.
+    Isolated nodes stay alone.
 
     Args:
-        weight: name of the edge attribute [E] with weights, None for weight 1; in a graph without that attribute every
-            edge weighs 1.
-        community: name of the attribute [n] int64 for each node's community, given by one of its members. `Batch`
-            shifts it like nodes, which keeps communities of two graphs apart.
-        max_rounds: maximum number of rounds; None: until convergence.
+        weight: name of the edge attribute [E] that contains weights, or None for weight 1; in a graph without this
+            attribute, every edge has weight 1.
+        community: name of the attribute [n] int64 that contains each node's community, given as one of its members.
+            `Batch` shifts it like nodes, which keeps the communities of different graphs separate.
+        max_rounds: maximum number of rounds, or None to run until convergence.
     """
 
     def __init__(
@@ -171,8 +173,8 @@ class LabelPropagation(BaseTransform):  # type: ignore[misc] # PyG has no types
         return f"{type(self).__name__}({given})"
 
     def forward(self, data: Data) -> Data:
-        """Label a graph. Raises TypeError for anything but `Data` or `Batch`, ValueError for negative or non-numeric
-        weights.
+        """Label a graph. Raises `TypeError` for anything but `Data` or `Batch`, `ValueError` for negative or
+        non-numeric weights.
         """
         _check(data)
         weight = data.get(self.weight) if self.weight else None
@@ -198,7 +200,7 @@ def _check(data: Data) -> None:
 
 
 def _is_shifted(data: Data, name: str, value: Any) -> bool:
-    """Return True if `Batch` shifts an attribute, as it holds node indices."""
+    """Return True if `Batch` shifts an attribute because it contains node indices."""
     if not isinstance(value, Tensor) or not value.numel():
         return "index" in name
     shift = data.__inc__(name, value, data)
@@ -206,20 +208,20 @@ def _is_shifted(data: Data, name: str, value: Any) -> bool:
 
 
 def _rows(value: Any, places: Tensor, axis: int) -> Any:
-    """Return the entries of a node's or edge's attribute at these indices, along PyG's stacking axis."""
+    """Return the entries of a node or edge attribute at these indices, along the axis on which PyG stacks it."""
     if isinstance(value, Tensor):
         return value.index_select(axis, places)
     return value[places]
 
 
 def _cut(values: Tensor, sizes: Tensor) -> Sequence[Tensor]:
-    """Split into parts of these sizes, along the last axis."""
+    """Split a tensor into parts with these sizes, along the last axis."""
     return torch.split(values, sizes.tolist(), dim=-1)
 
 
 def _given_edges(edge_index: Tensor, split: PersonaGraph) -> Tensor:
-    """Return [E], the index among the given edges of each edge of the split: the first in its direction, else in the
-    other.
+    """Return, for each edge in the split, the index [E] of its given edge: the first in its direction, or else the
+    first in the other.
     """
     n = max(split.num_nodes, 1)
     given, order = (edge_index[0] * n + edge_index[1]).sort(stable=True)

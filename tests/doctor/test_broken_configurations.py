@@ -129,7 +129,7 @@ def test_the_server_does_not_speak_the_protocol(doctor: Doctor) -> None:
     with serving({"/v1/models": "<html>It works!</html>"}) as url:
         said = doctor(engine="http", base_url=url)
         assert said.startswith(f"{url} did not respond like an OpenAI-compatible server (")
-        assert said.endswith("it began '<html>It works!</html>'); set llm.base_url to one")
+        assert said.endswith("it began '<html>It works!</html>'); set llm.base_url to the address of such a server")
     with serving({}) as url:
         assert "set llm.base_url to an OpenAI-compatible server" in doctor(engine="http", base_url=url)
 
@@ -151,8 +151,8 @@ def test_there_is_no_gpu(doctor: Doctor, model: str) -> None:
 def test_the_card_is_too_small_or_in_use(doctor: Doctor, model: str) -> None:
     said = doctor({"vllm": "0.33.0"}, (10.0, 23.6), engine="vllm", model=model)
     assert said == (
-        "RTX 4090 has 10.0 of 23.6 GiB free, and vLLM asks for 14.2 (llm.gpu_memory_share = 0.6): end what else uses "
-        "the card, or lower llm.gpu_memory_share"
+        "RTX 4090 has 10.0 of 23.6 GiB free, but vLLM asks for 14.2 (llm.gpu_memory_share = 0.6): end other programs "
+        "that use the card, or lower llm.gpu_memory_share"
     )
     large = {**TINY, "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 8, "vocab_size": 128_256}
     (Path(model) / "config.json").write_text(json.dumps(large), encoding="utf-8")

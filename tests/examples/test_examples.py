@@ -37,10 +37,10 @@ def run(name: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """The indented block at the end of the docstring, after "Prints"."""
+    """The indented block at the end of the docstring, after "prints:"."""
     documentation = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))) or ""
     head, _, block = documentation.rpartition("\n\n    ")
-    assert "Prints" in head, f"{name}: the docstring ends with what the program prints"
+    assert head.endswith("prints:"), f"{name}: the docstring ends with what the program prints"
     return textwrap.dedent("    " + block).strip() + "\n"
 
 

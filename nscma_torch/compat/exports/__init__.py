@@ -1,1 +1,1 @@
-"""Read exports of other memories and chat services as messages: mem0, MemPalace, ChatGPT and Claude."""
+"""Read exports from other memory systems and chat services as messages: mem0, MemPalace, ChatGPT and Claude."""

@@ -1,4 +1,4 @@
-"""The JSON files of a data export: one file, a folder, or the downloaded ZIP archive."""
+"""Read the JSON files in a data export: one file, a folder, or the downloaded ZIP archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 30  # of one JSON file, which is read whole
 
 
 def json_files(path: Path, pattern: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and content of each JSON file of an export whose name matches the pattern, by name.
+    """Yield the name and content of each JSON file in an export that matches the pattern, ordered by name.
 
     A single file is accepted under any name. Raises `InvalidInputError` if there is none.
     """
@@ -48,7 +48,9 @@ def _of_archive(path: Path, pattern: str) -> Iterator[tuple[str, Any]]:
 
 def _some(found: list[Any], path: Path, pattern: str) -> None:
     if not found:
-        raise InvalidInputError(f"{path} holds no file {pattern.replace(chr(92), '')}; is it the export of that kind?")
+        raise InvalidInputError(
+            f"{path} contains no file {pattern.replace(chr(92), '')}; is it an export of the given kind?"
+        )
 
 
 def _bounded(path: Path) -> bytes:
@@ -62,7 +64,9 @@ def _refuse_large(size: int, name: str) -> None:
 
 
 def parsed(data: bytes, name: str) -> Any:
-    """Parse a JSON file. Raises `MalformedInputError` with its line, `EncodingError` if it isn't UTF-8."""
+    """Parse a JSON file. Raises `MalformedInputError` with the line of the error, or `EncodingError` if it isn't
+    UTF-8.
+    """
     try:
         return json.loads(decode(data))
     except json.JSONDecodeError as error:

@@ -1,8 +1,8 @@
 """ChatGPT's data export: `conversations.json`, or `conversations-000.json` and so on, in a ZIP archive.
 
-A conversation is a tree of messages, as an edited prompt starts a branch; the branch last shown is the path from
-`current_node` up to the root. From it, the messages between user and assistant are imported: no system messages, hidden
-ones, tool calls and results, thoughts, or images.
+A conversation is a tree of messages, because an edited prompt starts a branch; the branch shown last is the path from
+`current_node` up to the root. Only its messages between user and assistant are imported, without system messages,
+hidden messages, tool calls and their results, thoughts and images.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SAID = ("text", "multimodal_text")  # kinds of content that one says to the oth
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Yield the messages of an export, conversation by conversation."""
+    """Yield the messages in an export, conversation by conversation."""
     for name, content in json_files(path, _FILES):
         for number, conversation in enumerate(sequence(content, name), start=1):
             yield from until_fault(_conversation(conversation, name, number))
@@ -59,7 +59,7 @@ def _conversation(value: object, name: str, number: int) -> Iterator[Found]:
 
 
 def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[str, Any]], str]:
-    """Return the nodes of the branch last shown, from the root, and what is wrong with it.
+    """Return the nodes in the branch shown last, starting at the root, and a description of any problem with it.
 
     Nodes without any links form one branch, ordered by time.
     """
@@ -69,13 +69,13 @@ def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[st
     if len(nodes) > 1 and not any(parents.values()):
         return sorted(nodes.values(), key=_created), ""
     current = conversation.get("current_node")
-    fault = "" if current is None or current in nodes else f"node {current!r} is missing; the newest branch is taken"
+    fault = "" if current is None or current in nodes else f"node {current!r} is missing; the newest branch is used"
     key = current if current in nodes else _last_leaf(nodes, parents)
     way: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     while key is not None:
         if key in seen or key not in nodes:
-            return way[::-1], f"node {key!r} is missing, or its own ancestor; what was said before it is left out"
+            return way[::-1], f"node {key!r} is missing, or is its own ancestor; earlier messages are omitted"
         seen.add(key)
         way.append(nodes[key])
         key = parents[key]
@@ -83,7 +83,7 @@ def _shown(conversation: Mapping[str, Any], place: str) -> tuple[list[Mapping[st
 
 
 def _parents(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return each node's parent, from its own link or else the parent's."""
+    """Return each node's parent, using the node's own link or else the parent's link to it."""
     above = {
         child: key for key, node in nodes.items() for child in listed(node.get("children")) if isinstance(child, str)
     }
@@ -116,7 +116,7 @@ def _is_said(message: Mapping[str, Any]) -> bool:
 
 
 def _text(content: Mapping[str, Any]) -> str:
-    """Return the texts of the parts, including transcripts; images and files are skipped."""
+    """Return the text in a message's parts, including transcripts; images and files are skipped."""
     texts = []
     for part in listed(content.get("parts")):
         if isinstance(part, str):

@@ -1,7 +1,7 @@
 """Claude's data export: `conversations.json` in a ZIP archive.
 
-From a conversation, both sides' messages are imported, and the text of attached files as documents; no thoughts, no
-tools.
+Both sides' messages are imported, and the text in attached files as documents. Thoughts and tool calls are not
+imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Yield the messages of an export by conversation, each preceded by its attached documents."""
+    """Yield the messages in an export by conversation, each preceded by the documents attached to it."""
     for name, content in json_files(path, _FILES):
         for number, conversation in enumerate(sequence(content, name), start=1):
             yield from until_fault(_conversation(conversation, name, number))
@@ -61,7 +61,9 @@ def _attached(
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Return the text blocks, or if there are none `text`, which also holds placeholders for other blocks."""
+    """Return the text in a message's text blocks. If there are none, return `text`, which also contains placeholders
+    for other blocks.
+    """
     blocks = [block for block in listed(message.get("content")) if isinstance(block, Mapping)]
     texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     if blocks:

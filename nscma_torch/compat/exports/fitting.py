@@ -1,4 +1,4 @@
-"""Adapt another program's message for storage, and report the changes."""
+"""Adapt messages from other programs for storage, and report the changes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | InvalidInputError:
-    """Return the message with its text cut to `limits.max_message_bytes`, and without a future time.
+    """Return a message that can be stored: its text is cut to `limits.max_message_bytes`, and a future time is removed.
 
-    A lone surrogate becomes U+FFFD. Returns the error if the message still can't be stored.
+    Lone surrogates become U+FFFD. If the message still can't be stored, returns the error.
     """
     message, faults = one.message, list(one.faults)
     text = _whole(message.content)
@@ -32,7 +32,7 @@ def fitted(one: Foreign, limits: LimitsConfig, now: datetime) -> Foreign | Inval
         text = data[: limits.max_message_bytes].decode(errors="ignore")
         faults.append(
             f"its text has {len(data):,} bytes and was cut to limits.max_message_bytes = {limits.max_message_bytes:,}; "
-            "raise the limit and import it into another store to keep all of it"
+            "to keep all of it, raise the limit and import it into another store"
         )
     when = message.timestamp
     if when is not None and when - now > timedelta(seconds=limits.max_clock_skew):

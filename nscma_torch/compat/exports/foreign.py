@@ -1,7 +1,7 @@
-"""A message of another program, with the ids it has there.
+"""Messages from other programs, with the ids they have there.
 
-A reader of exports yields messages, and errors in place of unreadable ones: one bad conversation doesn't block the
-others.
+An export reader yields messages, and an error instead of each unreadable message, so that one invalid conversation
+doesn't block the others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from nscma_torch.text.calendar.timestamps import parse_timestamp
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """`ids` are those that the source names (user_id, agent_id, run_id), empty if it names none.
+    """A message from another program. `ids` contains the `user_id`, `agent_id` and `run_id` given in the source, if
+    any.
 
-    `faults` describe what couldn't be imported.
+    `faults` describes anything that couldn't be imported.
     """
 
     message: Message
@@ -33,7 +34,7 @@ Found = Foreign | InvalidInputError
 
 
 def until_fault(found: Iterator[Found]) -> Iterator[Found]:
-    """Yield the items found; an error ends the iteration and becomes its last item."""
+    """Yield the items found; an error ends the iteration and is yielded as its last item."""
     try:
         yield from found
     except InvalidInputError as error:
@@ -41,17 +42,17 @@ def until_fault(found: Iterator[Found]) -> Iterator[Found]:
 
 
 def role_of(value: object, otherwise: str = "user") -> str:
-    """Return a role of another program, if it also exists here."""
+    """Return a role used by another program if the same role exists here; otherwise return `otherwise`."""
     return value if isinstance(value, str) and value in ROLES else otherwise
 
 
 def time_of(value: object) -> datetime | None:
-    """Parse a time of another program; None for none. Raises `TimestampError` for an invalid one."""
+    """Parse a time from another program; None if there is none. Raises `TimestampError` for an invalid time."""
     return None if value in (None, "") else parse_timestamp(value)
 
 
 def time_in(*values: object) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the first of these values that is a time, and the problems of those before it."""
+    """Return the first of these values that is a valid time, and the problems with the values before it."""
     faults: list[str] = []
     for value in values:
         try:
@@ -65,19 +66,23 @@ def time_in(*values: object) -> tuple[datetime | None, tuple[str, ...]]:
 
 
 def listed(value: object) -> list[Any]:
-    """Return a JSON list; empty for anything else, such as null."""
+    """Return the value if it is a JSON list, or an empty list for anything else, such as null."""
     return value if isinstance(value, list) else []
 
 
 def mapping(value: object, what: str) -> Mapping[str, Any]:
-    """Return a JSON object. Raises `MalformedInputError`, naming `what`, for anything else."""
+    """Return the value if it is a JSON object. Raises `MalformedInputError`, naming `what`, for anything else."""
     if not isinstance(value, Mapping):
-        raise MalformedInputError(f"{what} is not an object but {type(value).__name__}; is it the export of that kind?")
+        raise MalformedInputError(
+            f"{what} is not an object but {type(value).__name__}; is it an export of the given kind?"
+        )
     return value
 
 
 def sequence(value: object, what: str) -> list[Any]:
-    """Return a JSON list. Raises `MalformedInputError`, naming `what`, for anything else."""
+    """Return the value if it is a JSON list. Raises `MalformedInputError`, naming `what`, for anything else."""
     if not isinstance(value, list):
-        raise MalformedInputError(f"{what} is not a list but {type(value).__name__}; is it the export of that kind?")
+        raise MalformedInputError(
+            f"{what} is not a list but {type(value).__name__}; is it an export of the given kind?"
+        )
     return value

@@ -1,4 +1,4 @@
-"""SQLite files of other programs, opened read-only."""
+"""Read other programs' SQLite files, opened read-only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nscma_torch.core.errors import InvalidInputError, MalformedInputError
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a read-only connection whose rows are accessible by column name.
 
-    Raises `InvalidInputError` for a missing file, `MalformedInputError` for one that isn't such a database.
+    Raises `InvalidInputError` for a missing file, `MalformedInputError` for a file that isn't a SQLite database.
     """
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}")
@@ -28,10 +28,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def rows(connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:
-    """Yield the rows of a query, one by one."""
+    """Yield the rows that a query returns, one by one."""
     yield from connection.execute(query, values)
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of the tables."""
+    """Return the names of the database's tables."""
     return {row["name"] for row in rows(connection, "SELECT name FROM sqlite_master WHERE type = 'table'")}

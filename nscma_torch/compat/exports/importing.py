@@ -31,12 +31,13 @@ def read_export(
     now: datetime | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[Foreign]:
-    """Return all storable messages of an export. Reading it twice gives the same idempotency keys.
+    """Return all messages in an export that can be stored. Reading it twice gives the same idempotency keys.
 
     `report` is called with a sentence for each omission or change: an unreadable conversation, a text cut to
     `limits.max_message_bytes`, a time in the future.
 
-    Raises `InvalidInputError` for an unknown kind, or if nothing is readable; `EmptyTextError` if there is no message.
+    Raises `InvalidInputError` for an unknown kind or if nothing is readable, and `EmptyTextError` if there are no
+    messages.
     """
     if kind not in READERS:
         raise InvalidInputError(f"unknown kind of export {kind!r}; kinds are {', '.join(READERS)}")
@@ -50,7 +51,7 @@ def read_export(
         if isinstance(fitting, InvalidInputError):
             place = "" if fitting is one else f"message {number}: "
             first = first or fitting
-            report(f"{place}{fitting}; it is left out")
+            report(f"{place}{fitting}; it is omitted")
             continue
         for fault in fitting.faults:
             report(f"message {number}: {fault}")
@@ -63,11 +64,12 @@ def read_export(
 def import_export(
     memory: Memory, exported: list[Foreign], scope: Scope, *, infer: bool = True
 ) -> Iterator[list[Added]]:
-    """Store the messages read, yielding each batch once it is on disk; messages already stored are NOOP.
+    """Store messages from an export, and yield each batch's results once it is on disk; messages already stored give
+    NOOP.
 
     Args:
-        scope: the owner of messages for which the source names none. Those with a user, or an agent or run without one,
-            keep it.
+        scope: the owner of messages for which the source names no owner. Messages with a user, an agent or a run keep
+            it.
     """
     placed = [(scope_of(one.ids) or scope, one) for one in exported]
     for (owner, expires_at), group in groupby(placed, key=lambda pair: (pair[0], pair[1].expires_at)):

@@ -1,7 +1,7 @@
-"""mem0's memories: JSON printed by `get_all` or its server, a local Qdrant or FAISS store, or `history.db`.
+"""Read mem0's memories: JSON from `get_all` or its server, a local Qdrant or FAISS store, or `history.db`.
 
-A vector store has each memory's owner; `history.db` has neither owners nor metadata: only the latest texts are taken
-from it.
+A vector store contains each memory's owner; `history.db` has neither owners nor metadata, so only the latest texts are
+read from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HISTORY = """
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Yield memories in the source's order or else by time."""
+    """Yield the memories in the source's order, or by time if it has no order."""
     if path.is_dir():
         items = _folder(path)
     elif path.suffix == ".json":
@@ -80,7 +80,9 @@ def _folder(path: Path) -> Iterator[_Item]:
     elif (path / "history.db").is_file():
         yield from _database(path / "history.db")
     else:
-        raise InvalidInputError(f"{path} is neither a local Qdrant store nor a folder with history.db; name a file")
+        raise InvalidInputError(
+            f"{path} is neither a local Qdrant store nor a folder that contains history.db; name a file"
+        )
 
 
 def _json(path: Path) -> Iterator[_Item]:

@@ -1,7 +1,8 @@
-"""MemPalace's drawers, from a palace's `chroma.sqlite3` or `sqlite_exact.sqlite3`.
+"""Read MemPalace's drawers from a palace's `chroma.sqlite3` or `sqlite_exact.sqlite3`.
 
-A drawer is a verbatim section of a file or of a conversation: here a message of role "document" of its file, with wing,
-room and hall in its metadata. Closets, which point to drawers, and the knowledge graph are not imported.
+A drawer is a verbatim section of a file or a conversation. It becomes a message with role "document" and the file as
+its source, with wing, room and hall in its metadata. Closets, which point to drawers, and the knowledge graph are not
+imported.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TECHNICAL = frozenset({_DOCUMENT, "id_recipe", "normalize_version", "convo_chun
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Yield drawers of a palace (its folder, or the database in it), by file and section."""
+    """Yield the drawers in a palace (given by its folder or its database file), ordered by file and section."""
     file = _file(path)
     reader = _exact if file.name.startswith("sqlite_exact") else _chroma
     with opened(file) as connection:
@@ -92,6 +93,6 @@ def _exact(connection: sqlite3.Connection, file: Path) -> Iterator[_Drawer | Inv
         try:
             fields = json.loads(row["metadata"])
         except ValueError as error:
-            yield MalformedInputError(f"{file}: the metadata of drawer {row['id']} are not JSON: {error}")
+            yield MalformedInputError(f"{file}: the metadata of drawer {row['id']} is not JSON: {error}")
             continue
         yield row["id"], str(row["document"] or ""), fields if isinstance(fields, dict) else {}

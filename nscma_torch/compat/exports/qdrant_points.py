@@ -1,7 +1,7 @@
-"""Payloads of a local Qdrant collection, which stores its points as pickles in SQLite.
+"""Read the payloads in a local Qdrant collection, which stores its points as pickles in SQLite.
 
-A pickle may run any code, so the reader only accepts the class of a point, as a bare container: anything else that a
-pickle names is refused. Qdrant's client is not needed.
+A pickle may run any code, so the reader only accepts the class for points, replaced by a plain container, and refuses
+any other name in a pickle. Qdrant's client is not needed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class _Reader(pickle.Unpickler):
 
 
 def payloads(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield id and payload of each point in a collection's `storage.sqlite`. Raises `MalformedInputError` for another
-    file.
+    """Yield the id and payload of each point in a collection's `storage.sqlite`. Raises `MalformedInputError` for any
+    other file.
     """
     with opened(path) as connection:
         for number, row in enumerate(rows(connection, "SELECT point FROM points"), start=1):

@@ -1,4 +1,4 @@
-"""mem0's interface: `from nscma_torch.compat.mem0 import Memory` in place of `from mem0 import Memory`.
+"""mem0's interface: use `from nscma_torch.compat.mem0 import Memory` instead of `from mem0 import Memory`.
 
 It follows mem0ai 2.2.1. The differences are listed in docs/migration.md.
 """

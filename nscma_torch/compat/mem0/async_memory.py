@@ -1,4 +1,4 @@
-"""`AsyncMemory` with mem0's names: the methods of `Memory`, each in a worker thread."""
+"""`AsyncMemory` with mem0's names: it runs each method of `Memory` in a worker thread."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class AsyncMemory:
     """mem0's `AsyncMemory`. As in mem0, the constructor, `from_config` and `close` are synchronous."""
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
-        """Open the store; the argument is that of `Memory`."""
+        """Open the store; the argument is the same as for `Memory`."""
         self.memory = Memory(config)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Create a memory from a dict of mem0's configuration. Raises `ConfigError` for an invalid one."""
+        """Create a memory from a dict with mem0's configuration. Raises `ConfigError` if it is invalid."""
         return cls(config_dict)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""mem0's configuration, of which the memory's location is used here."""
+"""mem0's configuration, from which only the memory's location is used here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNUSED = ("llm", "embedder", "reranker", "custom_instructions")
 
 
 class Mem0Component(BaseModel):
-    """A component in mem0's configuration: a provider, and its settings."""
+    """A component in mem0's configuration: a provider and its settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class ExtraSettings(BaseModel):
 
     Args:
         store: the database file.
-        config: sections of this library's configuration, or the path of a TOML file.
+        config: sections for this library's configuration, or the path of a TOML file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,8 +45,9 @@ class ExtraSettings(BaseModel):
 class MemoryConfig(BaseModel):
     """The keys of `mem0.configs.base.MemoryConfig`, and `nscma`.
 
-    The memory is in `nscma.store`; else in the folder `vector_store.config.path`, or else that of `history_db_path`, in
-    a file named after the collection. Models in mem0's configuration are ignored: this memory has its own.
+    The memory is stored in `nscma.store`. If this isn't set, it is stored in the folder `vector_store.config.path`, or
+    else in the folder of `history_db_path`, in a file named after the collection. Models in mem0's configuration are
+    ignored, as this memory has its own.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -62,7 +63,7 @@ class MemoryConfig(BaseModel):
 
     @property
     def store(self) -> Path:
-        """Return the database file. Raises `ConfigError` if the configuration names no place on disk."""
+        """Return the database file. Raises `ConfigError` if the configuration gives no location on disk."""
         if self.nscma.store is not None:
             return self.nscma.store.expanduser()
         settings = self.vector_store.config or {}
@@ -74,7 +75,7 @@ class MemoryConfig(BaseModel):
 
     @property
     def settings(self) -> Config:
-        """Return the configuration of this library."""
+        """Return this library's configuration."""
         return load_config(self.nscma.config)
 
 
@@ -96,7 +97,7 @@ def configuration(config: MemoryConfig | Mapping[str, Any] | None) -> MemoryConf
             raise ConfigError(f"configuration key {where}: {first['msg']}") from error
     unused = [name for name in _UNUSED if name in config.model_fields_set] + sorted(config.model_extra or {})
     if unused:
-        logger.warning("not used of mem0's configuration: %s; this memory has models of its own", ", ".join(unused))
+        logger.warning("unused keys in mem0's configuration: %s; this memory has its own models", ", ".join(unused))
     return config
 
 

@@ -1,7 +1,7 @@
-"""The errors of `mem0.exceptions` that can arise here.
+"""The errors from `mem0.exceptions` that can occur here.
 
-Where mem0 raises a ValueError, so does this module. Errors with the same cause in both libraries are one class with two
-names: `except LLMError` catches an `EngineError`. The errors of mem0's hosted service have no counterpart.
+If mem0 raises a `ValueError`, so does this package. Errors with the same cause in both libraries are one class with two
+names: `except LLMError` catches an `EngineError`. Errors from mem0's hosted service have no counterpart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LLMError = EngineError
 
 
 class MemoryError(NscmaError):
-    """Base of errors with mem0's fields: a code, details and a suggestion."""
+    """Base class for errors with mem0's fields: a code, details and a suggestion."""
 
     def __init__(
         self, message: str, error_code: str, details: Mapping[str, Any] | None = None, suggestion: str | None = None
@@ -57,4 +57,4 @@ class ValidationError(MemoryError, InvalidInputError):
 
 
 class MemoryNotFoundError(MemoryError, NotFoundError, ValueError):
-    """No memory has that id, or it was deleted."""
+    """No memory has this id, or the memory was deleted."""

@@ -1,4 +1,4 @@
-"""mem0's expiration date, an inclusive day in UTC, as a message's expiration time."""
+"""Convert between mem0's expiration date, an inclusive day in UTC, and a message's expiration time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def day_of(value: object) -> date | None:
 
 
 def end_of(day: date | None) -> datetime | None:
-    """Return when a memory valid through a day expires: the start of the next day in UTC."""
+    """Return the time at which a memory that is valid through a day expires: the start of the next day in UTC."""
     return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
 
 

@@ -1,13 +1,13 @@
-"""mem0's metadata filters, parsed into a condition on a memory's fields.
+"""Parse mem0's metadata filters into a condition on a memory's fields.
 
     {"category": "work"}                      is equal; a list: is one of them; "*": is there and not None
     {"rank": {"gte": 3, "lt": 9}}             eq ne in nin gt gte lt lte contains icontains; all of them hold
     {"AND": [...], "OR": [...], "NOT": [...]} of filters like these, at any depth; NOT: none of them holds
 
-In mem0 each vector store interprets filters differently. Here: a missing field matches no operator. If a field holds a
-list, eq, in, contains and the orders match if they match any element, ne and nin if they match all. Numbers are ordered
-with numbers, and times (ISO 8601 strings) with times; everything else is unordered. True is not 1. `contains` applies
-to strings.
+In mem0, each vector store interprets filters differently. Here, a missing field matches no operator. If a field is a
+list, eq, in, contains and the order operators match if they match any element; ne and nin match if they match all
+elements. Numbers are compared with numbers, and times (ISO 8601 strings) with times; everything else is unordered. True
+doesn't equal 1. `contains` applies to strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Test = Callable[[Any], bool]  # of one value
 
 
 def condition_of(filters: Mapping[str, Any]) -> Condition:
-    """Build a filter's condition. Raises `InvalidInputError` for an unknown operator or form."""
+    """Build the condition for a filter. Raises `InvalidInputError` for an unknown operator or an invalid form."""
     conditions = [_of_key(key, value) for key, value in filters.items()]
     return lambda fields: all(condition(fields) for condition in conditions)
 
@@ -78,7 +78,7 @@ def _operator(key: str, name: str, wanted: Any) -> _Test:
 
 
 def _any(test: _Test) -> _Test:
-    """Apply the test to a value, or to a list and its elements."""
+    """Return a test that applies the given test to a value, or to a list and each of its elements."""
     return lambda held: test(held) or (isinstance(held, list) and any(test(element) for element in held))
 
 

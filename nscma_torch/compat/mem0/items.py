@@ -1,4 +1,4 @@
-"""Messages and their history in mem0's format."""
+"""Convert messages and their history to mem0's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _HALF = 5.0  # the BM25 score that counts as a similarity of one half
 
 
 def fields_of(episode: Episode, updates: Mapping[str, datetime]) -> dict[str, Any]:
-    """Return all fields available to filters: mem0's payload. `updates`: last update times of messages, by id."""
+    """Return all fields available to filters, as in mem0's payload. `updates` maps message ids to their last update
+    times.
+    """
     scope = episode.scope
     own = {
         "id": episode.id,
@@ -39,7 +41,9 @@ def fields_of(episode: Episode, updates: Mapping[str, datetime]) -> dict[str, An
 
 
 def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a memory as in `get_all`. `metadata` is None if empty; other keys are omitted if they don't apply."""
+    """Return a memory in the format of `get_all`. `metadata` is None if empty; other keys are omitted if they don't
+    apply.
+    """
     metadata = {key: value for key, value in fields.items() if key not in _CORE}
     return {
         "id": fields["id"],
@@ -55,8 +59,8 @@ def item_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 def relevance(hit: Hit) -> tuple[float, float]:
     """Return a hit's semantic and lexical relevance to the query, each in [0, 1].
 
-    Semantic: the vector lane's score, which is the cosine unless [score] weights more into it. Lexical: BM25 as
-    x / (x + 5).
+    Semantic relevance is the vector lane's score, which is the cosine unless [score] adds other terms. Lexical
+    relevance is x / (x + 5) for a BM25 score x.
     """
     by_meaning = min(max(hit.parts.get("vector_score", 0.0), 0.0), 1.0)
     by_words = max(hit.parts.get("lexical_score", 0.0), 0.0)
@@ -64,7 +68,7 @@ def relevance(hit: Hit) -> tuple[float, float]:
 
 
 def score_details(hit: Hit, score: float, most: float, threshold: float) -> dict[str, float]:
-    """Return mem0's parts of a score; entities don't raise scores here."""
+    """Return the parts of a score with mem0's names; entities don't raise scores here."""
     by_meaning, by_words = relevance(hit)
     return {
         "semantic_score": by_meaning,
@@ -91,7 +95,7 @@ def fact_of(fact: Fact) -> dict[str, Any]:
 
 
 def history_of(episode: Episode, events: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
-    """Return a memory's history, oldest first: ADD, UPDATE, DELETE, and RESTORE, which mem0 does not have."""
+    """Return a memory's history, oldest first: ADD, UPDATE, DELETE, and RESTORE, which mem0 doesn't have."""
     found: list[dict[str, Any]] = []
     text: str | None = None
     for number, event in enumerate(events):

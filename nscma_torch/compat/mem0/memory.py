@@ -1,4 +1,4 @@
-"""`Memory` with mem0's names, arguments and results, over this library's store."""
+"""`Memory` with mem0's names, arguments and results, on top of this library's store."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ logger = logging.getLogger(__name__)
 
 
 class Memory:
-    """mem0's `Memory`: each message is a memory, with its facts.
+    """mem0's `Memory`. Each message is a memory, with the facts extracted from it.
 
     Args:
         config: a `MemoryConfig` or a dict of its keys, as in mem0; None for the defaults.
 
-    `nscma` is the underlying memory, with everything that mem0 lacks: `ask`, `facts`, `erase`, …
+    `nscma` is the underlying memory, with operations that mem0 lacks: `ask`, `facts`, `erase`, …
     """
 
     def __init__(self, config: MemoryConfig | Mapping[str, Any] | None = None) -> None:
@@ -34,7 +34,7 @@ class Memory:
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Create a memory from a dict of mem0's configuration. Raises `ConfigError` for an invalid one."""
+        """Create a memory from a dict with mem0's configuration. Raises `ConfigError` if it is invalid."""
         return cls(config_dict)
 
     @classmethod
@@ -59,7 +59,7 @@ class Memory:
         memory_type: str | None = None,
         prompt: str | None = None,
     ) -> dict[str, Any]:
-        """Store a text, a message or a list of them. See `operations.add`."""
+        """Store a text, a message or a list of messages. See `operations.add`."""
         return operations.add(
             self.nscma,
             messages,
@@ -104,7 +104,7 @@ class Memory:
         )
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory by id, or None."""
+        """Return the memory with this id, or None."""
         return operations.get(self.nscma, memory_id)
 
     def get_all(
@@ -132,9 +132,9 @@ class Memory:
         expiration_date: Any = KEEP,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Change a memory's text, metadata or expiration date; `data` is an old name of `text`."""
+        """Change a memory's text, metadata or expiration date; `data` is an old name for `text`."""
         if data is not None:
-            logger.warning("update(): `data` is an old name of `text`; use `text`")
+            logger.warning("update(): `data` is an old name for `text`; use `text`")
             text = data if text is None else text
         return operations.update(self.nscma, memory_id, text, metadata=metadata, expiration_date=expiration_date)
 
@@ -145,7 +145,7 @@ class Memory:
     def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> dict[str, str]:
-        """Hide all memories of a user, an agent or a run."""
+        """Hide all memories that belong to a user, an agent or a run."""
         return operations.delete_all(self.nscma, ids_of(user_id, agent_id, run_id))
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ class Memory:
         return operations.history_events(self.nscma, memory_id)
 
     def reset(self) -> None:
-        """Erase every user of the store. This can't be undone."""
+        """Erase all users in the store. This can't be undone."""
         logger.warning("Resetting all memories")
         self.nscma.reset()
 

@@ -15,7 +15,7 @@ _INSTRUCTIONS = ("system", "developer")  # roles that tell a model what to do; t
 
 
 def as_list(messages: object) -> list[Mapping[str, Any]]:
-    """Convert a string, a message or a list of them to a list. Raises `ValidationError` for anything else."""
+    """Convert a string, a message or a list of messages to a list. Raises `ValidationError` for anything else."""
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
@@ -32,9 +32,10 @@ def as_list(messages: object) -> list[Mapping[str, Any]]:
 
 
 def to_store(messages: list[Mapping[str, Any]], metadata: Mapping[str, Any]) -> list[Message]:
-    """Return the messages with text, in order; instructions, images and tool calls without text are skipped.
+    """Convert the messages that have text, in order; instructions, images, and tool calls without text are skipped.
 
-    `metadata` is stored with each. Its `created_at`, by which mem0 dates a memory, becomes the message's time.
+    `metadata` is stored with each message. Its `created_at`, which mem0 uses as a memory's date, becomes the message's
+    time.
     """
     said = metadata.get("created_at")
     when = None if said is None else parse_timestamp(said)
@@ -52,7 +53,9 @@ def to_store(messages: list[Mapping[str, Any]], metadata: Mapping[str, Any]) -> 
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """Return the text of a message: a string, or a list's text parts joined by spaces; "" if none."""
+    """Return the text of a message: its content if that is a string, or its text parts joined by spaces; "" if there is
+    none.
+    """
     content = message.get("content")
     if isinstance(content, list):
         parts = (part for part in content if isinstance(part, Mapping) and part.get("type") == "text")
@@ -70,7 +73,7 @@ def transcript(messages: list[Message]) -> str:
 
 
 def checked_type(memory_type: str | None) -> str | None:
-    """Return None, or procedural memory. Raises `ValidationError` for another type."""
+    """Validate a memory type: None or procedural memory. Raises `ValidationError` for any other type."""
     if memory_type not in (None, PROCEDURAL):
         raise ValidationError(
             f"Invalid 'memory_type'. Please pass {PROCEDURAL} to create procedural memories.",

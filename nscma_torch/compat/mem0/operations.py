@@ -1,7 +1,7 @@
-"""mem0's operations over a `Memory` of this library, with mem0's arguments and results, as functions.
+"""Functions that run mem0's operations on this library's `Memory`, with mem0's arguments and results.
 
-The classes of this package and the server's mem0 paths are thin layers over them. Ids name the memory's owner. If an
-operation takes only a memory's id, `user_id` limits it to one user; None looks up the owner.
+The classes in this package and the server's mem0 paths are thin layers on top of them. `ids` names the memory's owner.
+If an operation takes only a memory's id, `user_id` limits it to one user, and None looks up the owner.
 """
 
 from __future__ import annotations
@@ -40,20 +40,22 @@ def add(
     memory_type: str | None = None,
     prompt: str | None = None,
 ) -> dict[str, Any]:
-    """Store messages; with `infer`, extract facts at once, within `retrieval.settle_seconds`.
+    """Store messages; with `infer`, also extract facts immediately, within `retrieval.settle_seconds`.
 
-    Each message is a memory, an ADD among the results, with the `facts` read from it.
+    Each message becomes a memory. The results contain an ADD for each, with the `facts` extracted from it.
 
     Raises:
-        ValidationError: no id, an unknown memory type, or messages of another form.
-        InvalidInputError: another error; nothing is stored.
+        ValidationError: no id was given, the memory type is unknown, or the messages have an invalid form.
+        InvalidInputError: the input is invalid in another way; nothing is stored.
     """
     lasts_to = end_of(day_of(expiration_date))
     scope = scope_to_write(ids)
     kept = without_ids(metadata, "add()", {})
     procedural = checked_type(memory_type) is not None and scope.agent_id is not None
     if prompt is not None:
-        logger.warning("add(): the prompt is not used: it is for a language model, and facts are read without one")
+        logger.warning(
+            "add(): the prompt is ignored, as it is for a language model, and facts are extracted without one"
+        )
     if procedural:
         kept["memory_type"] = PROCEDURAL
     batch = to_store(as_list(messages), kept)
@@ -84,7 +86,7 @@ def _result(added: tuple[Added, Message], facts: Mapping[str, list[dict[str, Any
 
 
 def _facts(memory: Memory, scope: Scope, added: list[Added]) -> dict[str, list[dict[str, Any]]]:
-    """Return facts based on the messages just added, by message."""
+    """Return the facts extracted from the messages just added, by message id."""
     memory.components.settling.settle(scope.user_id)
     new = {one.id for one in added}
     found: dict[str, list[dict[str, Any]]] = {}
@@ -95,7 +97,7 @@ def _facts(memory: Memory, scope: Scope, added: list[Added]) -> dict[str, list[d
 
 
 def get(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dict[str, Any] | None:
-    """Return a memory, expired or not; None if the id is unknown or deleted."""
+    """Return a memory, even if it is expired, or None if the id is unknown or the memory was deleted."""
     found = _find(memory, memory_id, user_id)
     if found is None or found.status != "active":
         return None
@@ -111,7 +113,7 @@ def get_all(
     limit: int | None = None,
     show_expired: bool = False,
 ) -> dict[str, Any]:
-    """Return memories that match the filters, in order of arrival; `limit` is an older name of `top_k`."""
+    """Return the memories that match the filters, in order of arrival; `limit` is an older name for `top_k`."""
     most = checked_top_k(top_k, limit)
     scope, rest = scope_to_read(filters, ids or {})
     fits, updates = condition_of(rest), updates_of(memory, scope.user_id)
@@ -137,7 +139,7 @@ def update(
     expiration_date: Any = KEEP,
     user_id: str | None = None,
 ) -> dict[str, str]:
-    """Change a memory's text, metadata or expiration date (None: none).
+    """Change a memory's text, metadata or expiration date (None removes the date).
 
     Raises `MemoryNotFoundError` for an unknown id, `InvalidInputError` if nothing would change.
     """
@@ -158,7 +160,7 @@ def delete(memory: Memory, memory_id: str, *, user_id: str | None = None) -> dic
 
 
 def delete_all(memory: Memory, ids: Mapping[str, Any]) -> dict[str, str]:
-    """Hide all memories of a scope. Raises `InvalidInputError` without an id."""
+    """Hide all memories in a scope. Raises `InvalidInputError` if no id is given."""
     scope = scope_of(ids)
     if scope is None:
         raise InvalidInputError(
@@ -176,12 +178,12 @@ def history_events(memory: Memory, memory_id: str, *, user_id: str | None = None
 
 
 def ids_of(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
-    """Collect ids as arguments for this module's functions."""
+    """Collect ids into the `ids` argument for this module's functions."""
     return dict(zip(IDS, (user_id, agent_id, run_id), strict=True))
 
 
 def _find(memory: Memory, memory_id: object, user_id: str | None) -> Episode | None:
-    """Return the message with that id, deleted or not, of this user or of any."""
+    """Return the message with this id, even if deleted, that belongs to this user, or to any user if None."""
     key = str(memory_id)
     with memory.components.database.read(user_or_all(user_id)) as connection:
         owner = episodes.owner(connection, key) if user_id is None else user_id

@@ -1,7 +1,7 @@
 """Convert mem0's `user_id`, `agent_id` and `run_id` to a `Scope`.
 
-mem0 needs one of the three. Here a user bounds everything, so memories without one belong to `NO_USER`, a name that no
-caller can give: mem0's ids contain no whitespace.
+mem0 requires one of the three. Here, every memory belongs to a user, so memories without a user belong to `NO_USER`, a
+name that no caller can pass, as mem0's ids contain no whitespace.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _IDENTITY = frozenset({*IDS, "actor_id"})  # keys that metadata cannot set
 
 
 def trimmed(value: object, name: str) -> str | None:
-    """Strip whitespace from an id; numbers become strings, None stays.
+    """Strip whitespace from an id; numbers become strings, and None stays None.
 
-    Raises `ScopeError` if it is empty or contains whitespace.
+    Raises `ScopeError` if the id is empty or contains whitespace.
     """
     if value is None:
         return None
@@ -39,7 +39,7 @@ def trimmed(value: object, name: str) -> str | None:
 
 
 def scope_of(ids: Mapping[str, Any]) -> Scope | None:
-    """Return the scope that ids name; None if they name none. Raises `ScopeError` for an invalid id."""
+    """Return the scope given by ids, or None if there are no ids. Raises `ScopeError` for an invalid id."""
     user, agent, run = (trimmed(ids.get(name), name) for name in IDS)
     if user is None and agent is None and run is None:
         return None
@@ -47,7 +47,7 @@ def scope_of(ids: Mapping[str, Any]) -> Scope | None:
 
 
 def scope_to_write(ids: Mapping[str, Any]) -> Scope:
-    """Return the scope for adding. Raises `ValidationError` without an id."""
+    """Return the scope for adding. Raises `ValidationError` if no id is given."""
     scope = scope_of(ids)
     if scope is None:
         raise ValidationError(
@@ -60,9 +60,10 @@ def scope_to_write(ids: Mapping[str, Any]) -> Scope:
 
 
 def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-    """Return the scope of a read, and the remaining filters. Ids are given in `filters` or separately.
+    """Return the scope for a read, and the remaining filters. Ids may be given in `filters` or separately.
 
-    `*` for an agent or a run remains a filter: any named one. A user is always required: no read crosses users.
+    If an agent or run is `*`, it remains a filter that matches any named agent or run. A user is always required, as no
+    read crosses users.
     """
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"filters must be a dict, got {type(filters).__name__}")
@@ -75,7 +76,7 @@ def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> 
             raise ScopeError(f"{name} is {outside!r}, and {inside!r} inside filters; give one of them")
         given = outside if inside is None else inside
         if given == ANY and name == "user_id":
-            raise ScopeError("user_id cannot be '*': a search stays within one user; ask for one after the other")
+            raise ScopeError("user_id cannot be '*': a search is limited to one user; search for each user separately")
         if given == ANY:
             rest[name] = ANY
         else:
@@ -90,12 +91,12 @@ def scope_to_read(filters: Mapping[str, Any] | None, ids: Mapping[str, Any]) -> 
 
 
 def without_ids(metadata: Mapping[str, Any] | None, call: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without id keys; warn of one that differs from the `known` ids."""
+    """Return metadata without id keys; warn if one differs from the `known` ids."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be a dict, got {type(metadata).__name__}")
     for key in sorted(_IDENTITY & metadata.keys()):
         if metadata[key] != known.get(key):
-            logger.warning("%s: metadata[%r] is left out: metadata cannot say whose a memory is", call, key)
+            logger.warning("%s: metadata[%r] is ignored: metadata cannot set a memory's owner", call, key)
     return {key: value for key, value in metadata.items() if key not in _IDENTITY}

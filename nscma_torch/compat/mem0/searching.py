@@ -1,4 +1,4 @@
-"""mem0's search over a `Memory` of this library: whole messages, with scores and a threshold in [0, 1]."""
+"""mem0's search on this library's `Memory`: it returns whole messages, with scores and a threshold in [0, 1]."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def search(
 ) -> dict[str, Any]:
     """Return the best matching memories, best first, each with its score in [0, 1].
 
-    `limit` is an older name of `top_k`. With `rerank` each also has a `rerank_score`. `threshold`, None for none, is
-    the minimum relevance by meaning or by words (`items.relevance`); it doesn't limit the score, which is relative to
-    the best. `reference_date`: the memory's state at the end of that day, or at that moment.
+    `limit` is an older name for `top_k`. With `rerank`, each memory also has a `rerank_score`. `threshold` is the
+    minimum semantic or lexical relevance (`items.relevance`), or None for no minimum; it doesn't limit the score, which
+    is relative to the best memory's. `reference_date` selects the memory's state at the end of that day, or at that
+    time.
     """
     least = None if threshold is None else checked_threshold(threshold)
     most = checked_top_k(top_k, limit)
@@ -87,14 +88,14 @@ def search(
 
 
 def _is_near(hit: Hit, least: float | None) -> bool:
-    """Return whether a hit is relevant enough; a hit that a strategy found outside the lanes counts by its score."""
+    """Return True if a hit is relevant enough; if a strategy found the hit outside the lanes, its score is used."""
     if least is None:
         return True
     return max(relevance(hit)) >= least if "vector_score" in hit.parts else hit.score >= least
 
 
 def _reference(value: Any) -> datetime:
-    """Return the moment of a reference date: for a day its end, to include messages of that day."""
+    """Return the time for a reference date; for a day, its end, so that messages from that day are included."""
     moment = parse_timestamp(value)
     if isinstance(value, str):
         whole = re.fullmatch(r"\s*\d{4}-?\d\d-?\d\d\s*", value) is not None
@@ -104,7 +105,7 @@ def _reference(value: Any) -> datetime:
 
 
 def checked_top_k(top_k: int, limit: int | None = None) -> int:
-    """Validate a number of results; `limit` counts if `top_k` is left at its default.
+    """Validate a number of results; `limit` is used if `top_k` has its default value.
 
     Raises `InvalidInputError` for anything but an integer of at least 0.
     """
@@ -127,6 +128,6 @@ def checked_threshold(threshold: float) -> float:
 
 
 def updates_of(memory: Memory, user_id: str) -> dict[str, datetime]:
-    """Return the last update time of each updated message of a user, by id."""
+    """Return the last update time for each of a user's updated messages, by message id."""
     with memory.components.database.read(user_id) as connection:
         return history.last_updates(connection, user_id)

@@ -1,4 +1,4 @@
-"""A retriever and a chat history for LangChain over a `Memory`. See docs/integrations.md."""
+"""A retriever and a chat history for LangChain that use a `Memory`. See docs/integrations.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`NscmaChatMessageHistory`: a conversation of a memory as LangChain's chat history."""
+"""`NscmaChatMessageHistory`: a conversation in a memory as a LangChain chat history."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from nscma_torch.integrations.langchain.messages import from_store, to_store
 
 
 class NscmaChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one session, in order. Added messages are searched, processed for facts and recalled like any
-    other.
+    """The messages in one session, in order.
+
+    Messages added here are searched, processed for facts and recalled like any other messages.
 
     Args:
-        memory: the memory that stores them; the caller closes it.
-        session_id: `Message.session` of the conversation.
+        memory: the memory that stores the messages; the caller closes it.
+        session_id: the conversation's `Message.session`.
 
-    Raises `ScopeError` for invalid ids, `InvalidInputError` for a session that isn't text.
+    Raises `ScopeError` for invalid ids, `InvalidInputError` for a session that isn't a string.
     """
 
     def __init__(
@@ -47,8 +48,8 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
         return await asyncio.to_thread(lambda: self.messages)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Store messages, all or none; they are on disk when this returns. Raises `InvalidInputError`
-        for invalid ones.
+        """Store all messages or none; they are on disk when this returns. Raises `InvalidInputError` for an invalid
+        message.
         """
         if batch := [to_store(message, self.session_id) for message in messages]:
             self.memory.add(batch, **self._ids())
@@ -58,7 +59,9 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
         await asyncio.to_thread(self.add_messages, messages)
 
     def clear(self) -> None:
-        """Hide all messages of this session from every read; `Memory.restore` undoes it, `Memory.erase` deletes."""
+        """Hide all messages in this session from every read. `Memory.restore` undoes this; `Memory.erase` deletes
+        permanently.
+        """
         ids = [episode.id for episode in self._episodes()]
         self.memory.components.editor.delete(self.scope.user_id, ids, at=datetime.now(UTC))
 
@@ -67,7 +70,7 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
         await asyncio.to_thread(self.clear)
 
     def _episodes(self) -> list[Episode]:
-        """Return the messages of this session in exactly this scope, without another agent's session of that name."""
+        """Return the session's messages in exactly this scope, excluding other agents' sessions with the same name."""
         own = episodes.live(to_micros(datetime.now(UTC))), episodes.in_session(self.session_id)
         with self.memory.components.database.read(self.scope.user_id) as connection:
             rows = episodes.select_all(connection, self.scope, *own)

@@ -1,4 +1,4 @@
-"""Convert LangChain messages to stored ones, and back without loss."""
+"""Convert LangChain messages to stored messages, and back without loss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NO_TEXT = "[no text]"
 
 
 def to_store(message: BaseMessage, session: str) -> Message:
-    """Convert a message for storage: its text, and everything needed to restore it.
+    """Convert a message for storage, with its text and everything needed to restore it.
 
-    Parts without text become their type in brackets, and tool calls without text "name(arguments)". Raises
-    `InvalidInputError` for anything but a conversation's message.
+    Parts without text become their type in brackets; a tool call without text becomes "name(arguments)". Raises
+    `InvalidInputError` for anything but a conversation message.
     """
     if not isinstance(message, BaseMessage) or message.type == "remove":
         raise InvalidInputError(f"a chat history takes LangChain messages, got {type(message).__name__}")

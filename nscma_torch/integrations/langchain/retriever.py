@@ -20,8 +20,9 @@ from nscma_torch.integrations.hits import metadata_of
 class NscmaRetriever(BaseRetriever):
     """Searches one user's memory; `invoke(query, k=…)` overrides the maximum number of documents.
 
-    A document's `page_content` is the text of a unit, its `id` the unit's, and its metadata that of the message with
-    `memory_id`, `occurred_at`, `score` and others (`integrations/hits.py`). Arguments are those of `Memory.search`.
+    A document has a unit's text as `page_content` and the unit's id as `id`; its metadata is the message's, with
+    `memory_id`, `occurred_at`, `score` and others (`integrations/hits.py`). The arguments are the same as for
+    `Memory.search`.
 
     Raises pydantic's `ValidationError` for an invalid user id, or a `k` below 1.
     """

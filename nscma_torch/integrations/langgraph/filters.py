@@ -1,9 +1,9 @@
-"""Filters of a search: required values of an item's fields, or operators on them.
+"""Filters for a search: required values for an item's fields, or operators on them.
 
     {"kind": "note"}                    is equal, at any depth: of an object the named fields, of a list each element
     {"rank": {"$gte": 3, "$lt": 9}}     $eq $ne $gt $gte $lt $lte; all of them hold
 
-Values are compared as in JSON: true is not 1. A missing field is null. Only numbers are ordered.
+Values are compared as in JSON: true doesn't equal 1. A missing field is null. Only numbers are ordered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ORDERS = {f"${name}": order for name, order in ORDERS.items()}
 
 
 def condition_of(filters: Mapping[str, Any] | None) -> Condition:
-    """Build a filter's condition on an item's value. Raises `InvalidInputError` for an unknown operator."""
+    """Build the condition for a filter on an item's value. Raises `InvalidInputError` for an unknown operator."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"a filter must map fields to values, got {type(filters).__name__}")
     return _fields({} if filters is None else filters)

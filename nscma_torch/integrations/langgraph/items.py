@@ -1,4 +1,4 @@
-"""Items of a store as messages: an item's searchable text, and the conversion back to items."""
+"""Convert a store's items to messages with searchable text, and messages back to items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ WHOLE = "$"
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """A validated item to be stored; with no value, to be deleted. `text` is None to exclude it from search."""
+    """A validated item to be stored, or to be deleted if its value is None. If `text` is None, searches don't find
+    it.
+    """
 
     scope: Scope
     namespace: tuple[str, ...]
@@ -33,11 +35,11 @@ class CheckedItem:
 
     @property
     def idempotency_key(self) -> str:
-        """Return the idempotency key of its message."""
+        """Return the idempotency key for the item's message."""
         return idempotency_key(self.namespace, self.key)
 
     def message(self, *, created_at: datetime, updated_at: datetime) -> Message:
-        """Return the message that stores it."""
+        """Return the message that stores the item."""
         held = {
             "namespace": list(self.namespace),
             "key": self.key,
@@ -57,28 +59,28 @@ class CheckedItem:
 
 
 def source_of(namespace: Sequence[str]) -> str:
-    """Return the `Message.source` of a namespace's items; it begins with those of the parent namespaces."""
+    """Return the `Message.source` for items in a namespace; it begins with the source for each parent namespace."""
     return _SOURCE + "/".join(namespace)
 
 
 def idempotency_key(namespace: Sequence[str], key: str) -> str:
-    """Return the idempotency key of an item's message."""
+    """Return the idempotency key for an item's message."""
     return derive_id(FIELD, json.dumps([list(namespace), key]))
 
 
 def held_by(episode: Episode) -> Mapping[str, Any] | None:
-    """Return the item stored by a message: namespace, key, value, …; None if it isn't a store's item."""
+    """Return the item stored in a message (namespace, key, value, …), or None if the message doesn't store an item."""
     held = episode.metadata.get(FIELD)
     return held if isinstance(held, Mapping) and (episode.source or "").startswith(_SOURCE) else None
 
 
 def item_of(held: Mapping[str, Any]) -> Item:
-    """Return the item stored by a message, as for `get`."""
+    """Convert a stored item to the result type of `get`."""
     return Item(**_fields(held))
 
 
 def search_item_of(held: Mapping[str, Any], score: float | None = None) -> SearchItem:
-    """Return the item stored by a message, as for `search`."""
+    """Convert a stored item to the result type of `search`."""
     return SearchItem(**_fields(held), score=score)
 
 
@@ -88,9 +90,9 @@ def _fields(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked_value(value: object, limits: LimitsConfig) -> dict[str, Any]:
-    """Return a copy of a value in JSON's types: tuples become lists.
+    """Return a copy of a value that has only JSON types: tuples become lists.
 
-    Raises `InvalidInputError` for values that are not JSON-serialisable, `TextTooLargeError` above
+    Raises `InvalidInputError` for a value that isn't JSON-serialisable, `TextTooLargeError` for a value above
     `limits.max_message_bytes`.
     """
     if not isinstance(value, Mapping):
@@ -114,9 +116,9 @@ def _plain(value: Any) -> Any:
 
 
 def checked_paths(paths: object) -> tuple[str, ...]:
-    """Validate paths into values. Raises `InvalidInputError` for anything but strings, at least one."""
+    """Validate paths into values. Raises `InvalidInputError` for anything but a non-empty list of strings."""
     if isinstance(paths, str) or not isinstance(paths, Sequence) or not paths or not all(map(_is_path, paths)):
-        raise InvalidInputError(f"invalid index {paths!r}; name paths such as ['text'], or ['$'] for all of it")
+        raise InvalidInputError(f"invalid index {paths!r}; name paths such as ['text'], or ['$'] for the whole value")
     return tuple(paths)
 
 
@@ -125,9 +127,9 @@ def _is_path(path: object) -> bool:
 
 
 def text_of(value: Mapping[str, Any], paths: Sequence[str]) -> str | None:
-    """Return the searchable text of a value: the texts at these paths, one per line; None if there are none.
+    """Return a value's searchable text: the texts at these paths, one per line, or None if there are none.
 
-    "$" is the whole value, with each leaf's path before it, except for a single leaf.
+    "$" selects the whole value, with each leaf preceded by its path unless there is only one leaf.
     """
     texts: list[str] = []
     for path in paths:

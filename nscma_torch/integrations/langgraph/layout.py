@@ -12,34 +12,34 @@ ANY = "*"  # in a condition on namespaces: any label
 
 
 class Layout:
-    """The prefix of all namespaces of a store: literal labels, and placeholders of ids.
+    """The prefix of all namespaces in a store: literal labels, and placeholders for ids.
 
-    `("memories", "{user_id}", "{agent_id}")` reads the user's id from the second label, and the agent's from the third,
-    if any. With a `user_id` the whole store is this user's, and labels name no other.
+    `("memories", "{user_id}", "{agent_id}")` reads the user's id from the second label, and the agent's from the third
+    if there is one. If `user_id` is given, the whole store belongs to this user, and labels name no other user.
 
-    Raises `InvalidInputError` for labels that don't determine the user, or do so twice.
+    Raises `InvalidInputError` if the labels don't determine the user, or do so twice.
     """
 
     def __init__(self, labels: Sequence[str], user_id: str | None = None) -> None:
         if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
-            raise InvalidInputError(f"layout is {labels!r}, it must be labels such as ('memories', '{{user_id}}')")
+            raise InvalidInputError(f"layout is {labels!r}; it must be labels such as ('memories', '{{user_id}}')")
         places = [label for label in labels if label.startswith("{") or label in _PLACES]
         for label in places:
             if label not in _PLACES or places.count(label) > 1:
-                raise InvalidInputError(f"layout has {label!r}; each of {', '.join(_PLACES)} may stand in it once")
+                raise InvalidInputError(f"layout has {label!r}; each of {', '.join(_PLACES)} may occur in it once")
         if ("{user_id}" in places) == (user_id is not None):
             raise InvalidInputError(
-                f"layout is {tuple(labels)!r} and user_id {user_id!r}; name the user in one of the two: "
-                "a place '{user_id}' in the layout, or the user_id of all namespaces"
+                f"layout is {tuple(labels)!r} and user_id {user_id!r}; name the user in only one "
+                "of the two: as '{user_id}' in the layout, or as user_id for all namespaces"
             )
         self.labels = tuple(labels)
         self.user_id = None if user_id is None else Scope(user_id).user_id
 
     def scope_of(self, path: Sequence[str], *, wildcards: bool = False) -> Scope:
-        """Return the scope of a namespace or prefix; ids beyond its length are None.
+        """Return the scope for a namespace or prefix; ids beyond its length are None.
 
-        With `wildcards`, "*" stands for any label. Raises `ScopeError` if it doesn't name the user, or doesn't match
-        the layout.
+        With `wildcards`, "*" matches any label. Raises `ScopeError` if the namespace doesn't name the user, or doesn't
+        match the layout.
         """
         ids: dict[str, str | None] = {"user_id": self.user_id}
         for expected, label in zip(self.labels, path, strict=False):

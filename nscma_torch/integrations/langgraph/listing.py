@@ -1,4 +1,4 @@
-"""Conditions on namespaces, and the scopes they list."""
+"""Conditions for listing namespaces, and the scopes to list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nscma_torch.integrations.langgraph.layout import ANY, Layout
 
 
 def condition_on(match: MatchCondition) -> Callable[[Sequence[str]], bool]:
-    """Return a predicate: the namespace begins or ends with a path, in which "*" matches any label."""
+    """Return a predicate that is true if a namespace begins or ends with a path, in which "*" matches any label."""
     path = tuple(match.path)
     if match.match_type not in ("prefix", "suffix"):
         raise InvalidInputError(f"unknown match type {match.match_type!r}; namespaces match by prefix or by suffix")

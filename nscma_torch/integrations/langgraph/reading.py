@@ -1,4 +1,4 @@
-"""Read items: one by key, those under a namespace, and those matching a query."""
+"""Read items: one item by key, all items in a namespace, or the items that match a query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find(memory: Memory, user_id: str, keys: Sequence[str]) -> Mapping[str, Epis
 
 
 def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
-    """Return the items of a scope below a namespace, in the order first put."""
+    """Return the items in a scope below a namespace, in the order in which they were first put."""
     live = episodes.live(to_micros(datetime.now(UTC)))
     with memory.components.database.read(scope.user_id) as connection:
         rows = episodes.select_all(connection, scope, live, episodes.of_sources(source_of(prefix)))
@@ -32,12 +32,12 @@ def under(memory: Memory, scope: Scope, prefix: Sequence[str]) -> list[Held]:
 
 
 def is_below(held: Held, prefix: Sequence[str]) -> bool:
-    """Return whether an item's namespace begins with these labels."""
+    """Return True if an item's namespace begins with these labels."""
     return bool(held["namespace"][: len(prefix)] == list(prefix))
 
 
 def found(memory: Memory, scope: Scope, query: str, most: int, belongs: Callable[[Episode], bool]) -> list[SearchItem]:
-    """Return the best matching items, best first, from messages for which `belongs` is true."""
+    """Return the best matching items, best first, from the messages for which `belongs` returns True."""
     wanted = most
     while True:  # a long item may be found by several of its parts
         hits = memory.search(query, **ids_of(scope), top_k=wanted, kinds=("chunk",), where=belongs)

@@ -1,4 +1,4 @@
-"""`NscmaStore`: LangGraph's `BaseStore` over a `Memory`."""
+"""`NscmaStore`: LangGraph's `BaseStore`, implemented with a `Memory`."""
 
 from __future__ import annotations
 
@@ -47,17 +47,19 @@ _Read = Callable[[], Result]
 
 
 class NscmaStore(BaseStore):
-    """Items as messages of a memory: found by meaning and words, processed for facts, erasable, in one file.
+    """A store that keeps items as messages in a memory: searched by meaning and words, processed for facts, and
+    erasable.
 
     Args:
-        memory: the memory that stores them; the caller closes it.
-        layout: the prefix of namespaces, with the placeholders "{user_id}", "{agent_id}" and "{run_id}". By default the
-            first label is the user's id, or with a `user_id` any label may come first.
-        user_id: the user of all items; the layout then names no user.
-        fields: paths into an item's value to be searched, "$" for all of it; `put(index=…)` overrides them.
+        memory: the memory that stores the items; the caller closes it.
+        layout: the prefix of all namespaces, with the placeholders "{user_id}", "{agent_id}" and "{run_id}". By
+            default, the first label is the user's id, or if `user_id` is given, any label may come first.
+        user_id: the user who owns all items; the layout then names no user.
+        fields: paths to the parts of an item's value that are searched, or "$" for the whole value; `put(index=…)`
+            overrides them.
 
-    Every operation belongs to one user: one that names none (a search without a prefix, in a store for many users) is
-    an error.
+    Every operation belongs to one user. An operation that names no user is an error, such as a search without a prefix
+    in a store for many users.
     """
 
     supports_ttl = False
@@ -79,9 +81,10 @@ class NscmaStore(BaseStore):
         """Run operations together: all are validated first, then reads run, then writes.
 
         Raises:
-            InvalidNamespaceError: a label that is empty, not a string, or has a period.
-            ScopeError: a namespace that names no user, or doesn't match the layout.
-            InvalidInputError: a value that is not JSON-serialisable, an unknown filter, a TTL. Nothing is stored then.
+            InvalidNamespaceError: a label is empty, not a string, or contains a period.
+            ScopeError: a namespace names no user, or doesn't match the layout.
+            InvalidInputError: a value isn't JSON-serialisable, a filter is unknown, or a TTL is given; nothing is
+                stored.
         """
         prepared = [self._prepared(op) for op in ops]
         results = [None if isinstance(one, CheckedItem) else one() for one in prepared]
@@ -93,7 +96,7 @@ class NscmaStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _prepared(self, op: Op) -> _Read | CheckedItem:
-        """Validate an operation: return a read, or an item to be written."""
+        """Validate an operation; return a read, or an item to be written."""
         validate_op_namespace(op)
         if isinstance(op, GetOp):
             return partial(self._get, self._scope(op.namespace), op)

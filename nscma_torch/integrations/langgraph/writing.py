@@ -1,4 +1,4 @@
-"""Puts as changes of a `Memory`: an item is one message while it is stored, with its history."""
+"""Apply puts to a `Memory`: as long as an item is stored, it is one message, with its history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nscma_torch.integrations.langgraph.reading import find, ids_of
 
 
 def write(memory: Memory, puts: Iterable[CheckedItem]) -> None:
-    """Store, replace or delete items; of several puts for one item the last counts."""
+    """Store, replace or delete items; if there are several puts for an item, the last one is used."""
     last = {(one.namespace, one.key): one for one in puts}
     now = datetime.now(UTC)
     for user_id, of_user in groupby(sorted(last.values(), key=_user), key=_user):
@@ -30,7 +30,7 @@ def _user(put: CheckedItem) -> str:
 
 
 def _add(memory: Memory, puts: list[CheckedItem], now: datetime) -> None:
-    """Store new items. One stored by another writer meanwhile is replaced."""
+    """Store new items. An item that another writer has stored in the meantime is replaced."""
     for (scope, found), group in groupby(puts, key=lambda put: (put.scope, put.text is not None)):
         own = list(group)
         messages = [one.message(created_at=now, updated_at=now) for one in own]

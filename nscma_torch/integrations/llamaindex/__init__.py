@@ -1,4 +1,4 @@
-"""A memory block and a retriever for LlamaIndex over a `Memory`. See docs/integrations.md."""
+"""A memory block and a retriever for LlamaIndex that use a `Memory`. See docs/integrations.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`NscmaMemoryBlock`: long-term memory as a block of LlamaIndex's `Memory`."""
+"""`NscmaMemoryBlock`: long-term memory as a block in LlamaIndex's `Memory`."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ _HEAD = f"Recalled from this user's long-term memory, best first. {NOT_FOLLOWED}
 
 
 class NscmaMemoryBlock(BaseMemoryBlock[str]):
-    """Stores messages that leave the chat history, and recalls those relevant to the user's newest message.
+    """Stores messages that leave the chat history, and recalls messages relevant to the user's newest message.
 
-    It recalls the user's messages from any session: passages as quoted data, with speaker and time; nothing if no
-    stored text is relevant enough (`retrieval.floor`). Messages without text, and instructions (system, developer), are
-    not stored.
+    It recalls the user's messages from any session, as passages of quoted data with speaker and time; if no stored text
+    is relevant enough (`retrieval.floor`), it recalls nothing. Messages without text and instructions (from system or
+    developer) are not stored.
 
-    No message of a session is stored twice: messages put explicitly are taken as the session from its start, those
-    leaving the history as its next part. The n-th message with the same words is stored if fewer than n are.
+    No message in a session is stored twice: messages put explicitly are treated as the session from its start, and
+    messages leaving the history as its next part. The n-th message with the same words is stored if fewer than n such
+    messages are stored.
 
     Args:
         memory: the memory that stores messages; the caller closes it.
         top_k: maximum number of passages.
-        words: maximum words of a passage.
+        words: maximum words in a passage.
         threshold: minimum score, as in `Memory.search`.
 
     Raises pydantic's `ValidationError` for an invalid user id, or a number below 1.
@@ -84,7 +85,9 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
     async def aput(
         self, messages: list[ChatMessage], from_short_term_memory: bool = False, session_id: str | None = None
     ) -> None:
-        """Store messages; `from_short_term_memory` means that they leave the chat history, each once and in order."""
+        """Store messages; `from_short_term_memory` means that they are leaving the chat history, each once and in
+        order.
+        """
         if from_short_term_memory and not self.accept_short_term_memory:
             return
         kept = [one for message in messages if (one := _to_store(message, session_id)) is not None]
@@ -113,7 +116,9 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
                 self._flushed.update(counts)
 
     def _before(self, session: str) -> Counter[_Said]:
-        """Count how often each message has left a session's history; read from the store the first time."""
+        """Count how often each message has left a session's history; the first time, the counts are read from the
+        store.
+        """
         if session not in self._flushed:
             own = self.memory.get_all(
                 **self._ids(), filters={_FLUSHED: True}, limit=None, where=lambda one: one.session == session
@@ -122,12 +127,14 @@ class NscmaMemoryBlock(BaseMemoryBlock[str]):
         return Counter(self._flushed[session])
 
     def _key(self, session: str, said: _Said, occurrence: int) -> str:
-        """Return a key for a session's message, independent of how it was put."""
+        """Return a key for a message in a session, independent of how the message was put."""
         what = json.dumps([self.agent_id, self.run_id, session, *said, occurrence])
         return f"llamaindex:{sha256(what.encode()).hexdigest()}"
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """Return the block without its last passages, in LlamaIndex's tokens; None if none is left."""
+        """Return the block without its last passages, shortened by this many LlamaIndex tokens; None if no passage is
+        left.
+        """
         count = get_tokenizer()
         most = len(count(content)) - tokens_to_truncate
         shown = json.loads(content.rpartition("\n")[2])["memories"]
@@ -150,7 +157,9 @@ def _block(shown: Sequence[Mapping[str, str]]) -> str:
 
 
 def _to_store(message: ChatMessage, session: str | None) -> Message | None:
-    """Convert a message for storage, in this session or its own; None if it isn't part of a conversation."""
+    """Convert a message for storage in the given session, or if None its own; returns None if it isn't part of a
+    conversation.
+    """
     role, text = _ROLES.get(message.role.value), message.content
     if role is None or not text or not text.strip():
         return None

@@ -21,11 +21,11 @@ _FOR_A_MODEL = frozenset({"name", "role", "occurred_at", "source"})  # of the me
 class NscmaRetriever(BaseRetriever):
     """Searches one user's memory.
 
-    A node has the text and the id of a unit, with the metadata of the message, `memory_id`, `occurred_at` and others
-    (`integrations/hits.py`); a model sees speaker, source and time. Arguments are those of `Memory.search`;
-    `similarity_top_k` is the maximum number of nodes.
+    A node has a unit's text and id; its metadata is the message's, with `memory_id`, `occurred_at` and others
+    (`integrations/hits.py`), of which a model sees speaker, source and time. The arguments are the same as for
+    `Memory.search`; `similarity_top_k` is the maximum number of nodes.
 
-    Raises `ScopeError` for an invalid user id, `InvalidInputError` for another invalid argument.
+    Raises `ScopeError` for an invalid user id, `InvalidInputError` for any other invalid argument.
     """
 
     def __init__(

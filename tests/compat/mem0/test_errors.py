@@ -30,7 +30,7 @@ ANA = {"user_id": "ana"}
         (lambda m: m.search("x"), ValueError, "filters must contain at least one of"),
         (lambda m: m.search("x", filters={"a": 1}), ValueError, "filters must contain at least one of"),
         (lambda m: m.search("x", filters=["user_id"]), ValueError, "filters must be a dict"),
-        (lambda m: m.search("x", filters={"user_id": "*"}), ValueError, "within one user"),
+        (lambda m: m.search("x", filters={"user_id": "*"}), ValueError, "limited to one user"),
         (lambda m: m.search("x", filters=ANA, user_id="bob"), ValueError, "give one of them"),
         (lambda m: m.search("  ", filters=ANA), ValueError, "Invalid query"),
         (lambda m: m.search(None, filters=ANA), ValueError, "Invalid query"),

@@ -68,7 +68,7 @@ def test_metadata_cannot_move_a_memory(m, caplog):
     assert m.get(key)["metadata"] == {"a": 1, "b": 2}
     assert m.get(key)["user_id"] == "ana" and not {"agent_id", "run_id"} & m.get(key).keys()
     assert m.get_all(filters={"user_id": "bob"}) == {"results": []}
-    assert "metadata['user_id'] is left out" in caplog.text
+    assert "metadata['user_id'] is ignored" in caplog.text
 
 
 def test_an_operation_that_is_bound_to_a_user_finds_no_other(m):
