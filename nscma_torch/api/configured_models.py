@@ -135,7 +135,7 @@ class Models:
 
     @locked_cached_property
     def gate(self) -> MessageGate:
-        """Return the gate with the configured rules."""
+        """Return the gate with the configured rule."""
         from nscma_torch.surprise.gate import MessageGate
 
         return MessageGate(self.config.gate, self.salience_head)

@@ -169,7 +169,7 @@ def _show(edit: SettingsEdit, plan: EditPlan | None, backup: Path | None, writte
     elif plan is None:
         say(f"{path} already has the settings")
     else:
-        say(f"{path} has it now{plain(f'; as it was: {backup}') if backup else ''}")
+        say(f"updated {path}{plain(f'; the previous version is {backup}') if backup else ''}")
 
 
 def _named(option: str, value: str | None) -> list[str]:

@@ -60,4 +60,4 @@ def index(
     if json:
         print_json({"made": made, "store": database.name})
     else:
-        say(f"{'made the vector index of' if made else 'there is one already in'} {plain(database.name)}")
+        say(f"{'built the vector index in' if made else 'a vector index already exists in'} {plain(database.name)}")

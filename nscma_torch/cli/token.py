@@ -32,7 +32,7 @@ def _file(tokens: Path | None, store: str) -> files.TokenFile:
 @token.command()
 def add(
     *,
-    user: Annotated[str | None, typer.Option("--user", help="User whose memory the token gives access to.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User to whose memory the token gives access.")] = None,
     any_user: Annotated[
         bool,
         typer.Option(

@@ -48,13 +48,13 @@ class Embedder(Protocol):
         """Maximum tokens per text, including special tokens; a longer text raises an error."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count the tokens of each text, including special tokens."""
+        """Count the tokens in each text, including special tokens."""
 
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, d], float32, on the embedder's device."""
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return the unit vector [d] of a question; some models add a prompt prefix."""
+        """Return the unit vector [d] for a question; some models add a prompt prefix."""
 
 
 @runtime_checkable
@@ -62,7 +62,7 @@ class QueryEmbedder(Embedder, Protocol):
     """An embedder that embeds several questions at once more cheaply than one by one."""
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return unit vectors [n, d] of questions, equal to those of `embed_query` up to rounding."""
+        """Return unit vectors [n, d] for questions, equal to the results of `embed_query` up to rounding."""
 
 
 class StreamScore(Protocol):

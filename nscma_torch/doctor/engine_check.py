@@ -74,7 +74,7 @@ def _of_device(config: Config, found: Installed, units: int) -> Iterator[str]:
 
 
 def _of_memory(config: Config, card: Device, units: int) -> Iterator[str]:
-    assert card.total is not None and card.free is not None, "a CUDA device tells both"
+    assert card.total is not None and card.free is not None, "a CUDA device reports both"
     share = config.llm.gpu_memory_share
     if config.llm.engine == "vllm" and share * card.total > card.free:
         yield (

@@ -75,7 +75,8 @@ def _placed(given: type[Data], places: Mapping[str, str]) -> type[Data]:
 
 
 class EgoSplit(BaseTransform):  # type: ignore[misc] # PyG has no types
-    """Build the persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): one node per component of each neighbourhood.
+    """Build the persona graph (Epasto, Lattanzi and Paes Leme, KDD 2017): one node for each component of each node's
+    neighbourhood.
 
     Personas are ordered by node, then by their smallest neighbour; edges are ordered by (row, column) and occur once in
     each direction, without self-loops. A node's attributes are copied to all its personas. An edge has the attributes

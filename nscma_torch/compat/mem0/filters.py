@@ -1,8 +1,8 @@
 """Parse mem0's metadata filters into a condition on a memory's fields.
 
-    {"category": "work"}                      is equal; a list: is one of them; "*": is there and not None
-    {"rank": {"gte": 3, "lt": 9}}             eq ne in nin gt gte lt lte contains icontains; all of them hold
-    {"AND": [...], "OR": [...], "NOT": [...]} of filters like these, at any depth; NOT: none of them holds
+    {"category": "work"}                      is equal; a list: is in the list; "*": exists and isn't None {"rank":
+    {"gte": 3, "lt": 9}}             eq ne in nin gt gte lt lte contains icontains; all of them hold {"AND": [...],
+    "OR": [...], "NOT": [...]} of filters like these, at any depth; NOT: none of them holds
 
 In mem0, each vector store interprets filters differently. Here, a missing field matches no operator. If a field is a
 list, eq, in, contains and the order operators match if they match any element; ne and nin match if they match all

@@ -247,7 +247,7 @@ class ScoreConfig(Section):
 
     @property
     def decay(self) -> float:
-        """lambda, per day."""
+        """Return lambda per day."""
         return math.log(2) / self.half_life
 
 
@@ -403,8 +403,8 @@ class HierarchyConfig(Section):
     overlapping: bool = Field(True, description="Use ego-splitting, so that a chunk may belong to several clusters.")
     propagation: Literal["weighted", "majority"] = Field(
         "weighted",
-        description="Label that a node takes from its neighbours: the one with the largest total weight, or the most "
-        "frequent one, as in CAM section 4.1.",
+        description="Label that a node takes from its neighbours: the label with the largest total weight, or the "
+        "most frequent label, as in CAM section 4.1.",
     )
     propagation_rounds: int = Field(
         0, ge=0, description="Maximum rounds of label propagation; 0 to run until no label changes."

@@ -121,7 +121,7 @@ def created(path: Path) -> Identity:
 def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connection:
     """Connect to the file that `path` named when the store was opened; `arguments` go to `sqlite3.connect`.
 
-    Raises StoreAccessError if the path now names another file, or in a forked child whose parent was using the file
+    Raises `StoreAccessError` if the path now names another file, or in a forked child whose parent was using the file
     during the fork: SQLite in the child would count the parent's locks as its own.
     """
     with _lock:
@@ -140,7 +140,7 @@ def connect(path: Path, opened: Identity, **arguments: Any) -> sqlite3.Connectio
 
 
 def check_in_place(path: Path, opened: Identity) -> None:
-    """Raise StoreAccessError if the store or its -wal file was replaced since the connections opened.
+    """Raise `StoreAccessError` if the store or its -wal file was replaced since the connections opened.
 
     Call it inside a write transaction and again after the commit: a write to a removed file is lost.
     """

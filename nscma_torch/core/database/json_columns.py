@@ -16,7 +16,8 @@ def decoded(text: str, kind: type = dict) -> Any:
         value = None
     if not isinstance(value, kind):
         raise StoreFormatError(
-            f"the store is damaged: a column holds {str(text)[:40]!r} instead of JSON; restore a copy, or export what "
+            f"the store is damaged: a column contains {str(text)[:40]!r} instead of JSON; restore a copy, or export "
+            f"what "
             "can be read with `nscma export`"
         )
     return value

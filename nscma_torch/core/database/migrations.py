@@ -21,7 +21,7 @@ STEPS: dict[int, Callable[[Connection], None]] = {}  # by the version that a ste
 
 
 def check(name: str, version: int) -> None:
-    """Raise StoreVersionError for a store newer than this library, or too old to upgrade."""
+    """Raise `StoreVersionError` for a store newer than this library, or too old to upgrade."""
     if version > schema.SCHEMA_VERSION:
         raise StoreVersionError(
             f"{name} has schema {version}, newer than this version's {schema.SCHEMA_VERSION}; upgrade nscma-torch"

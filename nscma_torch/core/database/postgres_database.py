@@ -182,7 +182,7 @@ class PostgresDatabase(Database):
         said = getattr(getattr(error, "diag", None), "message_primary", None) or ("" if code else str(error))
         # the server's DETAIL may quote a row
         if code in _BUSY:
-            return StoreBusyError(f"{self.name} is held by another writer; try again, or raise store.busy_timeout")
+            return StoreBusyError(f"{self.name} is locked by another writer; try again, or raise store.busy_timeout")
         if code in _FULL:
             return StoreFullError(f"{self.name} is full ({said}); nothing was written")
         if code == "42501":

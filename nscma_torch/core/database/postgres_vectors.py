@@ -24,7 +24,7 @@ _ALL = text(f"SELECT c.relname, i.indisvalid {_OWN} LIKE 'vectors\\_hnsw\\_%'")
 
 
 def usable(connection: Connection, dimension: int) -> bool:
-    """Return True if the index for vectors of this dimension exists. Raises StoreAccessError like `check_version`."""
+    """Return True if the index for vectors of this dimension exists. Raises `StoreAccessError` like `check_version`."""
     there = bool(connection.execute(_VALID, {"name": _name(dimension)}).scalar())
     if there:
         check_version(connection)

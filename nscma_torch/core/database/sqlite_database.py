@@ -132,7 +132,7 @@ class SqliteDatabase(Database):
     ) -> Iterator[Connection]:
         """Implement `Database.write`.
 
-        Raises StoreAccessError if the file was removed or replaced, or its -wal removed, while it was open.
+        Raises `StoreAccessError` if the file was removed or replaced, or its -wal removed, while it was open.
         """
         with (
             turn_of(WRITERS.of(self._file), self.name, wait) as left,
@@ -221,7 +221,7 @@ class SqliteDatabase(Database):
                     f"no space left for {path}, so nothing was written; free some space, or raise store.max_pages"
                 )
             case "BUSY" | "LOCKED":
-                return StoreBusyError(f"{path} is held by another process; try again, or raise store.busy_timeout")
+                return StoreBusyError(f"{path} is locked by another process; try again, or raise store.busy_timeout")
             case "READONLY" | "CANTOPEN" | "PERM" | "AUTH":
                 return StoreAccessError(f"{path} or its folder cannot be written; check its permissions")
             case "NOTADB":

@@ -121,7 +121,7 @@ def _oldest(
 
 
 def _of(user_id: str | None, owner: str | None) -> ColumnElement[bool]:
-    """Build the condition that selects a user's jobs, and those leased to an owner; None doesn't restrict."""
+    """Build the condition that selects jobs by user and by lease owner; None doesn't restrict."""
     leased = true() if owner is None else leases.held_by(jobs.c.user_id, leases.JOBS, owner)
     return leased if user_id is None else and_(jobs.c.user_id == user_id, leased)
 

@@ -284,7 +284,7 @@ class Worker:
         return bool(taken)
 
     def _take(self, user_ids: Collection[str], *, wait: float | None = None) -> list[str]:
-        """Lease the given users, except those leased by another worker; return the leased ones."""
+        """Lease the given users, except those leased by another worker; return the users leased."""
         if not user_ids:
             return []
         with self._database.write(ONE_BY_ONE, wait=wait) as connection:
@@ -321,7 +321,7 @@ class Worker:
             self._give_back()
 
     def _work_off(self, run: _Run) -> bool:
-        """Run batches until none is left or the run should end; the return value is as for `read`."""
+        """Run batches until none remains or the run should end; the return value is as for `read`."""
         ahead: deque[list[Job]] = deque()
         while run.goes_on():
             self._keep(run)

@@ -40,7 +40,9 @@ class NscmaChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override] # LangChain: "a property or attribute"
-        """Return the session's messages in the order added, including those added by other means."""
+        """Return the session's messages in the order in which they were added, including messages added by other
+        means.
+        """
         return [from_store(episode) for episode in self._episodes()]
 
     async def aget_messages(self) -> list[BaseMessage]:

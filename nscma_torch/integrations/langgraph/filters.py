@@ -1,6 +1,6 @@
 """Filters for a search: required values for an item's fields, or operators on them.
 
-    {"kind": "note"}                    is equal, at any depth: of an object the named fields, of a list each element
+    {"kind": "note"}                    is equal, at any depth: the named fields in an object, each element in a list
     {"rank": {"$gte": 3, "$lt": 9}}     $eq $ne $gt $gte $lt $lte; all of them hold
 
 Values are compared as in JSON: true doesn't equal 1. A missing field is null. Only numbers are ordered.

@@ -225,7 +225,9 @@ def _quarter(match: re.Match[str], today: date) -> DaySpan:
 
 
 def _turned(match: re.Match[str], span_of: Callable[[int], DaySpan], today: date) -> DaySpan:
-    """Return the season or holiday in the named year, or else the last, next or nearest one."""
+    """Return the season or holiday in the given year; without a year, return the last, next or nearest season or
+    holiday.
+    """
     said = match.groupdict("")
     if said.get("year"):
         return span_of(_year_of(said["year"], today))

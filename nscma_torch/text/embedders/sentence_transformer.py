@@ -43,7 +43,7 @@ def local_folder(name: str) -> Path:
     if not (folder / "modules.json").is_file():
         raise ModelNotFoundError(
             f"{folder} has no modules.json, so it is not a sentence-transformers model (or only part of it is there); "
-            f"run `hf download {name}`, or name a model whose card says sentence-transformers"
+            f"run `hf download {name}`, or name a model that is marked as a sentence-transformers model"
         )
     return folder
 

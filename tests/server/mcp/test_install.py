@@ -215,5 +215,5 @@ def test_wrong_use(install: Install) -> None:
     assert install("codex", "--can", "dance").exit_code == 2
     shown = install("codex", "--user", "ana")
     assert "config.toml needs" in shown.stdout and "[mcp_servers.nscma]" in shown.stdout
-    assert "has it now" in install("codex", "--write").stdout
+    assert "updated" in install("codex", "--write").stdout
     assert "already has the settings" in install("codex", "--write").stdout
