@@ -21,13 +21,13 @@ from nscma_torch.reading.turn_forms import standing_instructions
 from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.files.decoding import decode
 
-_HELP = """/why      how the last reply came about
-/good     the last reply helped: it counts, and may be learnt from (controller.write_skills)
-/bad      it did not
-/facts    what is known by now
-/memory   standing instructions, summary, and the turns in context
-/forget ID  hide a message from memory (`nscma restore ID` brings it back)
-/quit     end; what was said stays"""
+_HELP = """/why      show the steps that led to the last reply
+/good     rate the last reply as helpful; a skill may be learnt from it (controller.write_skills)
+/bad      rate the last reply as unhelpful
+/facts    show the facts known so far
+/memory   show standing instructions, the summary, and the turns in context
+/forget ID  hide a message from memory (`nscma restore ID` undoes this)
+/quit     end the chat; its messages stay stored"""
 _SHORT = 8  # digits of an id that are shown
 
 
@@ -195,4 +195,4 @@ class ChatSession:
             raise NotFoundError(f"{many} an id that begins with {prefix!r}; use an id as shown")
         self._memory.delete(fitting[0], user_id=user)
         flush(self._memory)
-        say(f"hidden; `nscma restore {fitting[0]}` brings it back")
+        say(f"hidden; `nscma restore {fitting[0]}` undoes this")

@@ -139,6 +139,6 @@ def _parts(made: MemoryPlan) -> Table:
         if made.of(side):
             table.add_row(f"all of the {side}", f"{made.of(side) / GIB:.2f}", side, "")
     if made.cache_per_token:
-        note = f"{made.cache_per_token / 2**10:.0f} KiB of keys and values a token, {made.context:,} tokens at least"
+        note = f"{made.cache_per_token / 2**10:.0f} KiB of keys and values per token, at least {made.context:,} tokens"
         table.add_row("", f"{made.context * made.cache_per_token / GIB:.2f}", "engine", note)
     return table
