@@ -283,7 +283,7 @@ def test_unusable_configuration_is_refused() -> None:
     for key in ("window", "warmup", "prior"):
         with pytest.raises(ConfigError, match=rf"gate\.{key}"):
             load_config({"gate": {key: 0}})
-    with pytest.raises(ConfigError, match=r"gate: low is 3; it must be at most high, 2\.5$"):
+    with pytest.raises(ConfigError, match=r"gate: low is 3; it must be at most 'high', 2\.5$"):
         load_config({"gate": {"low": 3.0}})
 
 
