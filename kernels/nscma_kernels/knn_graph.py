@@ -153,7 +153,7 @@ class Scores:
         parts = torch.split(x, _cached(x))
         norm = torch.cat([torch.linalg.vector_norm(part, dim=1, dtype=torch.float64) for part in parts])
         if not bool(torch.isfinite(norm).all()):
-            raise ValueError("x holds NaN or infinity in float32")
+            raise ValueError("x contains NaN or infinity in float32")
         norm += norm == 0
         unit = x.new_zeros(n + math.isqrt(n) + 1, d)
         torch.div(x, norm[:, None].float(), out=unit[:n])

@@ -71,7 +71,7 @@ def scored_topk(
         part = slice(begin, begin + BLOCK)
         block = operands.some(part) if len(queries) > BLOCK else operands
         if not math.isfinite(block.norm + block.weight):
-            raise ValueError("queries and weights must be finite: some hold NaN, infinity, or more than 1e150")
+            raise ValueError("queries and weights must be finite: some contain NaN, infinity or values above 1e150")
         search(block, m, scores[part], index[part])
     return scores, index
 

@@ -163,7 +163,7 @@ def _measured_length(vectors: Tensor) -> float:
     if not math.isfinite(longest):  # perhaps only the squares are too large
         longest = max(float(torch.linalg.vector_norm(tile.double(), dim=1).max()) for tile in tiles)
     if not math.isfinite(longest):
-        raise ValueError("vectors must be finite: some rows hold NaN, infinity, or more than 1e150")
+        raise ValueError("vectors must be finite: some rows contain NaN, infinity or values above 1e150")
     if version is not None:
         _measured[vectors] = (version, longest)
     return longest
@@ -176,7 +176,7 @@ def largest_of(columns: Tensor) -> float:
     low, high = (columns if columns.is_contiguous() else columns.T).aminmax()
     largest = max(-float(low), float(high))
     if not math.isfinite(largest):
-        raise ValueError("columns must be finite: some rows hold NaN or infinity")
+        raise ValueError("columns must be finite: some rows contain NaN or infinity")
     return largest
 
 

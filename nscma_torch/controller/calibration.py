@@ -68,7 +68,7 @@ def choose_threshold(traces: Sequence[LabelledTrace], *, most_wrong: float = 0.0
     threshold meets the bound. Raises `InvalidInputError` for a bound outside [0, 1].
     """
     if not 0 <= most_wrong <= 1:
-        raise InvalidInputError(f"most_wrong is a share of the turns in [0, 1], got {most_wrong}")
+        raise InvalidInputError(f"most_wrong must be a share of the turns in [0, 1], got {most_wrong}")
     unsure = {trace.uncertainty for trace in traces if trace.uncertainty > 0}
     candidates = sorted({0.0, *(math.ceil(1e4 * one) / 1e4 for one in (min(unsure, default=1.0) / 2, *unsure))})[::-1]
     done = [at_threshold(traces, threshold) for threshold in candidates]

@@ -63,7 +63,7 @@ def learn(
         epoch = user_versions.version(connection, user)[1]
     turn, reply = (memory.get(one, user_id=user, now=now) if one else None for one in (answer.turn_id, answer.reply_id))
     if turn is None or reply is None:
-        raise NotFoundError("feedback needs a reply of `turn` that still exists; ask again first")
+        raise NotFoundError("feedback needs a reply from `turn` that still exists; ask again first")
     known = {one.id for one in memory.skills(user_id=user, agent_id=scope.agent_id)} if answer.skills else ()
     shown = [key for key in answer.skills if key in known]
     cited = [source for item in answer.evidence for source in item.hit.unit.episode_ids]

@@ -43,7 +43,7 @@ def read_adapter(folder: Path, model: nn.Module) -> tuple[dict[str, Any], dict[s
     """
     for name in (WEIGHTS, CONFIG):
         if not (folder / name).is_file():
-            raise ModelNotFoundError(f"no {name} in {folder}: write one with save_pretrained of an attached memory")
+            raise ModelNotFoundError(f"no {name} in {folder}: create it with save_pretrained of an attached memory")
     try:
         written = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         base, settings = written["base"], written["memory"]

@@ -57,7 +57,7 @@ class AttachedMemory(nn.Module):
         super().__init__()
         decoder = Decoder.of(model)
         if any(isinstance(module, AttachedMemory) for module in model.modules()):
-            raise InvalidInputError("the model has a memory: detach() it before another is attached")
+            raise InvalidInputError("the model already has a memory: call detach() before attaching another")
         kind, layers = settings["kind"], settings["layers"]
         if kind not in PLACEMENTS:
             raise InvalidInputError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
@@ -90,7 +90,7 @@ class AttachedMemory(nn.Module):
         """
         self._check_attached()
         if self._session is not None:
-            raise InvalidInputError("a session is open: leave it before another is opened")
+            raise InvalidInputError("a session is already open: leave it before opening another")
         if streams is not None and streams.owner != self._key:
             raise InvalidInputError("these streams were read by another memory")
         self._session = MemoryStreams(self._key) if streams is None else streams
@@ -199,7 +199,9 @@ class AttachedMemory(nn.Module):
     def _streams(self, cache: Any) -> MemoryStreams:
         kept = None if cache is None else streams_of(cache)
         if kept is None and cache is not None and cache.get_seq_length():
-            raise InvalidInputError("past_key_values holds tokens that the memory has not read: start with a new cache")
+            raise InvalidInputError(
+                "past_key_values contains tokens that the memory has not read: start with a new cache"
+            )
         if kept is not None and (kept.owner != self._key or self._session not in (None, kept)):
             raise InvalidInputError("past_key_values was filled for another memory or session: start with a new cache")
         return self._session or kept or MemoryStreams(self._key)

@@ -68,7 +68,7 @@ class Decoder:
         device: Any = next((one for one in devices if one is not None), None)  # of accelerate, which loads them there
         if device is None:
             raise ModelError(
-                f"the weights of layer {index} are on the meta device: load them before a memory is attached"
+                f"the weights of layer {index} are on the meta device: load them before attaching a memory"
             )
         return torch.device(device)
 

@@ -229,7 +229,7 @@ class RetrievalMemory(nn.Module):
         doubled = queries.dtype == torch.float64 and self.keys.dtype != torch.float64
         if self.keys.dtype == torch.float16 or doubled:
             raise InvalidInputError(
-                f"keys of {self.keys.dtype} cannot be searched for queries of {queries.dtype}: convert the memory with"
+                f"{self.keys.dtype} keys can't be searched with {queries.dtype} queries: convert the memory with"
                 " .to(torch.float32), .bfloat16 or .float64, or the queries"
             )
         shape = queries.shape[:-1]
@@ -280,14 +280,14 @@ class RetrievalMemory(nn.Module):
         if given.device != own.device:
             raise InvalidInputError(f"{name} are on {given.device}, the memory on {own.device}: move one with .to")
         if not bool(given.detach().to(own.dtype).isfinite().all()):
-            raise InvalidInputError(f"{name} must be finite in {own.dtype}: some hold NaN or infinity")
+            raise InvalidInputError(f"{name} must be finite in {own.dtype}: some values are NaN or infinity")
 
     def _as_ids(self, ids: Ids) -> Tensor:
         """Return the ids as a tensor [n] int64 on the memory's device."""
         try:
             given = ids if isinstance(ids, Tensor) else torch.tensor([*ids], dtype=torch.int64)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise InvalidInputError(f"ids must be integers of 64 bits: {error}") from error
+            raise InvalidInputError(f"ids must be 64-bit integers: {error}") from error
         if given.ndim != 1 or given.is_floating_point() or given.dtype == torch.bool:
             raise InvalidInputError(f"ids must be a tensor [n] of integers, got {described(given)}")
         return given.to(self.ids.device, torch.int64)
@@ -311,7 +311,7 @@ class RetrievalMemory(nn.Module):
             return self.ids.new_full((1,), scope)
         shape = queries.shape[:-1]
         if not isinstance(scope, Tensor) or scope.is_floating_point() or scope.dtype == torch.bool:
-            raise InvalidInputError(f"scope must be an integer of 0 or more, or a tensor of them, got {scope!r}")
+            raise InvalidInputError(f"scope must be a non-negative integer, or a tensor of them, got {scope!r}")
         try:
             each = scope.to(self.ids.device, torch.int64).broadcast_to(shape)
         except RuntimeError as error:

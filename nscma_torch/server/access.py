@@ -61,7 +61,7 @@ class Principal:
     def _meant(self, found: set[str]) -> str:
         if self.user_id is not None:
             if found - {self.user_id}:
-                raise ForbiddenError("the request names another user than the token's; omit user_id")
+                raise ForbiddenError("the request names a different user from the token's; omit 'user_id'")
             return self.user_id
         if len(found) > 1:
             raise ScopeError("the request names two users; name one")
@@ -103,7 +103,9 @@ class Authenticator:
         """
         if not self._tokens.required:
             if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
-                raise ForbiddenError("without tokens, only this machine is served; create one with `nscma token add`")
+                raise ForbiddenError(
+                    "without tokens, only requests from this machine are accepted; create one with `nscma token add`"
+                )
             return Principal(None, frozenset(RIGHTS), LOCAL, self._default)
         given = presented(headers)
         if given is None:

@@ -217,5 +217,5 @@ def _ids(asked: RunParams, caller: Principal) -> dict[str, Any]:
     """Return a request's ids with whitespace stripped, as in mem0. Unstripped ids could refer to another user."""
     scope = asked.scope(caller)
     if scope["user_id"] != scope["user_id"].strip():
-        raise ScopeError("mem0 has no user whose id begins or ends with whitespace; use /v1")
+        raise ScopeError("a user id in mem0 can't begin or end with whitespace; use /v1")
     return scope

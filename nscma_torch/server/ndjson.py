@@ -34,7 +34,7 @@ class StreamParams(RunParams):
     ids: bool = Field(False, description="include each message's id in the response")
     idempotency_key: str | None = Field(
         None,
-        description="key prefix, followed by the line number, for lines without a key, so a retry adds nothing",
+        description="prefix for the keys of lines without one, followed by the line number, so a retry adds nothing",
     )
 
 
@@ -43,7 +43,7 @@ class AddedLine(BaseModel):
 
     lines: int
     added: int
-    known: int = Field(description="messages whose idempotency key exists already")
+    known: int = Field(description="messages with an idempotency key that already exists")
     ids: list[str] | None = None
     done: bool = False
     error: Problem | None = None

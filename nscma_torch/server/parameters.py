@@ -119,7 +119,7 @@ class AddBody(RunParams):
     """Arguments of `Memory.add`, and the name of a document if the messages are its sections."""
 
     messages: str | MessageIn | Annotated[list[MessageIn | str], MANY]
-    source: str | None = Field(None, min_length=1, description="name of the document; none for a conversation")
+    source: str | None = Field(None, min_length=1, description="name of the document; omit for a conversation")
     metadata: dict[str, Any] | None = None
     timestamp: Time | None = None
     expiration_date: Time | None = None
@@ -166,7 +166,7 @@ class EraseBody(UserParams):
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
         if [self.memory_id is not None, self.skill_id is not None, self.everything].count(True) != 1:
-            raise ValueError("name one of memory_id and skill_id, or set everything to true")
+            raise ValueError("give one of 'memory_id' and 'skill_id', or set 'everything' to true")
         return self
 
     def arguments(self) -> dict[str, Any]:

@@ -57,12 +57,14 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 class Problem(BaseModel):
     """An error, with advice on how to fix it."""
 
-    type: str = Field(description="urn:nscma: and the name of the error, or about:blank if the status is sufficient")
+    type: str = Field(description="urn:nscma: followed by the error's name, or about:blank if the status is sufficient")
     title: str
     status: int
     detail: str = Field("", description="what was wrong, and what to do")
-    errors: list[dict[str, Any]] | None = Field(None, description="invalid parts of the request, the first twenty")
-    error: dict[str, str | None] | None = Field(None, description="the same for clients of OpenAI's API, on its paths")
+    errors: list[dict[str, Any]] | None = Field(None, description="the first twenty invalid parts of the request")
+    error: dict[str, str | None] | None = Field(
+        None, description="the same error in OpenAI's format, on paths of its API"
+    )
 
 
 class TooManyRequestsError(errors.OverloadedError):

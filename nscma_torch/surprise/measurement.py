@@ -88,7 +88,7 @@ def measure(
             f"nll has shape {tuple(nll.shape)} for {len(raw)} bytes: pass one value per byte and one for the end"
         )
     if not bool(torch.isfinite(nll).all()):
-        raise InvalidInputError("nll holds NaN or infinity: the surprise model's weights or state are damaged")
+        raise InvalidInputError("nll contains NaN or infinity: the surprise model's weights or state are damaged")
     per_byte = nll.double() if ends is None else nats_per_byte(nll.double(), ends, len(raw) + 1)
     before = torch.cat([per_byte.new_zeros(1), per_byte.clamp(max=byte_clamp)]).cumsum(0).tolist()
     total, codes = before[-1], []

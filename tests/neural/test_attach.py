@@ -185,7 +185,7 @@ def test_a_session_carries_streams_over_calls() -> None:
         streams.select(torch.tensor([1]))
         one = model(x[1:, 13:], use_cache=False).logits
         torch.testing.assert_close(one, second[1:], atol=1e-5, rtol=1e-5)
-        with pytest.raises(InvalidInputError, match="a session is open"), memory.session():
+        with pytest.raises(InvalidInputError, match="a session is already open"), memory.session():
             pass
     with torch.no_grad(), memory.session(streams):
         assert streams.batch == 1

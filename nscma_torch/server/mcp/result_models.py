@@ -21,7 +21,7 @@ class Quoting(BaseModel):
 class FoundPassage(BaseModel):
     """A stored text and its source."""
 
-    id: str = Field(description="argument of forget and history, if kind is chunk, triple or atomic_fact")
+    id: str = Field(description="argument for forget and history if kind is chunk, triple or atomic_fact")
     text: str
     role: str = Field(description="speaker's role: user, assistant, …; document for an added document")
     name: str | None = Field(description="the speaker's name")
@@ -67,7 +67,7 @@ class RememberResult(BaseModel):
     """Result of storing a text. The text is on disk."""
 
     id: str
-    stored: bool = Field(description="false: the key exists already, nothing was added")
+    stored: bool = Field(description="false if the key already exists and nothing was added")
 
 
 class RecallResult(Quoting):
@@ -100,7 +100,7 @@ class FactsResult(Quoting):
     """Facts ordered by subject, relation and start time."""
 
     facts: list[KnownFact]
-    left_out: int = Field(description="number of further ones")
+    left_out: int = Field(description="number of further facts")
 
 
 class ForgetResult(BaseModel):
@@ -111,7 +111,7 @@ class ForgetResult(BaseModel):
     changed: bool = Field(description="false: it was already in that state")
     reset: tuple[str, ...] = Field((), description="after erase: what was recomputed without the text")
     left: int | None = Field(
-        0, description="after erase: number of remains of the text in the files; should be 0, null: not searched"
+        0, description="after erase: number of traces of the text left in the files; should be 0; null if not searched"
     )
 
 

@@ -114,7 +114,7 @@ class ChatProxy:
         async def unserved(_: Request) -> Response:
             served = ", ".join((CHAT, MODELS, *PASSED_ON))
             raise HTTPException(
-                404, f"only {served} of the model's server are served here; request others from it directly"
+                404, f"only {served} are forwarded to the model's server; request other paths from it directly"
             )
 
         for path in NOT_SERVED:

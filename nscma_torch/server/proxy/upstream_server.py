@@ -76,7 +76,7 @@ def key_of(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable)
     if not key:  # the name is not repeated: it may be the key itself
-        raise ConfigError("--upstream-key must name an environment variable that holds the key")
+        raise ConfigError("--upstream-key must name an environment variable that contains the key")
     return key
 
 

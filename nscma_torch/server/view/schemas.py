@@ -29,7 +29,7 @@ class LogPageParams(AgentParams):
     """A page of the log; see `episodic.log.log_pages.messages`."""
 
     limit: Limit = 50
-    of: Id | None = Field(None, description="a message; only those of its conversation or document")
+    of: Id | None = Field(None, description="id of a message; lists only its conversation or document")
     deferred: bool | None = None
     before: Id | None = Field(None, description="the message right after the page")
     after: Id | None = Field(None, description="the message right before the page")
