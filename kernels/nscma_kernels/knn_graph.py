@@ -236,8 +236,8 @@ class Scores:
 def near_candidates(scores: Scores, choosers: Tensor, k: int, gamma: float, dtype: torch.dtype) -> tuple[Pairs, Tensor]:
     """Return pairs that include the k best of every chooser, and the choosers that have too many candidates.
 
-    Columns are grouped: the k-th largest group maximum bounds the k-th best score from below, and only groups whose
-    maximum reaches the bound are examined.
+    Columns are grouped. The k-th largest group maximum is a lower bound on the k-th best score, and only groups with a
+    maximum that reaches the bound are examined.
     """
     unit = scores.unit.to(dtype)
     buffer = unit.new_empty(0)

@@ -238,7 +238,7 @@ def _side_by_side(parts: list[Tensor], out: Tensor) -> Tensor:
 
 
 def _joined(found: list[Pairs], least: Tensor) -> Pairs:
-    """Concatenate pairs, keeping those that reach the current bounds."""
+    """Concatenate pairs, keeping only pairs that reach the current bounds."""
     if len(found) == 1:
         return found[0]
     query, row, most = (torch.cat(part) for part in zip(*found, strict=True))

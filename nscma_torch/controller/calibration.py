@@ -25,7 +25,7 @@ class Calibration:
 
     Attributes:
         saved: share of turns that need no retrieval.
-        wrong: share of turns whose draft is wrong although retrieval would have answered correctly.
+        wrong: share of turns in which a wrong draft is used although retrieval would have answered correctly.
         right: share of turns with a correct answer.
     """
 

@@ -51,7 +51,9 @@ class ShowingEngine(WrappedEngine):
 
 
 def written(text: str, key: str) -> str:
-    """Return the string under `key` in an incomplete JSON text, as much of it as is written; "" before it begins."""
+    """Return the part of the string under `key` that an incomplete JSON text contains; "" if the string
+    hasn't begun.
+    """
     start = value_start(text, key)
     if start is None:
         return ""

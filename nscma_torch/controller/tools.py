@@ -57,7 +57,7 @@ class MemoryTools:
         return Finding(tool, hits, facts, told, 0.0 if told is None else 2.0 * told.confidence, notes)
 
     def _about(self, entity: str, now: datetime) -> list[Fact]:
-        """Return the newest facts whose subject or object has this name."""
+        """Return the newest facts that have this name as their subject or object."""
         parts = self._memory.components
         with parts.database.read(self._scope.user_id) as connection:
             asker = speakers.asker_of(connection, self._scope.user_id)

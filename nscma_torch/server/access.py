@@ -84,7 +84,7 @@ class Principal:
 
 
 class Authenticator:
-    """Authenticates requests.
+    """Authenticates requests by their tokens.
 
     Args:
         tokens: the tokens file. If it doesn't exist, only requests from this machine are accepted.

@@ -1,4 +1,4 @@
-"""Announce a store's server to programs on this machine: a notice beside the store, and a proof of identity.
+"""Announce a store's server to programs on this machine, with a notice file next to the store and a proof of identity.
 
 `GET /health/store` returns the HMAC of a challenge under the key in the notice, so another process that later listens
 on the port isn't mistaken for this server.
@@ -32,7 +32,7 @@ def route_group(notice: Notice) -> RouteGroupFactory:
 
         @router.get(PROOF, operation_id="prove")
         async def prove(challenge: Annotated[str, Query(min_length=1, max_length=128)]) -> Proof:
-            """Prove that this is the server named in the notice beside the store."""
+            """Prove that this is the server named in the notice next to the store."""
             return Proof(proof=notice.proof(challenge))
 
         return RouteGroup((router,), public=frozenset({PROOF}))
@@ -42,7 +42,7 @@ def route_group(notice: Notice) -> RouteGroupFactory:
 
 @contextmanager
 def announced(notice: Notice, store: Path) -> Iterator[None]:
-    """Keep the notice beside the store while serving. Raises `StoreAccessError` if it can't be written."""
+    """Keep the notice next to the store while serving. Raises `StoreAccessError` if it can't be written."""
     path = beside(store)
     notice.write(path)
     try:

@@ -75,7 +75,7 @@ def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequen
 
 
 class _Application(FastAPI):
-    """FastAPI whose OpenAPI document includes the problem schema."""
+    """FastAPI application with an OpenAPI document that includes the problem schema."""
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()

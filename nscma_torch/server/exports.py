@@ -56,7 +56,7 @@ async def _exported(context: AppContext, user_id: str | None) -> StreamingRespon
 
 
 async def _imported(context: AppContext, request: Request) -> int:
-    """Import an export from a request body, all of it or nothing; return the number of rows."""
+    """Import an export from a request body, completely or not at all; return the number of rows."""
     most = context.config.server.max_upload
     with _file() as file:
         size = 0

@@ -1,4 +1,4 @@
-"""The file beside a store that announces its running server. Imports nothing heavy.
+"""The file next to a store that announces its running server. This module imports nothing heavy.
 
 Only its owner can access the file (mode 0600), and readers accept only files they own. It names the store file that the
 server has open, the server's program and configuration, and the key with which the server proves its identity
@@ -63,7 +63,7 @@ class Notice:
 
     @classmethod
     def of_this_process(cls, url: str, answers: ResultInputs) -> Notice:
-        """Create a notice with a random key."""
+        """Create a notice for this process, with a random key."""
         return cls(url, secrets.token_hex(32), os.getpid(), socket.gethostname(), answers)
 
     def proof(self, challenge: str) -> str:

@@ -1,4 +1,4 @@
-"""Measure a message: its surprise, its information, and how much of it the memory lacks.
+"""Measure a message's surprise, its information, and how much of it is new to the memory.
 
 NSCMA section 3.2: `S = -(1/L) sum_i log P_proxy(w_i | w_<i, h_{t-1})`, nats per token; the bundled surprise model's
 tokens are bytes. The mean hides how much is said, so the gate also uses the sum, and the compressed size from a general

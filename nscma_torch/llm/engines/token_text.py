@@ -16,7 +16,7 @@ class TokenText:
     become U+FFFD.
 
     Args:
-        silent: ids that produce no text, such as special tokens.
+        silent: ids of tokens that produce no text, such as special tokens.
     """
 
     def __init__(self, grammars: Grammars, silent: frozenset[int]) -> None:

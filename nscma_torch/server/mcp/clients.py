@@ -46,7 +46,7 @@ class Client:
 
     Args:
         home: the user's settings file; None if the client has only project settings.
-        project: the project's settings file, None if there is none.
+        project: the project's settings file; None if there is none.
         keys: the path of keys that leads to the servers in the settings file.
         started, running: functions that return the entry for a server that the client starts, or for one that is
             already running; None if unsupported.
@@ -68,8 +68,9 @@ class Client:
     note: str = ""
 
     def server(self, how: CommandServer | HttpServer, project: Path | None) -> SettingsEdit:
-        """Return the edit that registers the server. Raises `InvalidInputError` if the client doesn't support an
-        option.
+        """Return the edit that registers the server.
+
+        Raises `InvalidInputError` if the client doesn't support an option.
         """
         path = self._file(self.home, self.project, project)
         if isinstance(how, CommandServer):

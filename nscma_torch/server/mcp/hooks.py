@@ -66,7 +66,9 @@ class HookClient:
                 f"the memory at {self.url} is unavailable ({error}); start it with `nscma serve`"
             ) from error
         if answer.status != 200:
-            raise HookError(f"the memory at {self.url} says: {told.get('detail') if isinstance(told, dict) else told}")
+            raise HookError(
+                f"the memory at {self.url} reported: {told.get('detail') if isinstance(told, dict) else told}"
+            )
         return told
 
 

@@ -1,7 +1,7 @@
 """Hold back the end of an answer from the client until its exchange is on disk.
 
 The end of an event stream is the line `data: [DONE]` and everything after it; the rest is forwarded as it arrives. Any
-other answer is held back completely, because a client can't use a part of it.
+other answer is held back completely, because a client can't use part of an answer.
 """
 
 from __future__ import annotations
