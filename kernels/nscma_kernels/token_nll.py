@@ -133,7 +133,8 @@ class _TokenNLL(torch.autograd.Function):
     def backward(ctx: Any, by_nll: Tensor, by_entropy: Tensor | None = None) -> tuple[Tensor | None, ...]:
         """Return the gradients from g and e, the gradients of nll and entropy H.
 
-        dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'."""
+        dz_v = p_v (g - e (log p_v + H)) - g [v = y], times cap'.
+        """
         hidden, weight, targets, bias, nll, total, entropy, shift = ctx.saved_tensors
         for_hidden, for_weight, _, for_bias = ctx.needs_input_grad[:4]
         with torch.autocast(hidden.device.type, enabled=False):

@@ -40,7 +40,8 @@ class KeyValueState:
     def joined(self, keys: Tensor, values: Tensor, stored: Tensor) -> Self:
         """Return the state with tokens appended, which wait for their segment to fill.
 
-        Keys and values are [B, H, T, W], `stored` is [B, T]."""
+        Keys and values are [B, H, T, W], `stored` is [B, T].
+        """
         return replace(
             self,
             keys=torch.cat([self.keys, keys.to(self.keys.dtype)], 2),

@@ -86,7 +86,8 @@ class LanguageEngine(Protocol):
     def count_tokens(self, prompts: Sequence[Sequence[Turn]]) -> list[int]:
         """Count the tokens of each prompt as the model reads it, including the template. The result is an upper bound.
 
-        Raises `EngineError` on failure."""
+        Raises `EngineError` on failure.
+        """
 
     def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
         """Return one result per request, in order. A failed request has its error as the result; the other replies are

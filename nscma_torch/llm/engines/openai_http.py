@@ -115,7 +115,8 @@ class OpenAIEngine:
     def stream(self, request: Request) -> Iterator[Token]:
         """Yield the tokens of one reply as the server sends them. It is retried only before the first token.
 
-        Raises `EngineError` on failure."""
+        Raises `EngineError` on failure.
+        """
         lines = self._client.lines("/v1/chat/completions", {**self._body(request), "stream": True})
         try:
             yield from read_tokens(lines, logprobs=request.logprobs, in_form=request.schema is not None)

@@ -114,7 +114,8 @@ class ChatRequest:
     def with_blocks(self, blocks: Mapping[str, str]) -> bytes:
         """Return the body with blocks added at the end of user turns, appended to the text or as an additional part.
 
-        `blocks` maps the digests of user turns to their blocks."""
+        `blocks` maps the digests of user turns to their blocks.
+        """
         added = sorted(((self._ends[digest], block) for digest, block in blocks.items() if block), key=_place)
         if not added:
             return self.body

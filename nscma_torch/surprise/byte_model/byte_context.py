@@ -5,9 +5,8 @@ byte t + 1:
 
 - hashed n-grams (the last 2, 3, 4, 6 bytes),
 - hashed words (the letters of the current word so far; the same letters together with the word before),
-- matches: where the last 3, 5 or 7 bytes occurred before, and which byte followed there. This is the match model used
-in
-  context-mixing compressors. It makes repetition cheap at once, even if the text was never seen in training.
+- matches: where the last 3, 5 or 7 bytes occurred before, and which byte followed there. This is the match model
+  used in context-mixing compressors. It makes repetition cheap at once, even if the text was never seen in training.
 
 Shape legend: T positions, G hashed contexts, M match orders.
 """
