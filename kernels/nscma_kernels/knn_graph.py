@@ -65,7 +65,7 @@ def knn_graph(
         if numbers is not None and (numbers.shape != x.shape[:1] or numbers.is_floating_point()):
             raise ValueError(f"{name} must be [{len(x)}] of integers, got {[*numbers.shape]} {numbers.dtype}")
     if alpha < 1 and (position is None or stream is None):
-        raise ValueError("alpha < 1 weighs positions: pass position and stream together, or alpha=1")
+        raise ValueError("alpha < 1 requires position and stream: pass both, or set alpha=1")
     order = torch.arange(len(x), device=x.device) if batch is None else batch.argsort(stable=True)
     choosers = (order >= start).nonzero()[:, 0]
     scores = Scores.of(x.detach(), order, alpha, sigma, places)

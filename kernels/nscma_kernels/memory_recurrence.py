@@ -40,7 +40,7 @@ class Plan(NamedTuple):
         return self.segment is not None and (self.done + chunk + 1) % self.segment == 0
 
     def reads(self, chunk: int, queries: int) -> slice:
-        """Return the queries that read the weights after the chunk with this number."""
+        """Return the queries that read the weights as they are after the given chunk."""
         begin = 0 if chunk < 0 else min(queries, self.first + chunk * self.chunk)
         return slice(begin, min(queries, self.first + (chunk + 1) * self.chunk))
 

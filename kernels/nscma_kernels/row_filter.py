@@ -48,7 +48,7 @@ class Filter:
             if part is not None and (part.shape != (n,) or part.dtype != dtype):
                 raise ValueError(f"rows.{name} must be [{n}] of {dtype}, got {[*part.shape]} {part.dtype}")
         if (self.flags is None) != (self.any_of is None):
-            raise ValueError("rows.flags and rows.any_of work together: pass both or neither")
+            raise ValueError("rows.flags and rows.any_of go together: pass both or neither")
         if self.any_of is not None and not LOWEST <= self.any_of <= HIGHEST:
             raise ValueError(f"rows.any_of must be 64 bits, got {self.any_of}")
         if self.keys is None:

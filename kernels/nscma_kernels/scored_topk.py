@@ -97,7 +97,7 @@ def _check(
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if (columns is None) != (weights is None):
-        raise ValueError("columns and weights work together: pass both or neither")
+        raise ValueError("columns and weights go together: pass both or neither")
     if columns is not None and weights is not None:
         n, q = len(vectors), len(queries)
         dtype = torch.float64 if vectors.dtype == torch.float64 else torch.float32

@@ -24,7 +24,7 @@ def grant(
     from nscma_torch.core.database.store_path import is_postgres
 
     if not is_postgres(store):
-        raise InvalidInputError("a file has no roles; --store must be postgresql://…")
+        raise InvalidInputError("a file store has no roles; --store must be a postgresql://… URL")
     with opened(store, config, must_exist=False) as memory:
         database = memory.components.database
         with database.write(NO_USER) as connection:

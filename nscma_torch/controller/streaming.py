@@ -14,7 +14,7 @@ _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
 class ShowingEngine(WrappedEngine):
-    """A `LanguageEngine` that streams from another engine and shows the string under "text" as it is written.
+    """A `LanguageEngine` that streams from another engine and shows the value of "text" as it is generated.
 
     Args:
         show: called for each new piece with the whole value so far. An unusable draft or reply is followed by another

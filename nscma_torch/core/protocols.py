@@ -74,7 +74,7 @@ class StreamScore(Protocol):
 
     @property
     def ends(self) -> Sequence[torch.Tensor] | None:
-        """For each message, the byte offset of each token's end, line feed included, int64 [tokens]; None if each byte
+        """For each message, the end of each token in bytes, counting the line feed, int64 [tokens]; None if each byte
         is a token.
         """
 

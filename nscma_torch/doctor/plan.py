@@ -203,7 +203,7 @@ def _faiss(config: Config, units: int, dimension: int) -> list[PlanPart]:
 
 
 def _surprise_model(config: Config, engine: ModelShape | None) -> PlanPart:
-    """Return the part for the surprise model; if it is the engine's model, only the memory for its log-probabilities.
+    """Return the plan's part for the surprise model; if the engine's model is reused, only its log-probabilities count.
 
     vLLM computes the log-probabilities for a whole request at once, outside its share of the card: logits in bfloat16
     and log-probabilities in float32.

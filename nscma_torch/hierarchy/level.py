@@ -167,7 +167,7 @@ class Level:
         )
 
     def _resplit(self, split: PersonaGraph, touched: Tensor) -> tuple[Level, Tensor]:
-        """Replace the split for the same nodes; weights, cuts and labels are kept for edges and personas that remain.
+        """Replace the split for the same nodes, keeping the weights, cuts and labels of edges and personas that remain.
 
         New personas in `split` count up from `next_id`; here they get numbers in their networks. The second result
         contains the new positions [t] of the touched personas [t].

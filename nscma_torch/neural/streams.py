@@ -117,8 +117,8 @@ class _WithMemory:
 
     def crop(self, tokens_to_remove: int) -> None:
         raise InvalidInputError(
-            "an attached memory cannot unread tokens: detach it for assisted generation, and instead of"
-            f" cache.crop({tokens_to_remove}) keep copy.deepcopy(cache) as a way back"
+            "an attached memory cannot roll back tokens: detach it for assisted generation; to rewind, restore an"
+            f" earlier copy.deepcopy(cache) instead of calling cache.crop({tokens_to_remove})"
         )
 
 

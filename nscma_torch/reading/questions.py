@@ -180,7 +180,7 @@ def _bare(noun: str) -> str:
 
 
 def _topic(relation: Relation, words: str) -> str | None:
-    """Return the topic, or the noun if it is more specific than the relation, else "".
+    """Return the topic if there is one, else the noun if it is more specific than the relation, else "".
 
     Returns None if the words aren't a noun.
     """

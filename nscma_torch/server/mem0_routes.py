@@ -86,7 +86,7 @@ class Mem0ListParams(RunParams):
     """Query parameters for listing the memories in a scope."""
 
     top_k: TopK = searching.TOP_K
-    limit: TopK | None = Field(None, description="an older name of top_k")
+    limit: TopK | None = Field(None, description="older name for top_k")
     show_expired: bool = False
 
 
@@ -111,7 +111,7 @@ class Mem0SearchBody(FilterParams):
 
     query: str
     top_k: TopK = searching.TOP_K
-    limit: TopK | None = Field(None, description="an older name of top_k")
+    limit: TopK | None = Field(None, description="older name for top_k")
     threshold: float | None = searching.THRESHOLD
     rerank: bool = False
     explain: bool = False

@@ -64,7 +64,7 @@ class StrictModel(BaseModel):
 
 
 class UserParams(StrictModel):
-    """The owner: the token's user, or the named user if the token is for any user."""
+    """The owner: the token's user or, if the token is valid for any user, the user named in the request."""
 
     user_id: str | None = Field(None, description="only with a token for any user")
 

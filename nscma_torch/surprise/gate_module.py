@@ -197,7 +197,9 @@ class SurpriseGate(nn.Module):
                 f"targets must be a tensor {[*source.shape[:2]]} of integers, got {described(targets)}"
             )
         if targets.device != source.device:
-            raise InvalidInputError(f"targets are on {targets.device}, the rest on {source.device}: move them with .to")
+            raise InvalidInputError(
+                f"targets are on {targets.device}, the others on {source.device}: move all to one device"
+            )
         self._check(targets, state, mask)
         kept = targets != ignore_index
         return kept if mask is None else kept & mask

@@ -170,7 +170,7 @@ class GateConfig(Section):
     news: float = Field(
         0.5,
         ge=0,
-        description="A message that has more words than this that occur in no similar message isn't a restatement.",
+        description="A message with at least this many words found in no similar message is not a restatement.",
     )
     weights: GateWeightsConfig = GateWeightsConfig()
 
@@ -301,7 +301,7 @@ class RetrievalConfig(Section):
         description="Maximum seconds that `ask` first spends on processing the user's latest messages; with 0, it "
         "leaves them to `flush`.",
     )
-    candidates: int = Field(256, gt=0, description="Number of candidates from the vector lane.")
+    candidates: int = Field(256, gt=0, description="Number of candidates from vector search.")
     speaker_boost: float = Field(
         0.5, ge=0, description="Added to the factor of 1 for units said by people named in the question."
     )

@@ -113,8 +113,8 @@ def texts(
 
 
 def behind(connection: Connection, namespace: str, unit_ids: Sequence[str], *, roles: Sequence[str]) -> list[Source]:
-    """Return the sources that found units come from, each once, in the order found: messages as in `heard`, and derived
-    texts.
+    """Return the sources of the units that a search found, without duplicates and in that order: messages as in
+    `heard`, and derived texts.
 
     Units of other namespaces, and units that are not sources, are skipped.
     """

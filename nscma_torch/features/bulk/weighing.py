@@ -54,7 +54,7 @@ class BulkModels:
 
 
 class Weigher:
-    """Computes packs in segments; the embedder and the surprise model work in parallel."""
+    """Processes packs in segments, running the embedder and the surprise model in parallel."""
 
     def __init__(self, config: Config, models: BulkModels) -> None:
         self._embedder, self._surprise_model = models.embedder, models.surprise_model

@@ -36,7 +36,7 @@ class ModelList(Shape):
 
 
 class Settings(Shape):
-    """The part of llama.cpp's `GET /props` that contains the context of one slot."""
+    """The part of llama.cpp's `GET /props` response that contains the context size per slot."""
 
     n_ctx: int = Field(gt=0)
 

@@ -157,8 +157,7 @@ class Adviser:
         return Chosen(operation.action, behind, judge, reason, not drops if governs else None, operation.text)
 
     def _merging(self, operation: FactOperation, question: Question) -> FactOperation:
-        """Return the operation with the merged text that UPDATE gives a note; the text is "" if it equals the new
-        note's.
+        """Return the operation with the merged text of an updated note, or "" if that equals the new note's text.
 
         An UPDATE that leaves its named note unchanged becomes NOOP. Raises `JobError` if the merged text is too long
         for the embedder.

@@ -147,7 +147,7 @@ def _decision(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) ->
 
 
 def _action(row: StatementRow, did: Sequence[_Did], fresh: Collection[int]) -> tuple[Action, str]:
-    """Return the action and reason for a statement; if there are several groups, the one for its own object decides."""
+    """Return the action and reason for a statement; of several groups, the one for its own object decides."""
     outcome, own = did[0].outcome, did[0].facts
     ended = [fact for one in did for fact in one.facts if fact not in own[:1]]
     match outcome.effect:

@@ -45,7 +45,7 @@ class KnownFact(BaseModel):
     subject: str = Field(description="'user' is the user without a name")
     relation: str
     object: str
-    topic: str = Field(description="topic within the relation: 'colour' of favourite; empty if it has none")
+    topic: str = Field(description="topic within the relation: 'colour' for 'favourite'; empty if it has none")
     holds_from: datetime | None = Field(description="null: since an unknown time")
     holds_to: datetime | None = Field(description="null: still")
     status: FactStatus = Field(description="disputed: another fact contradicts it, unresolved")

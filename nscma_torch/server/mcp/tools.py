@@ -106,7 +106,7 @@ class Tools:
         ] = None,
         relation: Annotated[str | None, Field(description="such as lives_in, works_at, favourite")] = None,
         topic: Annotated[
-            str | None, Field(description="topic within the relation, such as 'colour' of favourite")
+            str | None, Field(description="topic within the relation, such as 'colour' for 'favourite'")
         ] = None,
         as_of: AsOf = None,
         past: Annotated[bool, Field(description="include past facts")] = False,
@@ -146,7 +146,7 @@ class Tools:
         subject: Annotated[str | None, Field(description="subject of facts, together with relation")] = None,
         relation: Annotated[str | None, Field(description="relation of facts, together with subject")] = None,
         topic: Annotated[
-            str | None, Field(description="topic within the relation, such as 'colour' of favourite")
+            str | None, Field(description="topic within the relation, such as 'colour' for 'favourite'")
         ] = None,
     ) -> HistoryResult:
         """Show a message's history (give id), or a fact's successive values (give subject and relation)."""

@@ -92,5 +92,7 @@ def _root(url: str) -> httpx2.URL:
     if root.scheme not in ("http", "https") or not root.host:
         raise ConfigError(f"{url!r} is not a server URL; write --upstream http://127.0.0.1:8000")
     if root.userinfo:
-        raise ConfigError("the upstream address contains a password; put the key into an environment variable")
+        raise ConfigError(
+            "the upstream address contains a password; put the credential in an environment variable instead"
+        )
     return root
