@@ -234,7 +234,7 @@ def test_a_copy_of_the_cache_is_a_way_back() -> None:
         one = model(x[:, 15:], past_key_values=copy.deepcopy(kept)).logits
         other = model(x[:, 15:], past_key_values=kept).logits
         assert torch.equal(one, other)
-        with pytest.raises(InvalidInputError, match="cannot unread"):
+        with pytest.raises(InvalidInputError, match="cannot roll back"):
             kept.crop(3)
         kept.batch_select_indices(torch.tensor([1]))
         kept.batch_repeat_interleave(3)
