@@ -36,9 +36,7 @@ NOW = datetime(2026, 5, 14, tzinfo=UTC)
 
 
 class Parcels:
-    """A task: samples that consist of messages, a question and the position of its evidence, and a score for each
-    reply.
-    """
+    """A task: samples of messages with a question and the position of its evidence, and a score for each reply."""
 
     name = "parcels"
     metrics: tuple[str, ...] = ("recall",)
@@ -56,9 +54,7 @@ class Parcels:
 
 
 class LastMention:
-    """Your system, and its session for one sample: it answers with the last message that shares a long word with the
-    question.
-    """
+    """Your system and its session for one sample; answers with the last message that shares a long word."""
 
     name = "yours"
 

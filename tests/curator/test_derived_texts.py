@@ -157,11 +157,11 @@ def test_the_digest_tells_trees_apart(tree: Tree) -> None:
     [
         (
             "INSERT INTO derived_links SELECT source_seq, derived_seq, user_id, cited FROM derived_links",
-            "came after it",
+            "which is newer",
         ),
         (
             "DELETE FROM derived_sources WHERE derived_seq = (SELECT max(derived_seq) FROM derived_links)",
-            "not on all messages",
+            "not on all of that text's messages",
         ),
         ("UPDATE derived_links SET user_id = 'bob'", "another namespace"),
     ],

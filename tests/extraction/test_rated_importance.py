@@ -75,7 +75,7 @@ def test_a_rating_that_is_none_fails_the_job_and_changes_nothing(open_memory: Op
     key = say(memory, "{Ben|lives_in|Oslo}", 1).id
     before, tasks.result = importance(memory, key), result
     memory.flush()
-    assert memory.stats().jobs_failed == 1 and "whole numbers from 1 to 10" in memory.stats().failures[0]
+    assert memory.stats().jobs_failed == 1 and "whole number for each, from 1 to 10" in memory.stats().failures[0]
     assert importance(memory, key) == before and memory.facts(user_id="ada") == []
     tasks.result = None
     memory.retry_failed()

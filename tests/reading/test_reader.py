@@ -78,7 +78,7 @@ def test_stances_and_changes_are_distributions(reader: Reader) -> None:
 def test_lists_of_other_lengths_are_refused(reader: Reader) -> None:
     with pytest.raises(InvalidInputError, match="pass one list of passages per question: got 1 for 2 questions"):
         reader.read(["a?", "b?"], [[HOME]])
-    with pytest.raises(InvalidInputError, match="1 texts have 2 lists"):
+    with pytest.raises(InvalidInputError, match="pass one list of passages per text: got 2 for 1 texts"):
         reader.stances(["a"], [[HOME], [DOG]])
 
 

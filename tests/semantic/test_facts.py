@@ -118,7 +118,7 @@ def test_facts_by_id_are_those_believed_now(moved: Memory) -> None:
 def test_what_is_no_fact_is_refused(moved: Memory) -> None:
     good = believed(moved)[0].new()
     for bad, match in (
-        (replace(good, statement_seqs=()), "rest on a statement"),
+        (replace(good, statement_seqs=()), "needs a supporting statement"),
         (replace(good, valid_from=5, valid_to=4), "end before"),
     ):
         with moved.components.database.write(ALL_USERS) as connection, pytest.raises(InvalidInputError, match=match):

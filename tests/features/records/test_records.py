@@ -302,7 +302,7 @@ def test_export_and_digest_cover_them(told: Memory, open_memory: Open) -> None:
         ("UPDATE memory_records SET sentiment = 'glad'", "unknown type, sentiment or resolution"),
         ("UPDATE memory_records SET resolution = 'none'", "is a question with the resolution 'none'"),
         ("UPDATE memory_records SET type = 'fact'", "is a fact with the resolution 'open'"),
-        ("UPDATE record_entities SET key = 'x'", "has the key 'x'"),
+        ("UPDATE record_entities SET key = 'x'", "has the wrong key 'x'"),
         ("DELETE FROM memory_records", "has record entities but no record"),
         ("UPDATE record_resolutions SET by_seq = episode_seq", "settles a message that is not before it"),
         ("UPDATE memory_records SET user_id = 'bob'", "memory_records belongs to a different user than its message"),

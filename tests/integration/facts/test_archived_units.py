@@ -155,7 +155,7 @@ def test_the_digest_is_that_of_one_batch(moved: Memory, open_memory: Open, light
 @pytest.mark.parametrize(
     ("damage", "finding"),
     [
-        ("UPDATE units SET status = 'active' WHERE text = 'user lives in Leeds'", "is active, by its message and"),
+        ("UPDATE units SET status = 'active' WHERE text = 'user lives in Leeds'", "is active, but by its message and"),
         ("UPDATE units SET status = 'archived' WHERE text = 'user lives in Porto'", "it should be active"),
         (
             "UPDATE OR IGNORE unit_statements SET statement_seq = (SELECT max(seq) FROM statements)",

@@ -111,7 +111,7 @@ def test_no_address_names_another_user(served: Callable[..., Served]) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     assert server.client.post("/mcp", json=body, headers=headers).status_code == 200
     got = server.client.post("/mcp?user_id=ben", json=body, headers=headers)
-    assert got.status_code == 403 and "another user" in got.json()["detail"]
+    assert got.status_code == 403 and "a different user" in got.json()["detail"]
 
 
 def test_each_tool_needs_its_right(door: Door) -> None:

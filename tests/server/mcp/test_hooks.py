@@ -116,7 +116,7 @@ def test_tokens(hook: tuple[Served, Callable[..., Result]], monkeypatch: pytest.
     bens = server.token("ben")["Authorization"].removeprefix("Bearer ")
     assert "a token is needed" in run("retain", prompted("My flute.")).stderr
     monkeypatch.setenv("NSCMA_TOKEN", bens)
-    assert "another user" in run("retain", prompted("My flute.")).stderr
+    assert "a different user" in run("retain", prompted("My flute.")).stderr
     run("retain", prompted("My flute."), "--user", "ben")
     assert [one.scope.user_id for one in server.memory.get_all(user_id="ben")] == ["ben"]
     assert server.memory.stats().users == 1
