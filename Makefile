@@ -85,15 +85,12 @@ docs: $(READY)
 
 # Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.
 figures: export OMP_NUM_THREADS := 1
-figures: $(MEASURING) $(CHROMA)/.ready
+figures: $(MEASURING)
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --kinds chunk --sets locomo \
 		--strategies BM25 dense RRF auto
 	$(RUN) -m eval.run --config configs/eval/systems.toml --data $(DATA) --out $(CACHE)/figures-systems --cache $(CACHE) --limit 20 \
 		--tasks "LoCoMo, four sessions" --systems "NSCMA full" "RRF of BM25 and dense"
 	$(RUN) -m eval.report $(CACHE)/figures-systems --to $(CACHE)/figures-systems/report
-	$(RUN) -m eval.run --config configs/eval/knowledge_update.toml --data $(DATA) --out $(CACHE)/figures-updates --cache $(CACHE) \
-		--tasks "Knowledge update, BEAM 100K" --systems "NSCMA full" "RAG (ChromaDB)"
-	$(RUN) -m eval.report $(CACHE)/figures-updates --to $(CACHE)/figures-updates/report
 	$(RUN) -m eval.experiments.reading.conversations --conversations $(addprefix train/reader/dialogues/test/,gudrun hiroshi ngozi)
 	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test/petra
 	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
