@@ -38,7 +38,7 @@ def doctor(
     from nscma_torch.cli.doctor_checks import examine, show_plan
 
     if (messages is not None or card) and not planned:
-        raise typer.BadParameter("goes with --plan", param_hint="--messages" if messages is not None else "--card")
+        raise typer.BadParameter("requires --plan", param_hint="--messages" if messages is not None else "--card")
     if planned:
         show_plan(config, messages=100_000 if messages is None else messages, cards=card, json=json)
     elif not examine(store, config, json=json):

@@ -162,7 +162,7 @@ class Policy(Protocol):
         """Return a reply based on the results so far."""
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
-        """Merge the old summary and the first of the leaving exchanges into one new summary."""
+        """Merge the old summary and the oldest exchanges that leave the context into one new summary."""
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
         """Write a skill from a solved task; None if there is nothing to learn, or the policy writes none."""

@@ -221,8 +221,8 @@ def _cut(values: Tensor, sizes: Tensor) -> Sequence[Tensor]:
 
 
 def _given_edges(edge_index: Tensor, split: PersonaGraph) -> Tensor:
-    """Return, for each edge in the split, the index [E] of its given edge: the first in its direction, or else the
-    first in the other.
+    """Return, for each edge in the split, the index [E] of the matching input edge: the first with the same
+    direction, or, if there is none, the first with the opposite direction.
     """
     n = max(split.num_nodes, 1)
     given, order = (edge_index[0] * n + edge_index[1]).sort(stable=True)

@@ -63,7 +63,7 @@ class Problem(BaseModel):
     detail: str = Field("", description="what was wrong, and what to do")
     errors: list[dict[str, Any]] | None = Field(None, description="the first twenty invalid parts of the request")
     error: dict[str, str | None] | None = Field(
-        None, description="the same error in OpenAI's format, on paths of its API"
+        None, description="the same error in OpenAI's format, on the OpenAI-compatible paths"
     )
 
 

@@ -147,7 +147,7 @@ def test_plan_options_need_plan() -> None:
 
     for option in ("--messages", "--card"):
         refused = CliRunner().invoke(app, ["doctor", option, "12"])
-        assert refused.exit_code == 2 and "goes with --plan" in " ".join(refused.output.split())
+        assert refused.exit_code == 2 and "requires --plan" in " ".join(refused.output.split())
 
 
 def test_room_of_an_index_is_as_its_columns_grow() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.server.mcp import hooks
-from nscma_torch.server.proxy.block import OPEN
+from nscma_torch.server.proxy.block_text import OPEN
 from tests.helpers.fake_chat_server import completion, fake_chat_server
 from tests.server.conftest import Served, route_groups_of_serve
 

@@ -20,7 +20,7 @@ from nscma_torch.server import problems
 from nscma_torch.server.access import Authenticator, AuthMiddleware
 from nscma_torch.server.app_context import AppContext, ServerSettings
 from nscma_torch.server.proxy import routes
-from nscma_torch.server.proxy.block import OPEN
+from nscma_torch.server.proxy.block_text import OPEN
 from nscma_torch.server.tokens import TokenFile
 from nscma_torch.server.work import CallPool
 

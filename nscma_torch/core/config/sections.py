@@ -76,7 +76,9 @@ class ChunkerConfig(Section):
     )
     overlap_sentences: int = Field(0, ge=0, description="Number of sentences repeated at the start of the next chunk.")
     gamma: float = Field(
-        1.0, description="gamma of 'surprise', mu + gamma*sigma, in standard deviations; EM-LLM eq. 1."
+        1.0,
+        description="gamma in the threshold of 'surprise', mu + gamma*sigma: standard deviations above the mean "
+        "(EM-LLM eq. 1).",
     )
     window: int = Field(32, gt=1, description="tau of 'surprise': number of preceding sentences for mu and sigma.")
     min_tokens: int = Field(64, gt=0, description="Minimum tokens in a chunk before 'surprise' may end it at a peak.")
@@ -558,7 +560,9 @@ class DailyConfig(Section):
 class ReflectionConfig(Section):
     """Reflections: conclusions drawn from recent memories and earlier reflections, on questions that these raise."""
 
-    enabled: bool = Field(False, description="Let sleep reflect; this costs 1 + questions model calls each time.")
+    enabled: bool = Field(
+        False, description="Whether sleep generates reflections; each run costs 1 + `questions` model calls."
+    )
     threshold: float = Field(
         150.0,
         gt=0,
@@ -635,7 +639,7 @@ class WorkerConfig(Section):
         gt=0,
         description="Seconds that the background worker waits after a failure; doubled after each further failure.",
     )
-    max_backoff: float = Field(300.0, gt=0, description="Maximum seconds that it waits after a failure.")
+    max_backoff: float = Field(300.0, gt=0, description="Maximum seconds to wait after a failure.")
 
 
 class ServerConfig(Section):
@@ -692,8 +696,8 @@ class UpstreamConfig(Section):
     exchanges: int = Field(
         2048,
         gt=0,
-        description="Number of exchanges for which the block is cached for further tool-calling turns; also the "
-        "maximum number of exchanges waiting to be stored.",
+        description="Maximum number of exchanges whose memory block is cached for their later tool-calling turns; also "
+        "the maximum number of exchanges waiting to be stored.",
     )
     connect: float = Field(10.0, gt=0, description="Maximum seconds to connect to the model's server.")
     silence: float = Field(600.0, gt=0, description="Maximum seconds without data from the model's server.")

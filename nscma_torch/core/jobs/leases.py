@@ -128,7 +128,7 @@ def claim(
 
 
 def reach(seconds: float) -> int:
-    """Return the value of `longest` for leases of `seconds`, with a margin for different settings and clocks."""
+    """Return `longest` for leases of `seconds`, with a margin for workers whose settings or clocks differ."""
     return int((10 * seconds + 60) * 1e6)
 
 

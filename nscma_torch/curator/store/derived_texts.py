@@ -283,9 +283,7 @@ def retire(connection: Connection, episode_seqs: Collection[int]) -> dict[str, i
 
 
 def _forget_stretches(connection: Connection, episode_seqs: Collection[int]) -> dict[str, int]:
-    """Delete the runs for stretches that begin or end with one of these messages; such runs may have produced
-    no text.
-    """
+    """Delete the runs for stretches that begin or end with one of these messages, including runs without texts."""
     ends: set[str] = set()
     users: set[str] = set()
     for some in pages(sorted(episode_seqs)):

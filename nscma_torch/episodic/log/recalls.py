@@ -1,4 +1,4 @@
-"""Recalls: count how often searches found each message, from the search hits to the message's counter.
+"""Recalls: record search hits and add them to each message's counter of how often searches found it.
 
 Searches write nothing, so `Recalls` keeps the recalls found in this process; the table `recalls` queues them, and
 `count_recalls` adds them to the messages.

@@ -39,7 +39,7 @@ def skill_id(namespace: str, name: str) -> str:
 
 
 def origin(scope: Scope, name: str, at: int) -> dict[str, Any]:
-    """Build the origin for a skill's units, used instead of an episode's row, before the skill is `put`."""
+    """Build the origin of a skill's units, which takes the place of an episode's row; call it before `put`."""
     key = skill_id(namespaces.namespace_id(scope.user_id, scope.agent_id), name)
     return unit_rows.origin_alone(key, scope, at)
 

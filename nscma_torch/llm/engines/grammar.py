@@ -98,4 +98,4 @@ class Follower:
 
     def _refuse_error(self) -> None:
         if self._matcher.is_error():
-            raise ReplyError(f"the reply could not follow the schema to its end: {self._matcher.get_error()}")
+            raise ReplyError(f"the reply could not be completed according to the schema: {self._matcher.get_error()}")

@@ -260,7 +260,7 @@ def verdict_form(sides: int) -> type[VerdictForm]:
 
 @cache
 def operation_form(known: int) -> type[OperationForm]:
-    """Return the form for an operation on `known` known facts."""
+    """Return the reply form for an operation on existing facts; `known` is their number."""
     number = Annotated[int, Field(ge=1, le=known)]
     return create_model("OperationOnFacts", __base__=OperationForm, facts=(list[number], Field(max_length=known)))
 

@@ -44,7 +44,7 @@ def mark(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
 
 
 def unresolved(connection: Connection, namespace: str) -> list[Key]:
-    """Return the marked groups in a namespace, in order."""
+    """Return the groups in a namespace that are marked unresolved, sorted."""
     return sorted(Key(*row) for row in connection.execute(select(*_COLUMNS).where(table.c.namespace == namespace)))
 
 

@@ -128,8 +128,8 @@ class Operations:
         return not chosen.named or any(one in self.by_id for ids in chosen.named for one in ids)
 
     def only_deletes(self, row: StatementRow) -> bool:
-        """Return True for a note that deletes others without being kept itself, while one of the others still
-        counts.
+        """Return True if a note only deletes other notes (it is not stored itself) and at least one of those still has
+        an effect.
         """
         chosen = self.of.get(row.seq)
         if chosen is None or chosen.name != "DELETE" or chosen.stores is not False:

@@ -16,7 +16,7 @@ from typing import Literal
 from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.erasable_cache import empty_with_others
 from nscma_torch.core.errors import NscmaError
-from nscma_torch.server.proxy.block import Block
+from nscma_torch.server.proxy.block_text import Block
 from nscma_torch.server.proxy.chat_request import UserTurn
 from nscma_torch.server.proxy.recalling import RecalledBlock, TurnRecall
 from nscma_torch.server.work import REQUEST_INFO, CallPool, RequestInfo

@@ -14,7 +14,7 @@ from nscma_torch.core.errors import NscmaError, OverloadedError, TextTooLargeErr
 from nscma_torch.core.records import Message
 from nscma_torch.episodic.log.turns import ECHO, EVIDENCE
 from nscma_torch.reading.turn_forms import only_asks
-from nscma_torch.server.proxy.block import Block
+from nscma_torch.server.proxy.block_text import Block
 from nscma_torch.server.proxy.chat_request import UserTurn
 from nscma_torch.server.proxy.recalling import EXCHANGE, BlockContents, RecalledBlock
 from nscma_torch.server.work import REQUEST_INFO, CallPool, RequestInfo

@@ -15,7 +15,7 @@ from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.records import Episode, Hit
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.turns import ECHO
-from nscma_torch.server.proxy.block import Block, ShownPassage, fitting
+from nscma_torch.server.proxy.block_text import Block, ShownPassage, fitting
 from nscma_torch.server.proxy.chat_request import UserTurn
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed

@@ -16,7 +16,7 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import StoreBusyError
-from nscma_torch.server.proxy.block import CLOSE, OPEN
+from nscma_torch.server.proxy.block_text import CLOSE, OPEN
 from nscma_torch.server.proxy.chat_request import UserTurn
 from nscma_torch.server.proxy.keeping import ExchangeWriter
 from nscma_torch.server.proxy.recalling import RecalledBlock, TurnRecall

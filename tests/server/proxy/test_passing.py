@@ -12,7 +12,7 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import ConfigError, StoreBusyError
-from nscma_torch.server.proxy.block import CLOSE, OPEN
+from nscma_torch.server.proxy.block_text import CLOSE, OPEN
 from nscma_torch.server.proxy.recalling import TurnRecall
 from nscma_torch.server.proxy.upstream_server import UpstreamServer, key_of
 from tests.helpers.fake_chat_server import Said, completion, fake_chat_server, streamed
