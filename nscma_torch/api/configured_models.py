@@ -64,7 +64,7 @@ class Models:
 
     @locked_cached_property
     def new_embedder(self) -> Embedder:
-        """Return a new instance of the configured embedder, unchecked against the store."""
+        """Return the configured embedder, even if the store's vectors come from another one."""
         from nscma_torch.text.embedders.embedder import load_embedder
 
         return self._embedder or load_embedder(self.config.embedder, self.device)

@@ -52,21 +52,22 @@ def setup(
     if not json:
         _list(servers)
     server = _choose(servers, model)
+    chosen = server.model(model)
     section: dict[str, Any] = {
         "engine": "http",
         "server": server.kind,
         "base_url": server.url,
-        "model": server.model(model).name,
+        "model": chosen.name,
     }
     if key:
         section["api_key_env"] = key
-    context = server.model(model).context
+    context = chosen.context
     if server.kind == "other":
         section["context"] = context or _UNREPORTED
     reply, seconds = _test_reply(section)
     if server.kind == "other" and context is None:  # Ollama and LM Studio report it once the model is loaded
         (again,) = find_servers((server.url,), api_key=secret)
-        context = again.model(section["model"]).context
+        context = again.model(chosen.name).context
         section["context"] = context or _UNREPORTED
     plan = SettingsEdit(file, "toml", [SetKey(("llm",), section)]).planned()
     backup = plan.write() if plan else None

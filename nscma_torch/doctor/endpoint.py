@@ -9,7 +9,7 @@ from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.engines.openai_http import OpenAIEngine, model_of, served
 from nscma_torch.llm.engines.retry_policy import RetryPolicy
 
-_PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
+PATIENCE = RetryPolicy(connect=2.0, read=5.0, total=5.0, attempts=1)
 
 
 def endpoint(section: LlmConfig) -> str:
@@ -20,7 +20,7 @@ def endpoint(section: LlmConfig) -> str:
     """
     key = api_key(section.api_key_env)
     try:
-        models = served(section.base_url, api_key=key, retry_policy=_PATIENCE)
+        models = served(section.base_url, api_key=key, retry_policy=PATIENCE)
     except ReplyError as error:
         raise ReplyError(
             f"{section.base_url} did not respond like an OpenAI-compatible server ({error}); set llm.base_url to the "
@@ -42,7 +42,7 @@ def _check_kind(section: LlmConfig, model: str, key: str | None) -> None:
             model=model,
             api_key=key,
             context=section.context or None,
-            retry_policy=_PATIENCE,
+            retry_policy=PATIENCE,
         )
         try:
             engine.count_tokens([(Turn("user", "Hello"),)])

@@ -6,15 +6,17 @@ Each program is recognised by a path that only it serves: Ollama `/api/version`,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from nscma_torch.core.errors import ConfigError
-from nscma_torch.core.extras import require
+from nscma_torch.core.errors import ConfigError, EngineError
+from nscma_torch.doctor.endpoint import PATIENCE
+from nscma_torch.llm.engines.openai_http import connect
 
 if TYPE_CHECKING:
-    import httpx2
+    from nscma_torch.llm.engines.http_client import HttpClient
 
 Program = Literal["Ollama", "LM Studio", "vLLM", "llama.cpp", "unknown"]
 DEFAULT_URLS = tuple(f"http://127.0.0.1:{port}" for port in (11434, 1234, 8000, 8080))  # in the order of `Program`
@@ -60,33 +62,29 @@ class ModelServer:
 def find_servers(urls: Sequence[str] = DEFAULT_URLS, *, api_key: str | None = None) -> list[ModelServer]:
     """Return the servers that respond at these addresses, in order. Each may take two seconds to connect.
 
-    Raises `MissingDependencyError` if httpx2 isn't installed.
+    Raises `ConfigError` for a bad address, `MissingDependencyError` if httpx2 isn't installed.
     """
-    require("httpx2", extra="http", purpose="finding a model server")
-    import httpx2
-
-    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     found = []
     for url in urls:
-        root = url.rstrip("/").removesuffix("/v1")
-        with httpx2.Client(headers=headers, timeout=httpx2.Timeout(5.0, connect=2.0), trust_env=False) as client:
-            server = _examine(client, root)
+        client = connect(url, api_key, 1, PATIENCE)
+        try:
+            server = _examine(client, url.rstrip("/").removesuffix("/v1"))
+        finally:
+            client.close()
         if server is not None:
             found.append(server)
     return found
 
 
-def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
-    listed = _rows(_get(client, f"{url}/v1/models"), "data")
+def _examine(client: HttpClient, url: str) -> ModelServer | None:
+    listed = _rows(_get(client, "/v1/models"), "data")
     if listed is None:
         return None
     names = [str(row["id"]) for row in listed if "id" in row]
-    if _get(client, f"{url}/api/version") is not None:
-        loaded = {
-            row.get("name"): row.get("context_length") for row in _rows(_get(client, f"{url}/api/ps"), "models") or ()
-        }
+    if _get(client, "/api/version") is not None:
+        loaded = {row.get("name"): row.get("context_length") for row in _rows(_get(client, "/api/ps"), "models") or ()}
         return ModelServer(url, "Ollama", tuple(ServedModel(name, _count(loaded.get(name))) for name in names))
-    own = _rows(_get(client, f"{url}/api/v0/models"), "data")
+    own = _rows(_get(client, "/api/v0/models"), "data")
     if own is not None:
         chat = [row for row in own if row.get("type") != "embeddings"]
         return ModelServer(
@@ -94,8 +92,8 @@ def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
             "LM Studio",
             tuple(ServedModel(str(row["id"]), _count(row.get("loaded_context_length"))) for row in chat if "id" in row),
         )
-    props = _get(client, f"{url}/props")
-    if isinstance(props, dict) and "default_generation_settings" in props:
+    props = _get(client, "/props")
+    if isinstance(props, dict) and isinstance(props.get("default_generation_settings"), dict):
         context = _count(props["default_generation_settings"].get("n_ctx"))
         return ModelServer(url, "llama.cpp", tuple(ServedModel(name, context) for name in names))
     lengths = {str(row.get("id")): _count(row.get("max_model_len")) for row in listed}
@@ -103,14 +101,14 @@ def _examine(client: httpx2.Client, url: str) -> ModelServer | None:
     return ModelServer(url, program, tuple(ServedModel(name, lengths[name]) for name in names))
 
 
-def _get(client: httpx2.Client, url: str) -> Any:
-    """Return the JSON at a URL, or None if the server is unreachable, refuses the request, or sends something else."""
-    import httpx2
-
+def _get(client: HttpClient, path: str) -> Any:
+    """Return the JSON at a path; None if the server is unavailable, refuses, or sends something else."""
+    (body,) = client.send(path, [None])
+    if isinstance(body, EngineError):
+        return None
     try:
-        response = client.get(url)
-        return response.json() if response.is_success else None
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+        return json.loads(body)
+    except ValueError:
         return None
 
 

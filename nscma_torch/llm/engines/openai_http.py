@@ -73,7 +73,7 @@ class OpenAIEngine:
             raise ConfigError("a server of kind 'other' does not report its context length: set llm.context, in tokens")
         if context is not None and context < 1:
             raise ConfigError(f"llm.context must be at least 1 token, not {context}")
-        self._client = _connect(url, api_key, concurrency, retry_policy or RetryPolicy())
+        self._client = connect(url, api_key, concurrency, retry_policy or RetryPolicy())
         self._server = server
         try:
             self._model, told = (model, None) if model and context else self._find_model(model)
@@ -185,7 +185,7 @@ def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Model
     """List the models on a server. Raises `EngineError` if the server doesn't report them, `ConfigError` for an invalid
     argument.
     """
-    client = _connect(url, api_key, 1, retry_policy)
+    client = connect(url, api_key, 1, retry_policy)
     try:
         (body,) = client.send("/v1/models", [None])
     finally:
@@ -195,7 +195,8 @@ def served(url: str, *, api_key: str | None, retry_policy: RetryPolicy) -> Model
     return shaped(body, ModelList)
 
 
-def _connect(url: str, api_key: str | None, concurrency: int, retry_policy: RetryPolicy) -> HttpClient:
+def connect(url: str, api_key: str | None, concurrency: int, retry_policy: RetryPolicy) -> HttpClient:
+    """Return a client for a server, whose URL may end in `/v1`. Raises `ConfigError` for a bad URL or key."""
     require("httpx2", extra="http", purpose="the http engine")
     from nscma_torch.llm.engines.http_client import HttpClient
 
