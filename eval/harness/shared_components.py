@@ -22,7 +22,7 @@ from eval.harness.metered_engine import MeteredEngine
 from eval.readers.embedded_reader import EmbeddedReader
 from eval.readers.prompted_reader import PromptedReader
 from nscma_kernels import native_dtype
-from nscma_torch.api.models import load_surprise_model
+from nscma_torch.api.surprise_models import load_surprise_model
 from nscma_torch.core.config import Config, load_config
 from nscma_torch.core.device import torch_device
 from nscma_torch.core.protocols import SurpriseModel

@@ -221,10 +221,10 @@ class Components(Models):
         """Return the enabled derivations of texts during sleep."""
         from nscma_torch.answering.read_back import read_back
         from nscma_torch.curator.derived.derivations import Derivations, derivers
-        from nscma_torch.curator.derived.deriver import Needs
+        from nscma_torch.curator.derived.deriver import DeriverContext
         from nscma_torch.extraction.ratings import configured_rate
 
-        needs = Needs(
+        needs = DeriverContext(
             self.config,
             self.database,
             self.tasks,

@@ -80,7 +80,7 @@ class Models:
     @locked_cached_property
     def surprise_model(self) -> SurpriseModel:
         """Return the model that computes surprise for the gate."""
-        from nscma_torch.api.models import load_surprise_model, serve_surprise_model
+        from nscma_torch.api.surprise_models import load_surprise_model, serve_surprise_model
 
         if self._surprise_model is None and self.config.surprise.engine == "llm":
             return serve_surprise_model(self.config, self.engine)

@@ -31,7 +31,7 @@ from nscma_torch.curator.profile import write_profile
 from nscma_torch.curator.promotion import promote
 from nscma_torch.episodic.log import backlog, episodes
 from nscma_torch.episodic.log.backlog import EXTRACT
-from nscma_torch.episodic.log.recalls import Waiting, count_recalls, note_recalls
+from nscma_torch.episodic.log.recalls import PendingRecalls, count_recalls, note_recalls
 from nscma_torch.hierarchy.store import missing_summaries
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts, namespaces, statement_groups
@@ -97,7 +97,7 @@ class Sleeper:
         *,
         now: datetime,
         dry_run: bool = False,
-        recalls: Mapping[str, Waiting] | None = None,
+        recalls: Mapping[str, PendingRecalls] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> SleepReport:
         """Run all stages and report the changes; with `dry_run`, report them without making any.
@@ -119,10 +119,10 @@ class Sleeper:
         self._work(progress=progress)
         return self.maintain(queued, now)
 
-    def _dry_run(self, sleepers: Sequence[str], now: datetime, recalls: Mapping[str, Waiting]) -> SleepReport:
+    def _dry_run(self, sleepers: Sequence[str], now: datetime, recalls: Mapping[str, PendingRecalls]) -> SleepReport:
         tally: Counter[str] = Counter()
         for sleeper in sleepers:
-            counts, times = recalls.get(sleeper, Waiting(Counter(), {}))
+            counts, times = recalls.get(sleeper, PendingRecalls(Counter(), {}))
             with suppress(_DryRun), self._database.write(sleeper) as connection:
                 note_recalls(connection, sleeper, counts, times)
                 for stage in (self._queue, self._settle, *self._tidying, self._due):

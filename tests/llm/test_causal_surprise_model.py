@@ -13,7 +13,7 @@ import torch
 
 from eval.harness.tiny_llama import CORPUS
 from nscma_torch.api.components import Components
-from nscma_torch.api.models import load_surprise_model
+from nscma_torch.api.surprise_models import load_surprise_model
 from nscma_torch.core.config import load_config
 from nscma_torch.core.errors import ConfigError, EmptyTextError, EncodingError, ModelNotFoundError, StateMismatchError
 from nscma_torch.core.protocols import SurpriseModel

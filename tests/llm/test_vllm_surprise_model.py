@@ -15,7 +15,7 @@ import torch
 
 from eval.harness.tiny_llama import CORPUS, build
 from nscma_torch.api.components import Components
-from nscma_torch.api.models import serve_surprise_model
+from nscma_torch.api.surprise_models import serve_surprise_model
 from nscma_torch.core.config import load_config
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from nscma_torch.curator.derived.deriver import Deriver, Needs, OfMessages
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, MessageDeriver
 from nscma_torch.curator.derived.groups import by_day
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive insights for each person and day."""
     days = partial(by_day, roles=("user",), apart=True)
-    return OfMessages("daily_insight", days, needs.line_task("daily_insight"))
+    return MessageDeriver("daily_insight", days, needs.line_task("daily_insight"))

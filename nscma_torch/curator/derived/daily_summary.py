@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from nscma_torch.curator.derived.deriver import Deriver, Needs, OfMessages
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, MessageDeriver
 from nscma_torch.curator.derived.groups import by_day
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive summaries of at most `daily.words` words."""
     days = partial(by_day, roles=("user", "assistant"))
-    return OfMessages("daily_summary", days, needs.line_task("daily_summary", needs.config.daily.words))
+    return MessageDeriver("daily_summary", days, needs.line_task("daily_summary", needs.config.daily.words))

@@ -18,7 +18,7 @@ from nscma_torch.core.database.database import Database
 from nscma_torch.core.derived_kinds import DERIVED_KINDS, is_derived
 from nscma_torch.core.errors import EngineUnavailableError, JobError, NscmaError, StoreBusyError
 from nscma_torch.core.records import Scope
-from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, DuePart
 from nscma_torch.curator.derived.sourced_texts import Groups
 from nscma_torch.curator.store import derived_texts
 from nscma_torch.curator.store.derived_texts import Changed, NewText, Part
@@ -28,7 +28,7 @@ from nscma_torch.hierarchy.summaries import UnitMaker
 from nscma_torch.semantic.store import namespaces
 
 
-def derivers(needs: Needs) -> list[Deriver]:
+def derivers(needs: DeriverContext) -> list[Deriver]:
     """Return the derivers for the kinds that the configuration enables.
 
     Raises `ConfigError` if the language tasks lack a method that a kind needs.
@@ -107,13 +107,13 @@ class Derivations:
             else:
                 return
 
-    def _read(self, batch: Sequence[Due], scope: Scope, epoch: int) -> list[Groups] | None:
+    def _read(self, batch: Sequence[DuePart], scope: Scope, epoch: int) -> list[Groups] | None:
         """Read the sources of the parts; return None if messages changed since the due parts were listed."""
         with self._database.read(scope.user_id) as connection:
             same = user_versions.version(connection, scope.user_id)[1] == epoch
             return [one.read(connection) for one in batch] if same else None
 
-    def _store(self, due: Due, found: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
+    def _store(self, due: DuePart, found: list[NewText], scope: Scope, epoch: int, now: datetime) -> Changed:
         texts = [text for text in found if not text.said_by]
         omitted_for = {text.said_by for text in found if text.said_by}
         origins = [derived_texts.origin(due.part, scope, number, text) for number, text in enumerate(texts)]

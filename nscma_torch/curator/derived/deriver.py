@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DuePart:
     """A part to derive, the hash of its sources, and a function that reads them."""
 
     part: Part
@@ -43,7 +43,7 @@ class Deriver(Protocol):
         another.
         """
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:
         """Return the parts due in a namespace, in order."""
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
@@ -51,7 +51,7 @@ class Deriver(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class DeriverContext:
     """Arguments for every kind's `deriver`.
 
     Args:
@@ -81,7 +81,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class OfMessages:
+class MessageDeriver:
     """Derives lines from each group of messages.
 
     Args:
@@ -93,7 +93,7 @@ class OfMessages:
     task: LineTask
     in_turn = False
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:
         """Return a part for each group of messages that changed since the last run."""
         return of_messages(connection, namespace, self.kind, self.groups(connection, namespace, now))
 
@@ -104,14 +104,14 @@ class OfMessages:
 
 def of_messages(
     connection: Connection, namespace: str, kind: DerivedKind, groups: Mapping[str, Sequence[Heard]]
-) -> list[Due]:
+) -> list[DuePart]:
     """Return a due part for each group of messages that is new or changed, by name."""
     runs = derived_texts.runs(connection, namespace, kind)
     due = []
     for name, said in groups.items():
         basis, last = basis_of(said), runs.get(name)
         if last is None or last.basis != basis:
-            due.append(Due(Part(namespace, kind, name), basis, partial(_messages, namespace, said)))
+            due.append(DuePart(Part(namespace, kind, name), basis, partial(_messages, namespace, said)))
     return due
 
 

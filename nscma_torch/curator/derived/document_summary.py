@@ -15,16 +15,16 @@ from sqlalchemy import Connection
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import LanguageTasks
 from nscma_torch.core.records import SourcedLine, Unit
-from nscma_torch.curator.derived.deriver import Deriver, Needs, OfMessages
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, MessageDeriver
 from nscma_torch.curator.derived.groups import day_of
 from nscma_torch.curator.store.derived_sources import Heard, heard
 from nscma_torch.episodic.log.streams import derive_id
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive a summary of each document from all of its messages."""
     tasks = needs.tasks_with(LanguageTasks, "document_summary")
-    return OfMessages("document_summary", _documents, partial(_summaries, tasks))
+    return MessageDeriver("document_summary", _documents, partial(_summaries, tasks))
 
 
 def _documents(connection: Connection, namespace: str, now: datetime) -> dict[str, list[Heard]]:

@@ -19,7 +19,7 @@ from nscma_kernels.knn_graph import knn_graph
 from nscma_kernels.label_propagation import label_propagation
 from nscma_torch.core.config import InsightsConfig
 from nscma_torch.core.database.clock import from_micros
-from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, DuePart
 from nscma_torch.curator.derived.groups import by_person
 from nscma_torch.curator.derived.sourced_texts import Groups, LineTask, first_of_each_wording, written
 from nscma_torch.curator.store import derived_sources, derived_texts
@@ -28,7 +28,7 @@ from nscma_torch.curator.store.derived_texts import NewText, Part
 from nscma_torch.semantic.store import namespaces
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive insights as configured in `[insights]`."""
     return Insights(needs.line_task("insight"), needs.config.insights, needs.device())
 
@@ -47,7 +47,7 @@ class Insights:
 
     in_turn = False
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:
         """Return one part for each person whose messages changed since the last run, once the days of those messages
         are over.
         """
@@ -58,7 +58,7 @@ class Insights:
             young = last is not None and now - from_micros(last.made_at) < timedelta(days=self._settings.days)
             if young or (last is not None and last.basis == basis):
                 continue
-            parts.append(Due(Part(namespace, "insight", person), basis, partial(self._clusters, namespace, said)))
+            parts.append(DuePart(Part(namespace, "insight", person), basis, partial(self._clusters, namespace, said)))
         return parts
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nscma_torch.curator.derived.days import OverDays
-from nscma_torch.curator.derived.deriver import Deriver, Needs
+from nscma_torch.curator.derived.all_days import AllDaysDeriver
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive portraits of at most `daily.global_words` words."""
-    return OverDays("portrait", "daily_insight", needs.line_task("portrait", needs.config.daily.global_words))
+    return AllDaysDeriver("portrait", "daily_insight", needs.line_task("portrait", needs.config.daily.global_words))

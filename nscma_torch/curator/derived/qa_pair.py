@@ -19,7 +19,7 @@ from nscma_torch.core.config import QuestionPairsConfig
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import QuestionTasks
-from nscma_torch.curator.derived.deriver import Deriver, Due, Needs, of_messages
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, DuePart, of_messages
 from nscma_torch.curator.derived.groups import day_of, sitting_key
 from nscma_torch.curator.derived.pair_filter import Checked, Known, PairFilter
 from nscma_torch.curator.derived.sourced_texts import Groups, new_text
@@ -32,7 +32,7 @@ from nscma_torch.semantic.store import namespaces
 _KIND = "qa_pair"
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Mine pairs as configured in `[question_pairs]`; each pair is checked by asking the memory its question."""
     settings = needs.config.question_pairs
     tasks = needs.tasks_with(QuestionTasks, _KIND)
@@ -52,7 +52,7 @@ class QuestionPairs:
 
     in_turn = False
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:
         """Return one part for each sitting whose messages changed since the last run."""
         sittings: dict[str, list[Heard]] = {}
         for one in heard(connection, namespace, now, roles=("user", "assistant")):

@@ -24,7 +24,7 @@ from nscma_torch.core.config import ReflectionConfig
 from nscma_torch.core.errors import JobError
 from nscma_torch.core.protocols import MOST_IMPORTANT, ReflectionTasks
 from nscma_torch.core.records import Scope, Unit
-from nscma_torch.curator.derived.deriver import Deriver, Due, Needs
+from nscma_torch.curator.derived.deriver import Deriver, DeriverContext, DuePart
 from nscma_torch.curator.derived.sourced_texts import Groups, answered, first_of_each_wording, new_text
 from nscma_torch.curator.store import derived_sources, derived_texts
 from nscma_torch.curator.store.derived_sources import Heard, Source, basis_of, heard
@@ -36,7 +36,7 @@ _ROLES = ("user",)  # roles whose messages are observations
 _KIND = "reflection"
 
 
-def deriver(needs: Needs) -> Deriver:
+def deriver(needs: DeriverContext) -> Deriver:
     """Derive reflections as configured in `[reflection]`; the configured search finds the memories."""
     settings = needs.config.reflection
     tasks = needs.tasks_with(ReflectionTasks, _KIND)
@@ -72,7 +72,7 @@ class Reflections:
         self._settings = settings
         self._rate = rate
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:
         """Return a part for each new or changed stretch of messages, in order."""
         said = [one for one in heard(connection, namespace, now, roles=_ROLES) if not one.echo]
         runs = derived_texts.runs(connection, namespace, _KIND)
@@ -82,7 +82,7 @@ class Reflections:
             part, basis = _part(said[first:end]), basis_of(said[first:end])
             if part not in runs or runs[part].basis != basis:
                 read = partial(self._memories, namespace, said, stretches, number)
-                due.append(Due(Part(namespace, _KIND, part), basis, read))
+                due.append(DuePart(Part(namespace, _KIND, part), basis, read))
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:

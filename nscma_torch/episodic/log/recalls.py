@@ -24,7 +24,7 @@ from nscma_torch.episodic.log import history
 from nscma_torch.episodic.log.backlog import EXTRACT
 
 
-class Waiting(NamedTuple):
+class PendingRecalls(NamedTuple):
     """One user's recalls by episode id: their number and, if recorded, the time of the last recall (microseconds)."""
 
     counts: Counter[str]
@@ -43,7 +43,7 @@ class Recalls:
         self._database = database
         self._timed = timed
         self._at_once = at_once
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, PendingRecalls] = {}
         self._lock = threading.Lock()
         self._queueing = threading.Lock()  # held while recalls are written, so that none is written twice
 
@@ -53,7 +53,7 @@ class Recalls:
         if not found:
             return
         with self._lock:
-            own = self._waiting.setdefault(user_id, Waiting(Counter(), {}))
+            own = self._waiting.setdefault(user_id, PendingRecalls(Counter(), {}))
             own.counts.update(found)
             if self._timed:
                 own.times.update({source: max(to_micros(at), own.times.get(source, 0)) for source in found})
@@ -63,15 +63,15 @@ class Recalls:
     def forget(self, user_id: str, episode_id: str | None) -> None:
         """Drop the recalls of an erased message or, if `episode_id` is None, of an erased user."""
         with self._lock:
-            own = self._waiting.get(user_id, Waiting(Counter(), {}))
+            own = self._waiting.get(user_id, PendingRecalls(Counter(), {}))
             for kept in own:
                 kept.clear() if episode_id is None else kept.pop(episode_id, None)
 
-    def waiting(self) -> dict[str, Waiting]:
+    def waiting(self) -> dict[str, PendingRecalls]:
         """Return the recalls not yet queued, by user."""
         with self._lock:
             return {
-                user_id: Waiting(own.counts.copy(), own.times.copy())
+                user_id: PendingRecalls(own.counts.copy(), own.times.copy())
                 for user_id, own in sorted(self._waiting.items())
                 if own.counts
             }
@@ -87,7 +87,7 @@ class Recalls:
                         note_recalls(connection, owner, own.counts, own.times)
                     self._drop(owner, own)
 
-    def _drop(self, user_id: str, queued: Waiting) -> None:
+    def _drop(self, user_id: str, queued: PendingRecalls) -> None:
         """Remove queued recalls, keeping those noted in the meantime."""
         with self._lock:
             own = self._waiting[user_id]

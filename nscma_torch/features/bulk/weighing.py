@@ -9,7 +9,7 @@ from typing import Self
 
 import torch
 
-from nscma_torch.api.models import load_surprise_model
+from nscma_torch.api.surprise_models import load_surprise_model
 from nscma_torch.core.config import Config
 from nscma_torch.core.device import torch_device
 from nscma_torch.core.errors import StateMismatchError

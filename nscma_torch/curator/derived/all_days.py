@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from nscma_torch.core.records import DerivedKind
-from nscma_torch.curator.derived.deriver import Due
+from nscma_torch.curator.derived.deriver import DuePart
 from nscma_torch.curator.derived.sourced_texts import Groups, LineTask, first_of_each_wording, written
 from nscma_torch.curator.store import derived_texts
 from nscma_torch.curator.store.derived_sources import Source, texts
@@ -22,7 +22,7 @@ from nscma_torch.episodic.log.streams import derive_id
 
 
 @dataclass(frozen=True, slots=True)
-class OverDays:
+class AllDaysDeriver:
     """Derives texts of one kind from the daily texts of all days.
 
     Args:
@@ -35,7 +35,7 @@ class OverDays:
     task: LineTask
     in_turn = False
 
-    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[Due]:  # noqa: ARG002
+    def due(self, connection: Connection, namespace: str, now: datetime) -> Sequence[DuePart]:  # noqa: ARG002
         """Return one part for all days, or one for each person, if the daily lines changed since the last run."""
         found: dict[str, list[Source]] = {}
         for source in texts(connection, namespace, self.of):
@@ -47,7 +47,7 @@ class OverDays:
             basis = derive_id(self.kind, *(text for line in lines for text in (line.unit.id, line.unit.text)))
             last = runs.get(part)
             if last is None or last.basis != basis:
-                due.append(Due(Part(namespace, self.kind, part), basis, lambda _, lines=lines: [lines]))  # type: ignore[misc]
+                due.append(DuePart(Part(namespace, self.kind, part), basis, lambda _, lines=lines: [lines]))  # type: ignore[misc]
         return due
 
     def write(self, parts: Sequence[Groups]) -> list[list[NewText]]:
