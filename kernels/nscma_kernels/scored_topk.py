@@ -22,8 +22,8 @@ from torch import Tensor
 
 from nscma_kernels.implementation import Impl, on_triton
 from nscma_kernels.row_filter import Filter
+from nscma_kernels.scored_topk_scores import Operands
 from nscma_kernels.scored_topk_torch import search_in_stripes
-from nscma_kernels.scoring import Operands
 
 BLOCK = 256  # queries that share a stripe
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nscma_kernels.precision import native_dtype
-from nscma_kernels.scoring import LARGE, Operands, Pairs, cached_rows, choose, largest_of
+from nscma_kernels.scored_topk_scores import LARGE, Operands, Pairs, cached_rows, choose, largest_of
 
 STRIPE = 2**22  # near scores held at a time
 FEWEST, MOST = 2**12, 2**18  # rows of a stripe

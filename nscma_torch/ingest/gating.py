@@ -12,7 +12,9 @@ from nscma_torch.core.errors import StateMismatchError
 from nscma_torch.core.protocols import SurpriseModel
 from nscma_torch.core.records import Decision
 from nscma_torch.episodic.log import episodes
-from nscma_torch.ingest.novelty import Novelty, followed
+from nscma_torch.ingest import repetition_window
+from nscma_torch.ingest.novelty import Novelty
+from nscma_torch.ingest.repetition_window import Window
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.reading.cues import salience
 from nscma_torch.surprise.gate import GateState, MessageGate
@@ -22,31 +24,23 @@ from nscma_torch.surprise.quoting import unquoted
 
 OPTIMISTIC_ATTEMPTS = 3  # to weigh without the write lock, before weighing while holding it
 SERVED_ATTEMPTS = 12  # the same for a surprise model that is asked over a network, before giving up
-HISTORY = 32_768  # characters of the stream's past that repetition is looked up in
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
     """The state that a stream carries into its next message; the default is a new stream's state.
 
-    `history` contains the last `HISTORY` characters as whole messages (or the end of a longer last message), oldest
-    first, and `vectors` [n, d] their vectors, with zeros for missing ones. `said` contains those `content_hashes` of
-    the new texts that are already in the user's memory.
+    `said` contains those `content_hashes` of the new texts that are already in the user's memory.
     """
 
     proxy_state: bytes | None = None
     gate_state: GateState = field(default_factory=GateState)
-    history: Sequence[str] = ()
+    window: Window = field(default_factory=Window)
     said: frozenset[str] = frozenset()
-    vectors: Tensor | None = None
 
     def after(self, texts: Sequence[str], weighed: Gated, vectors: Tensor | None) -> Past:
         """Return the stream's state after these messages, given their vectors [m, d]."""
-        history = episodes.newest([*reversed(texts), *reversed(self.history)], HISTORY)
-        if vectors is not None:
-            before = vectors.new_zeros(len(self.history), 1) if self.vectors is None else self.vectors
-            vectors = followed(before, vectors)[len(self.history) + len(texts) - len(history) :]
-        return Past(weighed.proxy_state, weighed.gate_state, history, weighed.said, vectors)
+        return Past(weighed.proxy_state, weighed.gate_state, self.window.after(texts, vectors), weighed.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +90,20 @@ def gate_messages(
         try:
             score = surprise_model.score([texts], [past.proxy_state])[0]
         except StateMismatchError:  # damaged; it can be recomputed from the log
-            score = surprise_model.score([texts], [state_after(past.history, surprise_model)])[0]
+            score = surprise_model.score([texts], [state_after(past.window.history, surprise_model)])[0]
     novelty, learned, gradients = None, list[float | None]([None] * len(texts)), list[float | None]([None] * len(texts))
     state = past.gate_state
     if vectors is not None:
         own = vectors()
-        before = own.new_zeros(len(past.history), own.shape[1]) if past.vectors is None else past.vectors
+        window = past.window
+        before = own.new_zeros(len(window.history), own.shape[1]) if window.vectors is None else window.vectors
         novelty = Novelty(before, own)
         if gate.head is not None:
             learned = [*gate.head.log_odds(own)]
         if gate.config.rule == "gradient":
             norms, memory = gradient_surprise(own, state.memory)
             gradients, state = [*norms], replace(state, memory=memory)
-    history, said = list(past.history), set(past.said)
+    history, said = list(past.window.history), set(past.said)
     decisions, observations = [], []
     ends_of = score.ends or repeat(None, len(texts))
     hashes = [content_hashes(text) for text in texts] if hashes is None else hashes
@@ -124,6 +119,6 @@ def gate_messages(
             decision, state = gate.decide(observation, state)
             observations.append(observation)
             decisions.append(decision)
-            history = episodes.newest([text, *reversed(history)], HISTORY)
+            history = repetition_window.newest(history, [text])
             said.add(whole)
     return Gated(decisions, observations, score.state, state, frozenset(said))

@@ -1,7 +1,7 @@
 """Measure how similar a message is to earlier messages in its stream, and how much news it adds to similar ones.
 
-d is the embedder's dimension. A message is compared with those in the repetition window; a message of several chunks
-uses the normalised mean of their vectors.
+d is the embedder's dimension. A message is compared with those in the repetition window (`repetition_window.py`); a
+message of several chunks uses the normalised mean of their vectors.
 """
 
 from __future__ import annotations

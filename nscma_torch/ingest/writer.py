@@ -32,9 +32,9 @@ from nscma_torch.episodic.index.packed_vectors import refuse_infinite
 from nscma_torch.episodic.log import backlog, episodes, streams
 from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
 from nscma_torch.episodic.log.streams import Stream
+from nscma_torch.ingest import repetition_window
 from nscma_torch.ingest.gate_states import gate_state_of
 from nscma_torch.ingest.gating import (
-    HISTORY,
     OPTIMISTIC_ATTEMPTS,
     SERVED_ATTEMPTS,
     Gated,
@@ -44,8 +44,8 @@ from nscma_torch.ingest.gating import (
     state_after,
 )
 from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
-from nscma_torch.ingest.novelty import message_vectors, stored_vectors
-from nscma_torch.ingest.recent_messages import Window, Windows
+from nscma_torch.ingest.novelty import message_vectors
+from nscma_torch.ingest.repetition_window import Window, WindowCache
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.rules import OF_THE_MODEL
@@ -80,7 +80,7 @@ class Writer:
         self._stages = stages
         self._embed_deferred = embed_deferred
         self._served = served
-        self._windows = Windows()
+        self._windows = WindowCache()
         self._turns = TurnQueues()  # by stream: threads of this process would only weigh its messages again
 
     def add(
@@ -131,7 +131,7 @@ class Writer:
                 unchanged = batch.known(connection).keys() == known.keys()
                 stored = self._commit(connection, batch, new, stream, weighed, indexed) if unchanged else None
             if stored is not None:
-                self._windows.put(stream.id, stored.version, Window(after.history, after.vectors), erasures=erasures)
+                self._windows.put(stream.id, stored.version, after.window, erasures=erasures)
                 return batch.results(known, stored.made)
         if self._served:
             raise StoreBusyError(
@@ -158,19 +158,18 @@ class Writer:
         hashes = [key for i in new for key in batch.hashes[i]]
         window = self._windows.get(stream.id, user_versions.version(connection, batch.scope.user_id))
         if window is None:
-            recent = episodes.recent(connection, stream.id, HISTORY)
-            vectors = stored_vectors(connection, stream.id, list(recent)) if self._embed_deferred else None
-            window = Window(list(recent.values()), vectors)
+            window = repetition_window.read(connection, stream.id, vectors=self._embed_deferred)
         said = episodes.known_texts(connection, batch.scope.user_id, hashes)
-        return stream, Past(stream.proxy_state, self._gate_state(stream), window.history, said, window.vectors)
+        return stream, Past(stream.proxy_state, self._gate_state(stream), window, said)
 
     def proxy_state(self, scope: Scope, source: str | None) -> bytes | None:
         """Return the surprise model's state for the next message in a stream."""
         with self._database.read(scope.user_id) as connection:
             stream = streams.load(connection, scope, source)
             anew = stream.proxy_fingerprint != self._surprise_model.fingerprint
-            history = list(episodes.recent(connection, stream.id, HISTORY).values()) if stream.version and anew else []
-        return self._proxy_state(stream, history)
+            lost = bool(stream.version) and anew
+            window = repetition_window.read(connection, stream.id, vectors=False) if lost else Window()
+        return self._proxy_state(stream, window.history)
 
     def _proxy_state(self, stream: Stream, history: Sequence[str]) -> bytes | None:
         """Return the stream's state; recompute it from recent text if it comes from another surprise model."""
@@ -195,7 +194,7 @@ class Writer:
 
         Returns the results, and the stream's state after them.
         """
-        past = replace(past, proxy_state=self._proxy_state(stream, past.history))
+        past = replace(past, proxy_state=self._proxy_state(stream, past.window.history))
         texts, hashes = [batch.text(i) for i in new], [batch.hashes[i] for i in new]
         if not self._embed_deferred:
             weighed = gate_messages(texts, past, self._surprise_model, self._gate, self._stages, hashes=hashes)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from sqlalchemy import Connection
@@ -34,7 +33,7 @@ from nscma_torch.episodic.index.vectors import TensorSearch, VectorSearch, compa
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.speakers import asker_among
 from nscma_torch.search.answerability import Answerability, answerability
-from nscma_torch.search.fusion import FUSIONS
+from nscma_torch.search.fusion import FUSIONS, Lane, lane_weights
 from nscma_torch.search.indexes import Indexes, IndexSnapshot
 from nscma_torch.search.lexical import bm25, idf
 from nscma_torch.search.query import Query, parse
@@ -45,9 +44,6 @@ from nscma_torch.text.known_names import mentions
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
-Lane = Literal["lexical", "vector"]
-# advice is not in the memory; the wishes that bear on it share its meaning more than its words (of .5-1 on even BEAM)
-_ADVICE: Mapping[Lane, float] = MappingProxyType({"lexical": 0.4, "vector": 1.6})
 _SPEAKERS = 16  # units of the speakers named in a question, read to measure the nearest one's similarity
 
 
@@ -353,7 +349,7 @@ class Searcher:
                 found[rows] = True
         author = asked.author | own if query.roles else asked.author
         boost = 1 + self._settings.speaker_boost * author.float()
-        weights = [_ADVICE[lane] if query.intent == "advice" else 1.0 for lane in lanes]
+        weights = lane_weights(lanes, query.intent)
         fused = FUSIONS[self._settings.fusion](torch.stack(list(lanes.values())), weights) * boost
         fused = fused.masked_fill(~found, -torch.inf)
 

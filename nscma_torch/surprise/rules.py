@@ -158,7 +158,7 @@ def _is_near(observation: Observation, config: GateConfig) -> bool:
 
 
 def salience(observation: Observation, _history: History, config: GateConfig) -> Verdict:
-    """Use only the cue lexicon."""
+    """Use only the cue lexicon (`reading/cues.py`)."""
     return Verdict(observation.salience, config.salience_threshold, {"salience": observation.salience})
 
 

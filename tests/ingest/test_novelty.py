@@ -14,7 +14,7 @@ from torch import Tensor
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.episodic.log import episodes
-from nscma_torch.ingest import gating, writer
+from nscma_torch.ingest import repetition_window
 from nscma_torch.ingest.novelty import MUCH, Novelty, message_vectors
 
 Open = Callable[..., Memory]
@@ -50,8 +50,7 @@ def test_the_same_however_messages_are_cut_into_calls(
 def test_what_is_said_twice_in_one_call_is_a_repeat_however_long_ago(
     open_memory: Open, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in (writer, gating):
-        monkeypatch.setattr(room, "HISTORY", 30)
+    monkeypatch.setattr(repetition_window, "LENGTH", 30)
     texts = [FACT, "The weather is fine today, I think.", f"> {FACT}\n\nok", FACT, FACT.upper()]
     for name, cuts in (("whole.db", [5]), ("cut.db", [1, 2, 3, 4, 5])):
         memory = open_memory(name, surprise_model=light_surprise)
@@ -67,8 +66,7 @@ LONG = "A log line that says nothing of anybody. " * 3 + FACT
 def test_of_a_message_longer_than_the_window_the_end_is_compared(
     cuts: Sequence[int], open_memory: Open, light_surprise: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in (writer, gating):
-        monkeypatch.setattr(room, "HISTORY", len(FACT) + 8)
+    monkeypatch.setattr(repetition_window, "LENGTH", len(FACT) + 8)
     texts = ["Hello!", LONG, FACT, "ok", "Hello!"]
     memory = open_memory("-".join(map(str, cuts)) + ".db", surprise_model=light_surprise)
     windows: list[list[str]] = []

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nscma_kernels import Filter, scored_topk
 
 TORCH_PATH = importlib.import_module("nscma_kernels.scored_topk_torch")
-SCORING = importlib.import_module("nscma_kernels.scoring")
+SCORES = importlib.import_module("nscma_kernels.scored_topk_scores")
 SCORED = importlib.import_module("nscma_kernels.scored_topk")
 CASES = range(60)
 
@@ -108,7 +108,7 @@ def test_equals_a_sort(seed: int) -> None:
 def test_equals_a_sort_in_small_pieces(seed: int, native: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TORCH_PATH, "FEWEST", 100)
     monkeypatch.setattr(TORCH_PATH, "STRIPE", 1000)
-    monkeypatch.setattr(SCORING, "CACHE", 600)
+    monkeypatch.setattr(SCORES, "CACHE", 600)
     monkeypatch.setattr(TORCH_PATH, "PAIRS", 500)
     monkeypatch.setattr(TORCH_PATH, "native_dtype", lambda _: native)
     monkeypatch.setattr(SCORED, "BLOCK", 70)

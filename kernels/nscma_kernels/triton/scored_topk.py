@@ -19,8 +19,8 @@ import triton.language as tl
 from torch import Tensor
 
 from nscma_kernels.row_filter import HIGHEST, LOWEST
+from nscma_kernels.scored_topk_scores import LARGE, Operands, largest_of
 from nscma_kernels.scored_topk_torch import search_in_stripes
-from nscma_kernels.scoring import LARGE, Operands, largest_of
 
 GROUP = 64  # rows of one maximum
 BN = 128

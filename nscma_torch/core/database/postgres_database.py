@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, create_engine, event, text
 
 from nscma_torch.core.capabilities import all_tables
-from nscma_torch.core.database import connections, postgres_schema
+from nscma_torch.core.database import forks_and_file_locks, postgres_schema
 from nscma_torch.core.database import postgres_vectors as vector_index
 from nscma_torch.core.database.database import ALL_USERS, NO_USER, ONE_BY_ONE, Database, Whose
 from nscma_torch.core.database.postgres_address import parse
@@ -76,7 +76,7 @@ class PostgresDatabase(Database):
             pool_timeout=busy_timeout,
         )
         event.listen(self._engine, "connect", _configure)
-        connections.watch(self)
+        forks_and_file_locks.watch(self)
         try:
             with self._translated(), self._engine.begin() as connection:
                 connection.execute(_LOCK, {"key": self._key("schema")})

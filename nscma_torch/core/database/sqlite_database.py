@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, create_engine, event
 
-from nscma_torch.core.database import connections, migrations, schema, store_path
+from nscma_torch.core.database import forks_and_file_locks, migrations, schema, store_path
 from nscma_torch.core.database.database import ALL_USERS, Database, Whose
 from nscma_torch.core.database.turn_queue import WRITERS, turn_of
 from nscma_torch.core.errors import (
@@ -59,7 +59,7 @@ class SqliteDatabase(Database):
         }
         if max_pages:
             self._pragmas["max_page_count"] = max_pages
-        self._file = connections.created(self.path)
+        self._file = forks_and_file_locks.created(self.path)
         store_path.refuse_foreign(self.path)
         self._engine = create_engine(
             URL.create("sqlite", database=str(self.path)),
@@ -69,7 +69,7 @@ class SqliteDatabase(Database):
         event.listen(self._engine, "do_connect", self._connect)
         event.listen(self._engine, "connect", self._configure)
         event.listen(self._engine, "begin", _begin)
-        connections.watch(self)
+        forks_and_file_locks.watch(self)
         try:
             self._prepare()
         except NscmaError:
@@ -77,7 +77,7 @@ class SqliteDatabase(Database):
             raise
 
     def _connect(self, _dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> sqlite3.Connection:
-        return connections.connect(self.path, self._file, **named)
+        return forks_and_file_locks.connect(self.path, self._file, **named)
 
     def _configure(self, connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy's "begin" event says BEGIN, not the driver
@@ -142,9 +142,9 @@ class SqliteDatabase(Database):
         ):
             connection = connection.execution_options(nscma_write=True)
             with connection.begin():
-                connections.check_in_place(self.path, self._file)
+                forks_and_file_locks.check_in_place(self.path, self._file)
                 yield connection
-            connections.check_in_place(self.path, self._file)
+            forks_and_file_locks.check_in_place(self.path, self._file)
 
     @contextmanager
     def _waiting(self, connection: Connection, seconds: float | None) -> Iterator[None]:

@@ -6,26 +6,24 @@ import asyncio
 import ipaddress
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import wait as wait_for
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import httpx2
 
 from nscma_torch.core.errors import ConfigError, EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.protocol_schemas import shown
-from nscma_torch.llm.engines.retry_policy import RetryPolicy
+from nscma_torch.llm.engines.retry_policy import TOO_SLOW, PassingError, RetryPolicy
 
-T = TypeVar("T")
 Body = Mapping[str, Any] | None
 _MOST_BYTES = 64 * 2**20  # of one response, however it arrives
 _MOST_OF_ERROR = 64 * 2**10  # bytes that are read of a response without success
 _AWAY = "start the server, or set llm.base_url to where it listens"
-_TOO_SLOW = "raise llm.timeout, or see whether the server at llm.base_url has too much to do"
 _OVERLOADED = "lower llm.concurrency, or wait until the server at llm.base_url has less to do"
 _ITS_LOG = "the log of the server at llm.base_url says why"
 _WANTS_KEY = "the server at llm.base_url takes no such key: name the variable that holds it in llm.api_key_env"
@@ -61,7 +59,7 @@ class HttpClient:
         if parsed.scheme not in {"http", "https"} or not parsed.host:
             raise ConfigError(f"{url!r} is not a server URL; set llm.base_url, for example http://127.0.0.1:8000")
         self._url = url
-        self._patience = retry_policy
+        self._retry_policy = retry_policy
         self._client = httpx2.AsyncClient(
             base_url=url,
             headers={"Content-Type": "application/json", "Accept-Encoding": "identity", **headers},
@@ -146,7 +144,7 @@ class HttpClient:
                     results[index] = away
                     return
                 try:
-                    results[index] = await self._patiently(path, partial(self._once, path, body))
+                    results[index] = await self._retry_policy.run(f"{self._url}{path}", partial(self._once, path, body))
                     answered = True
                 except EngineUnavailableError as error:
                     results[index] = away = error
@@ -162,7 +160,7 @@ class HttpClient:
         end: EngineError | None = EngineUnavailableError(f"the connection to {self._url} was closed")
         try:
             async with self._slots:
-                await self._patiently(path, lambda: self._put_lines(path, body, pieces))
+                await self._retry_policy.run(f"{self._url}{path}", lambda: self._put_lines(path, body, pieces))
             end = None
         except EngineError as error:
             end = error
@@ -194,25 +192,6 @@ class HttpClient:
                 raise EngineUnavailableError(what) from error
             raise passing from error
 
-    async def _patiently(self, path: str, once: Callable[[], Awaitable[T]]) -> T:
-        """Retry until the server responds, refuses the request, or the retry policy ends."""
-        retry_policy = self._patience
-        give_up = self._loop.time() + retry_policy.total
-        for attempt in range(1, retry_policy.attempts + 1):
-            try:
-                async with asyncio.timeout_at(give_up):
-                    return await once()
-            except _PassingError as error:
-                reason, advice, least = str(error), error.advice, error.least
-            except TimeoutError:
-                reason, advice, least = f"no whole response within {retry_policy.total:g} s", _TOO_SLOW, 0.0
-            wait = max(retry_policy.wait_after(attempt), least)
-            if attempt == retry_policy.attempts or self._loop.time() + wait >= give_up:
-                break
-            await asyncio.sleep(wait)
-        asked = f"; it asks to wait {least:.0f} s" if least else ""
-        raise EngineUnavailableError(f"{self._url}{path} failed (attempts: {attempt}): {reason}{asked}; {advice}")
-
     async def _once(self, path: str, body: Body) -> bytes:
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
         try:
@@ -239,20 +218,8 @@ class HttpClient:
         said = f"{response.status_code} {response.reason_phrase} {shown(got)}"
         if response.status_code == 429 or response.status_code >= 500:
             advice = _OVERLOADED if response.status_code in (429, 503) else _ITS_LOG
-            raise _PassingError(said, advice, least=_retry_after(response.headers.get("Retry-After")))
+            raise PassingError(said, advice, least=_retry_after(response.headers.get("Retry-After")))
         raise EngineRefusedError(f"{self._url}{path}: {said}; {_REFUSED.get(response.status_code, _ITS_LOG)}")
-
-
-class _PassingError(Exception):
-    """A failure that may be temporary. `advice` says what to do about it.
-
-    `least` is the number of seconds the server asks to wait.
-    """
-
-    def __init__(self, reason: str, advice: str, least: float = 0.0) -> None:
-        super().__init__(reason)
-        self.advice = advice
-        self.least = least
 
 
 async def _start_of(response: httpx2.Response) -> bytes:
@@ -265,14 +232,14 @@ async def _start_of(response: httpx2.Response) -> bytes:
     return bytes(got)
 
 
-def _broken(error: httpx2.RequestError) -> _PassingError:
+def _broken(error: httpx2.RequestError) -> PassingError:
     """Build the error for a failed or broken connection."""
     advice = _ITS_LOG
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         advice = _AWAY
     elif isinstance(error, httpx2.TimeoutException):
-        advice = _TOO_SLOW
-    return _PassingError(_REASONS.get(type(error), str(error) or "the connection broke"), advice)
+        advice = TOO_SLOW
+    return PassingError(_REASONS.get(type(error), str(error) or "the connection broke"), advice)
 
 
 def _retry_after(value: str | None) -> float:

@@ -1,14 +1,33 @@
-"""Timeouts, attempts and waiting times for requests to a server."""
+"""Retry requests to a server: timeouts, attempts, and the waits between them."""
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nscma_torch.core.config import LlmConfig
-from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.errors import ConfigError, EngineUnavailableError
 
+T = TypeVar("T")
 ROUNDS = 3  # silences of full length that all attempts together may take
+TOO_SLOW = "raise llm.timeout, or see whether the server at llm.base_url has too much to do"
+
+
+class PassingError(Exception):
+    """A failure that may be temporary.
+
+    Attributes:
+        advice: instruction for the user, shown if the retries fail.
+        least: seconds that the server asks to wait.
+    """
+
+    def __init__(self, reason: str, advice: str, least: float = 0.0) -> None:
+        super().__init__(reason)
+        self.advice = advice
+        self.least = least
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +57,25 @@ class RetryPolicy:
             raise ConfigError(f"timeouts must be above 0 s, and waits at least 0 s: {self}")
         if self.attempts < 1:
             raise ConfigError(f"attempts must be at least 1, not {self.attempts}")
+
+    async def run(self, url: str, once: Callable[[], Awaitable[T]]) -> T:
+        """Send a request until it succeeds, fails with another error than `PassingError`, or the policy ends."""
+        clock = asyncio.get_running_loop().time
+        give_up = clock() + self.total
+        for attempt in range(1, self.attempts + 1):
+            try:
+                async with asyncio.timeout_at(give_up):
+                    return await once()
+            except PassingError as error:
+                reason, advice, least = str(error), error.advice, error.least
+            except TimeoutError:
+                reason, advice, least = f"no whole response within {self.total:g} s", TOO_SLOW, 0.0
+            wait = max(self.wait_after(attempt), least)
+            if attempt == self.attempts or clock() + wait >= give_up:
+                break
+            await asyncio.sleep(wait)
+        asked = f"; it asks to wait {least:.0f} s" if least else ""
+        raise EngineUnavailableError(f"{url} failed (attempts: {attempt}): {reason}{asked}; {advice}")
 
     def wait_after(self, attempt: int) -> float:
         """Return the seconds to wait after an attempt, counted from 1: exponential backoff with full jitter.

@@ -16,7 +16,7 @@ from nscma_torch.api.async_memory import AsyncMemory
 from nscma_torch.api.memory import Memory
 from nscma_torch.controller.controller import Controller
 from nscma_torch.core.config import load_config
-from nscma_torch.core.database import connections
+from nscma_torch.core.database import forks_and_file_locks
 from nscma_torch.core.errors import (
     ConfigError,
     EmptyTextError,
@@ -178,10 +178,10 @@ def test_connections_that_the_garbage_collector_closes(tmp_path: Path, monkeypat
     failures: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", failures.append)
     path = tmp_path / "store.db"
-    file = connections.created(path)
-    cycle: list[Any] = [connections.connect(path, file) for _ in range(3)]
+    file = forks_and_file_locks.created(path)
+    cycle: list[Any] = [forks_and_file_locks.connect(path, file) for _ in range(3)]
     cycle.append(cycle)
     del cycle
     gc.collect()
     assert failures == []
-    assert file not in connections._files
+    assert file not in forks_and_file_locks._files

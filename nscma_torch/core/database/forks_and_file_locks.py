@@ -1,4 +1,4 @@
-"""SQLite connections, counted per process, so that file locks are neither dropped nor inherited.
+"""Keep SQLite's file locks: connections are counted per process, so locks are neither dropped nor inherited by a fork.
 
 POSIX locks belong to a process and a file: closing any descriptor for the file drops them all. SQLite therefore defers
 closing its own descriptors; a plain `open` doesn't. So nothing in the library except SQLite opens the database, its

@@ -14,9 +14,7 @@ from torch import Tensor
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.erasable_cache import erase_caches
 from nscma_torch.episodic.log import episodes
-from nscma_torch.ingest.gating import HISTORY, Gated, Past
-from nscma_torch.ingest.recent_messages import Window, Windows
-from nscma_torch.surprise.gate import GateState
+from nscma_torch.ingest.repetition_window import LENGTH, Window, WindowCache
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
@@ -94,7 +92,7 @@ def test_what_was_written_meanwhile_is_seen(
 
 
 def test_a_window_of_another_version_is_dropped() -> None:
-    windows, window = Windows(), Window(["said"], None)
+    windows, window = WindowCache(), Window(["said"], None)
     windows.put("stream", (7, 1), window, erasures=windows.erasures)
     assert windows.get("stream", (7, 1)) is window
     assert windows.get("stream", (8, 1)) is None
@@ -102,7 +100,7 @@ def test_a_window_of_another_version_is_dropped() -> None:
 
 
 def test_erasing_empties_it_and_what_began_before_is_not_kept() -> None:
-    windows, window = Windows(), Window(["said"], None)
+    windows, window = WindowCache(), Window(["said"], None)
     before = windows.erasures
     windows.put("stream", (7, 1), window, erasures=before)
     erase_caches()
@@ -112,7 +110,7 @@ def test_erasing_empties_it_and_what_began_before_is_not_kept() -> None:
 
 
 def test_only_the_streams_that_were_added_to_last_are_kept() -> None:
-    windows = Windows()
+    windows = WindowCache()
     for i in range(40):
         windows.put(str(i), (1, 1), Window([], None), erasures=0)
     kept = [i for i in range(40) if windows.get(str(i), (1, 1))]
@@ -137,8 +135,8 @@ def test_a_short_batch_is_embedded_without_a_thread(
 
 
 def test_a_window_has_as_many_vectors_as_texts() -> None:
-    vectors, past = torch.eye(3), Past()
+    vectors, window = torch.eye(3), Window()
     for i in range(3):
-        past = past.after(["x" * (HISTORY // 2 + 1)], Gated([], [], None, GateState(), frozenset()), vectors[i : i + 1])
-    assert len(past.history) == 1 and past.vectors is not None
-    assert torch.equal(past.vectors, vectors[2:])
+        window = window.after(["x" * (LENGTH // 2 + 1)], vectors[i : i + 1])
+    assert len(window.history) == 1 and window.vectors is not None
+    assert torch.equal(window.vectors, vectors[2:])
