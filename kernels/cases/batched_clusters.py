@@ -1,4 +1,4 @@
-"""Cases of `ego_split` and `label_propagation` on many small networks at once."""
+"""Benchmark cases for `ego_split` and `label_propagation` on many small networks at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of `ego_split`."""
+"""Benchmark cases for `ego_split`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of `knn_graph`."""
+"""Benchmark cases for `knn_graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of `label_propagation`."""
+"""Benchmark cases for `label_propagation`."""
 
 from __future__ import annotations
 

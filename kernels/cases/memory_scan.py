@@ -1,4 +1,4 @@
-"""Cases of `memory_scan`."""
+"""Benchmark cases for `memory_scan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of `personalized_pagerank`."""
+"""Benchmark cases for `personalized_pagerank`."""
 
 from __future__ import annotations
 

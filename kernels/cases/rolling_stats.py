@@ -1,4 +1,4 @@
-"""Cases of `rolling_stats`."""
+"""Benchmark cases for `rolling_stats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of `scored_topk`."""
+"""Benchmark cases for `scored_topk`."""
 
 from __future__ import annotations
 

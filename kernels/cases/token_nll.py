@@ -1,4 +1,4 @@
-"""Cases of `token_nll`."""
+"""Benchmark cases for `token_nll`."""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def answer_from(
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:
-    """Return the reader; it is loaded only if the tasks quote, or if it can save model calls."""
+    """Return the reader if the tasks quote messages or if it can save model calls; otherwise None, so that it isn't
+    loaded.
+    """
     return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
 
 

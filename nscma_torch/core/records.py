@@ -606,7 +606,7 @@ class SleepReport:
     """Changes made by a sleep, or with `dry_run` those it would make.
 
     Numbers of: deferred messages processed (`replayed`); summaries renewed (`refreshed`); contradictions resolved
-    (`settled`) and still open (`disputed`); pairs of entities that may be the same (`proposed`); units, facts and so on
+    (`settled`) and still open (`disputed`); pairs of entities that may be the same (`proposed`); facts and messages
     moved from search to the archive (`forgotten_*`); messages whose importance rose because they were recalled
     (`promoted`); profile lines and derived texts written, changed or dropped (`profile_lines`, `derived_texts`; with
     `dry_run`, the parts due). `failures` lists errors in language work: from jobs, after which no later stage ran, or

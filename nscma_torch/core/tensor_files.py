@@ -17,7 +17,7 @@ from nscma_torch.core.errors import ModelError, ModelNotFoundError
 
 @contextmanager
 def open_tensors(path: str | Path, holding: str, *, missing: str) -> Iterator[Any]:
-    """Open a safetensors file and read its tensors to the CPU; build the object inside the `with` block.
+    """Open a safetensors file for reading tensors on the CPU; build the object from them inside the `with` block.
 
     Args:
         holding: the expected content, for the error message, such as "a NeuralMemory".

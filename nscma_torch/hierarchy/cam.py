@@ -58,8 +58,8 @@ class Change:
 
 
 def foundation(base: Level, changes: Sequence[Change], settings: HierarchyConfig) -> Edit:
-    """Return the edit that adds new chunks to the networks G_0: each chunk draws edges to the k best in its network
-    (CAM eq. 2).
+    """Return the edit that adds new chunks to the networks G_0: each chunk draws edges to the k best-scoring chunks
+    in its network (CAM eq. 2).
 
     `base` contains the G networks G_0 side by side, in the order of `changes`.
     """

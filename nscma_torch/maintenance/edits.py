@@ -112,15 +112,15 @@ class Editor:
         read_again_after(connection, user_id, [seq], self._reach)
 
     def delete(self, user_id: str, episode_ids: list[str], *, at: datetime, reason: str | None = None) -> int:
-        """Hide episodes from every read except the history; `restore` undoes this. Returns how many were active.
+        """Hide episodes from every read except the history; `restore` undoes this. Returns how many of these changed.
 
         Replies that may repeat them are hidden too. If any id is unknown, nothing changes.
         """
         return self._set_status(user_id, episode_ids, "deleted", "DELETE", at, reason)
 
     def restore(self, user_id: str, episode_ids: list[str], *, at: datetime) -> int:
-        """Restore deleted episodes, and the replies that are based on no hidden message. Returns how many were
-        deleted.
+        """Restore deleted episodes, and the replies that are based on no hidden message. Returns how many of the
+        given episodes changed.
         """
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
 

@@ -163,8 +163,8 @@ def rewrite(database: Database) -> None:
             set_meta(connection, _REWRITE, "done")
     except (StoreBusyError, StoreFullError) as error:
         raise type(error)(
-            f"the rows are deleted, but {database.name} could not be rewritten, and their bytes may still be "
-            "there: end other processes, or free as much space as the file takes, and erase again"
+            f"the rows are deleted, but {database.name} could not be rewritten, so their bytes may still be "
+            "in its files: end other processes that use it, or free as much disk space as it takes, and erase again"
         ) from error
 
 

@@ -38,7 +38,7 @@ class KeyValueState:
         return self.map(lambda tensor: tensor[rows])
 
     def joined(self, keys: Tensor, values: Tensor, stored: Tensor) -> Self:
-        """Return the state with tokens appended, which wait for their segment to fill.
+        """Return the state with tokens appended; they wait until their segment is full.
 
         Keys and values are [B, H, T, W], `stored` is [B, T].
         """

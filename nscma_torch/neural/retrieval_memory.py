@@ -325,7 +325,7 @@ class RetrievalMemory(nn.Module):
         wanted = self._as_ids(ids)
         ordered, place = wanted.sort()
         if bool((ordered[1:] == ordered[:-1]).any()):
-            raise InvalidInputError("ids must be different: one was given twice")
+            raise InvalidInputError("ids must be distinct, but one was given twice")
         rows = torch.full_like(wanted, NONE)
         if len(wanted) and len(self.ids):
             at = torch.searchsorted(ordered, self.ids).clamp_(max=len(wanted) - 1)

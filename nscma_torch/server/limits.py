@@ -116,7 +116,9 @@ class LimitsMiddleware:
 
 
 class _Body:
-    """A request body, read as it arrives. If it exceeds a limit, its error replaces the application's response."""
+    """A request body, read as it arrives. If it exceeds a limit, an error response replaces the application's
+    response.
+    """
 
     def __init__(
         self,

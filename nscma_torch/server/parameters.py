@@ -66,7 +66,7 @@ class StrictModel(BaseModel):
 class UserParams(StrictModel):
     """The owner: the token's user or, if the token is valid for any user, the user named in the request."""
 
-    user_id: str | None = Field(None, description="only with a token for any user")
+    user_id: str | None = Field(None, description="id of the user; needed only with a token that is valid for any user")
 
     def user(self, caller: Principal) -> str:
         """Return the user's id. Raises `ForbiddenError` if it differs from the token's user."""

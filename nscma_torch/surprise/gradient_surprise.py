@@ -47,7 +47,9 @@ def _restored(memory: NeuralMemory, stored: bytes | None) -> NeuralMemoryState:
     if stored is None:
         return fresh
     if len(stored) != 2 * WIDTH * WIDTH * 4:
-        raise InvalidInputError(f"not the memory of a stream ({len(stored)} bytes): replay the stream's log")
+        raise InvalidInputError(
+            f"the stored surprise memory of a stream is invalid ({len(stored)} bytes): replay the stream's log"
+        )
     weights, momentum = torch.frombuffer(bytearray(stored), dtype=torch.float32).view(2, 1, WIDTH, WIDTH)
     return fresh.restored((weights,), (momentum,))
 

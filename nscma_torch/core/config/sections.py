@@ -129,7 +129,9 @@ class GateWeightsConfig(Section):
         0.2, description="Score per standard deviation of ln(information), with information in nats."
     )
     memory: float = Field(
-        0.6, description="Score per standard deviation of ln(new information), the nats that aren't in memory yet."
+        0.6,
+        description="Score per standard deviation of ln(new information), where new information is the nats that "
+        "aren't in memory yet.",
     )
     salience: float = Field(1.0, description="Score per unit of log-odds from the cue lexicon.")
     answer: float = Field(0.4, ge=0, description="Added to the score of a message that follows a question.")
@@ -254,7 +256,7 @@ class ScoreConfig(Section):
 
 
 class RetrievalConfig(Section):
-    """Lanes and their fusion."""
+    """Search lanes and the fusion of their results."""
 
     lanes: tuple[Literal["lexical", "vector"], ...] = Field(
         ("lexical", "vector"), min_length=1, description="Search lanes to use."
@@ -530,7 +532,7 @@ class CuratorConfig(Section):
 class InsightsConfig(Section):
     """Insights about a user, drawn by sleep from clusters of similar messages."""
 
-    enabled: bool = Field(False, description="Let sleep derive insights; this costs a model call per cluster.")
+    enabled: bool = Field(False, description="Derive insights during sleep; this costs a model call per cluster.")
     days: float = Field(7.0, ge=0, description="Days after which sleep derives insights again.")
     neighbours: int = Field(6, gt=0, description="Number of most similar messages to which each message is connected.")
     gamma: float = Field(0.4, ge=0, le=1, description="Minimum cosine to connect two messages.")
@@ -543,15 +545,15 @@ class DailyConfig(Section):
 
     summaries: bool = Field(
         False,
-        description="Let sleep summarize each day, and all days together; this costs a model call per day. The "
+        description="Summarize each day, and all days together, during sleep; this costs a model call per day. The "
         "controller shows the summary of all days in every prompt. A reply counts as derived from the source "
         "messages of the lines it cites by number, and is deleted with them; if it cites no line, from those of the "
         "lines that share with it a word that is neither in the user's turn nor in the context.",
     )
     portrait: bool = Field(
         False,
-        description="Let sleep describe the personality that a person shows each day, and portray the person over "
-        "all days; this costs a model call per person and day.",
+        description="Describe the personality that a person shows each day, and portray the person over all days, "
+        "during sleep; this costs a model call per person and day.",
     )
     words: int = Field(100, gt=0, description="Maximum words in a daily summary.")
     global_words: int = Field(200, gt=0, description="Maximum words in the summary of all days, and in a portrait.")
@@ -581,7 +583,7 @@ class QuestionPairsConfig(Section):
 
     enabled: bool = Field(
         False,
-        description="Let sleep extract pairs; this costs one run of the reader per question, or one model "
+        description="Extract pairs during sleep; this costs one run of the reader per question, or one model "
         "call per session.",
     )
     sure: float = Field(
@@ -751,7 +753,7 @@ class ControllerConfig(Section):
     least_alike: float = Field(0.35, ge=0, le=1, description="Minimum cosine between a skill and the turn.")
     write_skills: bool = Field(
         False,
-        description="Let the engine write a skill after positive feedback on a reply; this costs one call each time.",
+        description="Write a skill after positive feedback on a reply; this costs one model call each time.",
     )
     note_tokens: int = Field(
         0, ge=0, description="Maximum tokens from an engine's own notes to show in later prompts; 0 disables notes."

@@ -355,7 +355,9 @@ def messages_below(connection: Connection, seqs: Sequence[int]) -> dict[int, tup
 def _below(
     connection: Connection, query: Select[Any], above: ColumnElement[int], seqs: Sequence[int]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Return, for each text, the row numbers that it cites, and the row numbers that were visible."""
+    """Return, for each text, the row numbers of the sources that it cites and of all sources that were visible when it
+    was written.
+    """
     cited: dict[int, set[int]] = {seq: set() for seq in seqs}
     seen: dict[int, set[int]] = {seq: set() for seq in seqs}
     for some in pages(seqs):

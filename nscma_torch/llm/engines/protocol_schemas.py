@@ -30,7 +30,7 @@ class Model(Shape):
 
 
 class ModelList(Shape):
-    """`GET /v1/models`."""
+    """Response to `GET /v1/models`."""
 
     data: tuple[Model, ...]
 
@@ -42,25 +42,25 @@ class Settings(Shape):
 
 
 class Props(Shape):
-    """`GET /props` from llama.cpp."""
+    """Response of llama.cpp to `GET /props`."""
 
     default_generation_settings: Settings
 
 
 class Counted(Shape):
-    """`POST /tokenize` from vLLM."""
+    """Response of vLLM to `POST /tokenize`."""
 
     count: int = Field(ge=0)
 
 
 class Tokenized(Shape):
-    """`POST /tokenize` from llama.cpp, and from vLLM for a text."""
+    """Response of llama.cpp, and of vLLM for a text, to `POST /tokenize`."""
 
     tokens: tuple[int, ...]
 
 
 class FilledTemplate(Shape):
-    """`POST /apply-template` from llama.cpp."""
+    """Response of llama.cpp to `POST /apply-template`."""
 
     prompt: str
 
@@ -121,7 +121,7 @@ class TokenUsage(Shape):
 
 
 class Completion(Shape):
-    """`POST /v1/chat/completions`."""
+    """Response to `POST /v1/chat/completions`."""
 
     choices: tuple[Choice, ...] = Field(min_length=1, max_length=1)
     usage: TokenUsage
@@ -142,7 +142,7 @@ class ScoredPrompt(Shape):
 
 
 class Scored(Shape):
-    """`POST /v1/completions` from vLLM with `prompt_logprobs`."""
+    """Response of vLLM to `POST /v1/completions` with `prompt_logprobs`."""
 
     choices: tuple[ScoredPrompt, ...] = Field(min_length=1, max_length=1)
 

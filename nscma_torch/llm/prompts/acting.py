@@ -66,14 +66,14 @@ class NotedAct(ReplyForm):
 
 
 class DraftForm(ReplyForm):
-    """A reply without a look into the memory; `known`: whether what the prompt shows is enough for it."""
+    """A reply drafted without searching the memory; `known`: whether the prompt contains enough information for it."""
 
     known: bool
     text: str = Field(min_length=1, max_length=1500)
 
 
 class SourcedDraft(DraftForm):
-    """A draft where conclusions or lines on days are shown: `evidence` are numbers of those that it rests on."""
+    """A draft if the prompt shows conclusions or daily lines; `evidence`: numbers of those that it is based on."""
 
     evidence: Numbers = Field(max_length=8)
 

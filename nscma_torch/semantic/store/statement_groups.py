@@ -49,6 +49,6 @@ def unresolved(connection: Connection, namespace: str) -> list[Key]:
 
 
 def clear(connection: Connection, namespace: str, keys: Iterable[Key]) -> None:
-    """Remove the marks, in the transaction that wrote the groups' facts."""
+    """Remove the groups' marks; call this in the transaction that writes their facts."""
     for some in pages(sorted(set(keys))):
         connection.execute(table.delete().where(table.c.namespace == namespace, tuple_(*_COLUMNS).in_(some)))

@@ -105,7 +105,7 @@ class Client:
                 raise InvalidInputError(f"{self.title} has no project settings file; omit --project")
             return project / within
         if home is None:
-            raise InvalidInputError(f"{self.title} has settings per project: name one with --project")
+            raise InvalidInputError(f"{self.title} has settings per project: name a project with --project")
         return home()
 
 

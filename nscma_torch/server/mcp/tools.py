@@ -143,8 +143,12 @@ class Tools:
     async def history(
         self,
         id: Annotated[Id | None, Field(description="id of a message")] = None,
-        subject: Annotated[str | None, Field(description="subject of facts, together with relation")] = None,
-        relation: Annotated[str | None, Field(description="relation of facts, together with subject")] = None,
+        subject: Annotated[
+            str | None, Field(description="subject of the facts; give it together with relation")
+        ] = None,
+        relation: Annotated[
+            str | None, Field(description="relation of the facts; give it together with subject")
+        ] = None,
         topic: Annotated[
             str | None, Field(description="topic within the relation, such as 'colour' for 'favourite'")
         ] = None,

@@ -61,8 +61,8 @@ class VllmSurpriseModel:
             )
         if engine.tokenize(_PROBE) != tokenizer.ids(_PROBE):
             raise ConfigError(
-                f"{engine.name} has a different tokenizer from {tokenizer.name}; set the folder of the model that it "
-                "serves as surprise.model"
+                f"{engine.name} has a different tokenizer from {tokenizer.name}; set surprise.model to the folder of "
+                f"the model that {engine.name} serves"
             )
         self._engine = engine
         self._first = tokenizer.first
