@@ -152,7 +152,7 @@ def principal_of(scope: Mapping[str, Any]) -> Principal:
     return found
 
 
-_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="made by `nscma token add`")
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="created by `nscma token add`")
 
 
 def allowed(*rights: Right) -> Any:

@@ -26,8 +26,8 @@ class FoundPassage(BaseModel):
     role: str = Field(description="speaker's role: user, assistant, …; document for an added document")
     name: str | None = Field(description="the speaker's name")
     said_at: datetime
-    session: str | None = Field(description="the conversation")
-    source: str | None = Field(description="the document")
+    session: str | None = Field(description="name of the conversation")
+    source: str | None = Field(description="name of the document")
     kind: UnitKind = Field(description="chunk: a message's own words; other kinds are derived from messages")
 
     @classmethod
@@ -46,9 +46,9 @@ class KnownFact(BaseModel):
     relation: str
     object: str
     topic: str = Field(description="topic within the relation: 'colour' for 'favourite'; empty if it has none")
-    holds_from: datetime | None = Field(description="null: since an unknown time")
-    holds_to: datetime | None = Field(description="null: still")
-    status: FactStatus = Field(description="disputed: another fact contradicts it, unresolved")
+    holds_from: datetime | None = Field(description="null if unknown")
+    holds_to: datetime | None = Field(description="null if it still holds")
+    status: FactStatus = Field(description="disputed: another fact contradicts it, and this is not resolved")
     confidence: float
     reason: str
     message_ids: tuple[str, ...]
@@ -80,7 +80,7 @@ class AskResult(Quoting):
     """An answer with the passages and facts that support it."""
 
     answer: str
-    known: bool = Field(description="false: nothing stored answers it; do not guess")
+    known: bool = Field(description="false if nothing stored answers the question; then do not guess")
     confidence: float
     evidence: list[FoundPassage]
     facts: list[KnownFact]
@@ -108,7 +108,7 @@ class ForgetResult(BaseModel):
 
     id: str
     action: Literal["hide", "restore", "erase"]
-    changed: bool = Field(description="false: it was already in that state")
+    changed: bool = Field(description="false if it was already in that state")
     reset: tuple[str, ...] = Field((), description="after erase: what was recomputed without the text")
     left: int | None = Field(
         0, description="after erase: number of traces of the text left in the files; should be 0; null if not searched"

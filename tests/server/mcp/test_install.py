@@ -207,7 +207,7 @@ def test_a_file_that_another_program_changes_is_left(tmp_path: Path) -> None:
 def test_wrong_use(install: Install) -> None:
     for arguments, wrong in (
         (["emacs"], "unknown client 'emacs'; clients are claude-code"),
-        (["vscode"], "name one with --project"),
+        (["vscode"], "name a project with --project"),
         (["windsurf", "--project", "project"], "omit --project"),
         (["cursor", "--hooks"], "omit --hooks"),
     ):
