@@ -87,8 +87,9 @@ with Memory("library.db", config=config) as memory:
     print(memory.ask("Who is Ana's godparent?", user_id="v").text)
 
 def model(turns, schema):
-    assert "open" in turns[-1].content and schema["properties"].keys() == {"known", "evidence", "answer"}
-    return json.dumps({"known": True, "evidence": [1], "answer": "It is open."})
+    assert "open" in turns[-1].content
+    (key,) = schema["properties"]
+    return json.dumps({key: True if key == "contain_answer" else "It is open."})
 
 def away(turns, schema):
     raise OSError("no route to host")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import torch
 
@@ -65,6 +66,15 @@ class MeteredTasks:
         self.calls += len(groups)
         return texts
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",
+        now: datetime | None = None,
+        prior: float = 0.5,
+    ) -> Answer:
         """As the tasks that are measured."""
-        return self._tasks.answer(question, hits, answerability=answerability)
+        return self._tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)

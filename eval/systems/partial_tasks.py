@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from typing import Protocol
 
@@ -37,9 +38,18 @@ class _As:
         """As the tasks."""
         return self._tasks.summarize(groups)
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",
+        now: datetime | None = None,
+        prior: float = 0.5,
+    ) -> Answer:
         """As the tasks."""
-        return self._tasks.answer(question, hits, answerability=answerability)
+        return self._tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """As the tasks."""

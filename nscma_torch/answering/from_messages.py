@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nscma_torch.answering.parts import Parts
 from nscma_torch.core.protocols import LanguageTasks, QuotingTasks
 from nscma_torch.core.records import Answer, Hit
+from nscma_torch.episodic.log import speakers
 from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.text.scripts import script
 
 if TYPE_CHECKING:
     from nscma_torch.answering.reader_qa import ReaderQA, SearchAgain
@@ -66,15 +69,16 @@ def answer_from(
     model, the model only answers questions that the reader can't answer confidently enough
     (`reading.instead_of_model`).
     """
+    with parts.database.read(user_id) as connection:
+        asker = speakers.asker_of(connection, user_id).name
+    ask = partial(_tasks_answer, question, hits[:top_k], answerability, asker, now)
     reader = _reader_beside(parts, tasks)
     if reader is None:
-        return tasks.answer(question, hits[:top_k], answerability=answerability)
-    quoting = tasks if _quotes(tasks) else parts.embedded_tasks
-    quoted = quoting.answer(question, hits[:top_k], answerability=answerability)
+        return ask(tasks)
     read = reader.answer(
         question,
         hits,
-        quoted,
+        ask(tasks if _quotes(tasks) else parts.embedded_tasks),
         answerability=answerability,
         user_id=user_id,
         now=now,
@@ -84,7 +88,20 @@ def answer_from(
         return read
     if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
         return replace(read, trace=(*read.trace, "the language model was not asked"))
-    return tasks.answer(question, hits[:top_k], answerability=answerability)
+    english = script(question) != "cjk"  # the reader's confidence means nothing otherwise
+    return ask(tasks, prior=read.confidence if english else 0.5)
+
+
+def _tasks_answer(
+    question: str,
+    hits: Sequence[Hit],
+    answerability: float,
+    asker: str,
+    now: datetime,
+    tasks: LanguageTasks,
+    prior: float = 0.5,
+) -> Answer:
+    return tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:

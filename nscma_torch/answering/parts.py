@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from nscma_torch.core.config import Config
+from nscma_torch.core.database.database import Database
 from nscma_torch.core.protocols import LanguageTasks
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Parts(Protocol):
 
     @property
     def config(self) -> Config: ...
+    @property
+    def database(self) -> Database: ...
     @property
     def tasks(self) -> LanguageTasks: ...
     @property

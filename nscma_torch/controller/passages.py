@@ -39,7 +39,7 @@ def passage(query: str, hit: Hit, words: int) -> str:
     """Return the part of a hit that best answers a query, with at most `words` words."""
     if len(hit.text) <= words * _CHARACTERS:
         return clipped(hit.text, words)
-    return clipped(best_passage(hit.text, term_weights(query, [hit]), words).text, words)
+    return clipped(best_passage(hit.text, term_weights(query, [hit.text]), words).text, words)
 
 
 def shown_turn(episode: Episode, words: int) -> dict[str, str]:

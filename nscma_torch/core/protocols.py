@@ -220,9 +220,23 @@ class LanguageTasks(Protocol):
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """Summarize the units in each group (CAM, abstraction nodes); all groups are passed as one batch."""
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Answer only from the hits, or abstain. `answerability`, in [-1, 2], rates how well the memory covers the
-        question.
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",
+        now: datetime | None = None,
+        prior: float = 0.5,
+    ) -> Answer:
+        """Answer only from the hits, or abstain.
+
+        Args:
+            answerability: how well the memory covers the question, in [-1, 2].
+            asker: the name under which the asker's own messages appear; "I" in the question means this person.
+            now: the time of the question; None if it doesn't matter.
+            prior: the trained reader's probability that the hits contain the answer; 0.5 if it hasn't read them.
         """
 
 

@@ -28,9 +28,9 @@ def prompted_tasks(
 
     Args:
         tally: counts requests and dropped output.
-        embedded: returns the tasks by rules, which read the texts they are sure about (`reading.instead_of_model`).
+        embedded: returns the tasks by rules, which read the texts they are sure about (`facts.instead_of_model`).
     """
-    least = config.reading.instead_of_model
+    least = config.facts.instead_of_model
     return PromptedTasks(
         engine,
         relations=open_schema(relations) if config.facts.predicates == "open" else relations,
@@ -38,6 +38,7 @@ def prompted_tasks(
         temperature=config.llm.temperature,
         summary_words=config.hierarchy.summary_words,
         words=config.answer.words,
+        least_known=config.llm.least_known,
         tally=tally,
         extract_surely=partial(embedded().extract_surely, least=least) if least < 1 else None,
         in_context=config.facts.context == "summary",

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -21,7 +22,6 @@ from nscma_torch.core.errors import EngineRefusedError
 from nscma_torch.core.records import (
     Answer,
     Description,
-    Evidence,
     Extraction,
     FactOperation,
     Hit,
@@ -34,14 +34,16 @@ from nscma_torch.core.records import (
 from nscma_torch.llm import prompted_lines as on_texts
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns
+from nscma_torch.llm.prompted_answers import answered, evidence, hit_lines
 from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.answering import Question
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
-from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
+from nscma_torch.reading.passage import first_words, word_count
 from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
@@ -70,6 +72,7 @@ class PromptedTasks:
         temperature: 0 is greedy.
         summary_words: maximum words in a summary.
         words: maximum words in a passage of an answer; a shorter message is shown whole.
+        least_known: probability that the hits contain the answer, below which the answer is unknown.
         tally: counts requests, tokens, failed requests, readings dropped as ungrounded, and texts for which no request
             was needed.
         extract_surely: extracts statements from units that need no model, and returns None for the others; without it,
@@ -86,6 +89,7 @@ class PromptedTasks:
         temperature: float = _DEFAULTS.llm.temperature,
         summary_words: int = _DEFAULTS.hierarchy.summary_words,
         words: int = _DEFAULTS.answer.words,
+        least_known: float = _DEFAULTS.llm.least_known,
         tally: Counter[str] | None = None,
         extract_surely: SureExtraction | None = None,
         in_context: bool = False,
@@ -95,6 +99,7 @@ class PromptedTasks:
         self._schema = relations or load_relations()
         self._summary_words = summary_words
         self._words = words
+        self._least_known = least_known
         self.tally: Counter[str] = Counter() if tally is None else tally
         self._asker = ModelCaller(engine, max_tokens=max_tokens, temperature=temperature, tally=self.tally)
 
@@ -242,25 +247,38 @@ class PromptedTasks:
         """
         return [*descriptions(self._asker, units, listeners, before)]
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
-        """Return the model's answer with the passages that it names, or an answer that it doesn't know. If there are no
-        hits, no request is sent.
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",
+        now: datetime | None = None,
+        prior: float = 0.5,
+    ) -> Answer:
+        """Return the model's answer with the messages that it rests on, or an answer that it doesn't know.
+
+        The model first says if the hits contain the answer; see `prompted_answers`. If there are no hits, no request is
+        sent.
         """
         begin = time.perf_counter()
-        confidence = min(1.0, max(0.0, answerability / 2))
         trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {answerability:.2f}")
         if not hits:
+            confidence = min(1.0, max(0.0, answerability / 2))
             return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"))
-        fitting, left_out = self._fitting(lambda some: prompts.answering(question, some), hits)
-        if left_out:
-            trace = (*trace, f"the {left_out} lowest hits did not fit the context")
-        (form,), cost = self._asker.ask(prompts.answer_form(len(fitting)), [prompts.answering(question, fitting)])
-        trace = (*trace, f"read by {self._asker.engine.name}")
-        usage = Usage(cost.llm_calls, cost.tokens, time.perf_counter() - begin)
-        if not form.known:
-            return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"), usage)
-        evidence = self._evidence(question, fitting, form.evidence)
-        return Answer(form.answer, False, confidence, evidence, (*trace, f"{len(evidence)} passages named"), usage)
+        best = sorted(hits, key=lambda hit: -hit.score)
+        asked = Question(question, asker, now)
+        read = answered(self._asker, asked, best, hit_lines, prior=prior, least_known=self._least_known)
+        if read.kept < len(hits):
+            trace = (*trace, f"the {len(hits) - read.kept} lowest hits did not fit the context")
+        trace = (*trace, f"read by {self._asker.engine.name}", f"contained with probability {read.known:.2f}")
+        usage = Usage(read.usage.llm_calls, read.usage.tokens, time.perf_counter() - begin)
+        if not read.text:
+            return Answer(_unknown(question), True, read.known, (), (*trace, "abstained"), usage)
+        support = evidence(question, read.text, best[: read.kept], self._words)
+        trace = (*trace, f"{len(support)} passages support it")
+        return Answer(read.text, False, read.known, support, trace, usage)
 
     def _summary(self, parts: Sequence[Unit | str]) -> Turns:
         return prompts.summary(self._summary_words, parts)
@@ -285,16 +303,6 @@ class PromptedTasks:
         kept = {hit.unit.id for hit in packs[0]} if packs else set()
         fitting = [hit for hit in hits if hit.unit.id in kept]
         return fitting, len(hits) - len(fitting)
-
-    def _evidence(self, question: str, hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Evidence, ...]:
-        weights = term_weights(question, hits)
-        top = max(hit.score for hit in hits) or 1.0
-        chosen = [hits[number - 1] for number in dict.fromkeys(numbers)]
-        passages = [best_passage(hit.text, weights, self._words) for hit in chosen]
-        return tuple(
-            Evidence(hit, passage.text, passage.start, passage.end, hit.score / top)
-            for hit, passage in zip(chosen, passages, strict=True)
-        )
 
 
 def _unknown(question: str) -> str:

@@ -278,7 +278,16 @@ class EmbeddedTasks:
         """Describe each unit using the trained classifiers; see `reading.descriptions`."""
         return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",  # noqa: ARG002
+        now: datetime | None = None,  # noqa: ARG002
+        prior: float = 0.5,  # noqa: ARG002
+    ) -> Answer:
         """Answer with the best passages, each with its speaker and date, or answer "I don't know".
 
         A hit renewed by a newer one is omitted unless it contains more of the question's words, as the newer one is
@@ -293,7 +302,7 @@ class EmbeddedTasks:
             usage = Usage(seconds=time.perf_counter() - begin)
             return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
         kind = _kind_asked(question)
-        weights = term_weights(question, hits)
+        weights = term_weights(question, (hit.text for hit in hits))
         hits = _standing(hits, weights)
         passages = [best_passage(hit.text, weights, self._words) for hit in hits]
         top = max(hit.score for hit in hits)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nscma_torch.core.records import Hit
 from nscma_torch.text.sentences import Span, split_sentences
 from nscma_torch.text.terms import query_terms, terms
 
@@ -47,9 +46,9 @@ def best_passage(text: str, weights: Mapping[str, float], words: int) -> Passage
     return Passage(text[start:end], start, end)
 
 
-def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
-    """Weight each term in a question by its rarity among the hits."""
-    held = [set(terms(hit.text)) for hit in hits]
+def term_weights(question: str, texts: Iterable[str]) -> dict[str, float]:
+    """Weight each term in a question by its rarity among the texts."""
+    held = [set(terms(text)) for text in texts]
     return {
         term: math.log(1 + (len(held) + 0.5) / (sum(term in own for own in held) + 0.5))
         for term in set(query_terms(question))

@@ -18,7 +18,7 @@ def imagined(question: str, hits: Sequence[Hit]) -> list[str]:
 
     As rules can't write an unknown answer, this is pseudo-relevance feedback.
     """
-    weights = term_weights(question, hits)
+    weights = term_weights(question, (hit.text for hit in hits))
     return list(dict.fromkeys(best_passage(hit.text, weights, _WORDS).text for hit in hits))
 
 

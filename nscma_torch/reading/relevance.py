@@ -82,7 +82,7 @@ def refined(question: str, hits: Sequence[Hit]) -> str:
     A name is weighted by its rarity and by the squared relative scores of the hits whose best passages mention it.
     Speakers' names are excluded, because adding them would restrict the search to their messages.
     """
-    weights = term_weights(question, hits)
+    weights = term_weights(question, (hit.text for hit in hits))
     speakers = [hit.unit.name for hit in hits if hit.unit.name and hit.unit.role != "document"]
     known = set(terms(" ".join([question, *speakers])))
     top = max((hit.score for hit in hits), default=0.0) or 1.0

@@ -51,7 +51,16 @@ class NotedTasks:
             raise self.error("the language model is away")
         return [" ".join(unit.text[:20] for unit in group) for group in groups]
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:  # noqa: ARG002
+    def answer(
+        self,
+        question: str,  # noqa: ARG002
+        hits: Sequence[Hit],
+        *,
+        answerability: float,  # noqa: ARG002
+        asker: str = "user",  # noqa: ARG002
+        now: datetime | None = None,  # noqa: ARG002
+        prior: float = 0.5,  # noqa: ARG002
+    ) -> Answer:
         """What was found, unread: these tests ask for what facts say."""
         return Answer(" / ".join(hit.text for hit in hits), not hits, 0.0, ())
 

@@ -237,7 +237,7 @@ def test_a_model_of_the_users_own_reads_in_flush_alone(open_memory: Open) -> Non
         def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
             return EmbeddedTasks().summarize(groups)
 
-        def answer(self, question: str, hits: Any, *, answerability: float) -> Answer:
+        def answer(self, question: str, hits: Any, *, answerability: float, **_: Any) -> Answer:
             return EmbeddedTasks().answer(question, hits, answerability=answerability)
 
     model = Model()

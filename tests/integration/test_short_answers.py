@@ -128,9 +128,20 @@ class Model(EmbeddedTasks):
     quotes = False
     asked = 0
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:
+    def answer(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        answerability: float,
+        asker: str = "user",
+        now: datetime | None = None,
+        prior: float = 0.5,
+    ) -> Answer:
         self.asked += 1
-        return replace(super().answer(question, hits, answerability=answerability), text=REPLY)
+        return replace(
+            super().answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior), text=REPLY
+        )
 
 
 @pytest.mark.parametrize(("enough", "asked"), [(0.1, [0, 1]), (1.0, [1, 2])])
@@ -159,7 +170,7 @@ def test_a_model_that_answers_all_does_without_the_reader(
 ) -> None:
     chat.close()
     monkeypatch.setattr(Reader, "from_pretrained", lambda *_, **__: pytest.fail("the reader was loaded"))
-    config = {"device": "cpu", "embedder": {"model": "hash"}}
+    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"instead_of_model": 1.0}}
     with Memory(
         tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model, tasks=Model()
     ) as memory:

@@ -53,9 +53,16 @@ def tokens_of(turns: Sequence[Turn]) -> int:
 
 
 def data_of(turns: Sequence[Turn] | Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The data block of a prompt: the one line after its head."""
+    """The data block of a prompt: the one line after its head; for an answer, its "messages" and "asked"."""
     last = turns[-1]
     lines = (last.content if isinstance(last, Turn) else last["content"]).split("\n")
+    if lines[0] == "Messages:":
+        end = lines.index("")
+        return {
+            "messages": [json.loads(line) for line in lines[1:end]],
+            "asked": lines[end + 1],
+            "task": lines[end + 3],
+        }
     (head,) = (i for i, line in enumerate(lines) if line.startswith("DATA ("))
     found: dict[str, Any] = json.loads(lines[head + 1])
     return found
@@ -78,3 +85,8 @@ def unit(text: str, name: str = "Ludger", id_: str = "1") -> Unit:
 
 def hit(text: str, score: float = 1.0, id_: str = "1") -> Hit:
     return Hit(unit(text, id_=id_), score)
+
+
+def answering(text: str, *, known: bool = True) -> Callable[[dict[str, Any]], Said]:
+    """What a model says that is asked for an answer: first if the messages contain it, then the answer."""
+    return lambda data: {"contain_answer": known} if "contain" in data["task"] else {"short_answer": text}

@@ -64,6 +64,7 @@ def configured(url: str, *, timeout: float = 5.0, hierarchy: bool = False) -> di
         "embedder": {"model": "hash"},
         "gate": {"rule": "everything"},
         "hierarchy": {"enabled": hierarchy},
+        "reading": {"instead_of_model": 1.0},
         "llm": {"engine": "http", "base_url": url, "server": "vllm", "attempts": 2, "timeout": timeout}
         | {"concurrency": 8, "max_tokens": 400, "context": 16384},
     }

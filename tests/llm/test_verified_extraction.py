@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.core.protocols import CuratorTasks
+from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.llm.prompted_answers import pooled, supporting
 from nscma_torch.llm.prompts import tasks as prompts
+from nscma_torch.llm.prompts.answering import rule
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.llm.scripted import ScriptedEngine, data_of, hit, unit
+from tests.llm.scripted import SAID, ScriptedEngine, answering, data_of, hit, unit
 
 
 def first_words(data: dict[str, Any]) -> dict[str, Any]:
@@ -84,20 +90,47 @@ def test_a_better_question_or_none(said: str, better: str) -> None:
 
 def test_an_answer_names_its_evidence_and_its_cost() -> None:
     hits = [hit("Nothing here.", 2.0, "a"), hit("Kim moved to Oslo yesterday.", 1.0, "b")]
-    engine = ScriptedEngine(lambda _: {"known": True, "evidence": [2, 2], "answer": "Oslo"})
-    answer = PromptedTasks(engine).answer("Where is Kim?", hits, answerability=1.0)
-    assert (answer.text, answer.abstained, answer.confidence) == ("Oslo", False, 0.5)
+    engine = ScriptedEngine(answering("Oslo"))
+    answer = PromptedTasks(engine).answer("Where is Kim?", hits, answerability=1.0, asker="Eva", now=SAID)
+    assert (answer.text, answer.abstained) == ("Oslo", False)
+    assert answer.confidence == pytest.approx(1.0, abs=1e-6)
     assert [(e.hit.unit.id, e.text, e.start, e.score) for e in answer.evidence] == [("b", hits[1].text, 0, 0.5)]
-    assert answer.usage.llm_calls == 1
+    assert answer.usage.llm_calls == 2
     assert answer.usage.tokens > 100
     assert "read by scripted" in answer.trace
-    ((request,),) = engine.batches
-    texts = data_of(request.turns)["texts"]
-    assert texts["2"] == {"by": "Ludger", "said": "14 May 2026", "text": "Kim moved to Oslo yesterday [13 May 2026]."}
+    first, second = (data_of(batch[0].turns) for batch in engine.batches)
+    assert first["messages"][1] == "14 May 2026, Ludger: Kim moved to Oslo yesterday [13 May 2026]."
+    assert first["asked"] == "Today is 14 May 2026. Eva asks: Where is Kim?"
+    assert {**second, "task": ""} == {**first, "task": ""}, "the messages are a prefix that an engine can cache"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Where does Kim live?", "a few words"),
+        ("Does Kim live in Oslo?", '"yes" or "no"'),
+        ("After the flood, did Kim move?", '"yes" or "no"'),
+        ("On which day does Kim move?", "date of the event"),
+        ("How many cats does Kim have?", "the number"),
+        ("How much was the car?", "the amount"),
+        ("Which towns did Kim see?", "Name them all"),
+        ("What did the car cost when I bought it?", "a few words"),
+    ],
+)
+def test_the_question_decides_the_form_of_the_answer(question: str, said: str) -> None:
+    assert said in rule(question)
+
+
+def test_an_overview_is_a_text() -> None:
+    def reply(data: dict[str, Any]) -> dict[str, Any]:
+        return {"contain_answer": True} if "contain" in data["task"] else {"text": "A life."}
+
+    engine = ScriptedEngine(reply)
+    assert PromptedTasks(engine).answer("Summarise my year.", [hit("I moved.")], answerability=1.0).text == "A life."
 
 
 def test_it_does_not_know() -> None:
-    engine = ScriptedEngine(lambda _: {"known": False, "evidence": [], "answer": ""})
+    engine = ScriptedEngine(answering("", known=False))
     tasks = PromptedTasks(engine)
     for question, said in (("Where?", "I don't know"), ("在哪里？", "我不知道")):
         answer = tasks.answer(question, [hit("Hello.")], answerability=1.0)
@@ -106,28 +139,40 @@ def test_it_does_not_know() -> None:
         assert answer.usage.llm_calls == 1
     assert tasks.answer("Where?", [], answerability=1.0).abstained
     assert len(engine.batches) == 2, "without hits there is nothing to ask"
+    silent = PromptedTasks(ScriptedEngine(answering(" "))).answer("Where?", [hit("Hello.")], answerability=1.0)
+    assert silent.abstained, "an empty answer is none"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"known": True, "evidence": [], "answer": "Oslo"},
-        {"known": True, "evidence": [1], "answer": " "},
-        {"known": True, "evidence": [2], "answer": "Oslo"},
-        {"known": True, "evidence": [0], "answer": "Oslo"},
-    ],
-)
-def test_an_answer_that_rests_on_nothing_is_none(said: dict[str, Any]) -> None:
-    with pytest.raises(ReplyError, match=r"answer without text or evidence|evidence\.0"):
-        PromptedTasks(ScriptedEngine(lambda _: said)).answer("Where?", [hit("Hello.")], answerability=1.0)
+@pytest.mark.parametrize(("least", "abstained"), [(0.2, False), (0.25, True)])
+@pytest.mark.parametrize("chosen", ["true", "false"])
+def test_the_probability_decides_not_the_choice(chosen: str, least: float, abstained: bool) -> None:
+    class Unsure(ScriptedEngine):
+        def _one(self, request: Request) -> Reply | EngineError:
+            reply = super()._one(request)
+            assert isinstance(reply, Reply)
+            pieces = re.findall(r"true|false|.", reply.text)
+            share = {"true": 0.4, "false": 0.6}
+            return replace(reply, tokens=tuple(Token(piece, math.log(share.get(piece, 1.0))) for piece in pieces))
+
+    tasks = PromptedTasks(Unsure(answering("Oslo", known=chosen == "true")), least_known=least)
+    answer = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0)
+    assert answer.confidence == pytest.approx(pooled(0.4, 0.5)) and answer.abstained == abstained
+    sure = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.9)
+    assert sure.confidence > answer.confidence and not sure.abstained, "the reader's probability counts"
+
+
+def test_a_yes_rests_on_the_message_that_is_most_like_the_question() -> None:
+    lines = ["Kim: yes, no, yes", "Kim: the boat is sold", "Kim: the car is red"]
+    assert supporting("Is the boat sold?", "yes", lines) == [1]
+    assert supporting("What was sold?", "the boat", [*lines, "Kim: a boat"]) == [1, 3]
+    assert supporting("What was sold?", "a zeppelin", lines) == [1], "in other words: what is most like the question"
 
 
 def test_hits_that_do_not_fit_are_left_out_from_below_and_the_trace_says_so() -> None:
     hits = [hit(f"text {i} {'filler ' * 60}", score, str(i)) for i, score in enumerate((1.0, 9.0, 5.0, 7.0))]
-    engine = ScriptedEngine(lambda _: {"known": True, "evidence": [1], "answer": "yes"}, context=1700)
+    engine = ScriptedEngine(answering("text 1"), context=1500)
     answer = PromptedTasks(engine).answer("Which?", hits, answerability=1.0)
-    ((request,),) = engine.batches
-    read = [text["text"].split()[1] for text in data_of(request.turns)["texts"].values()]
+    read = [text.split()[5] for text in data_of(engine.batches[0][0].turns)["messages"]]
     assert read == ["1", "3"]
     assert answer.evidence[0].hit.unit.id == "1"
     assert "the 2 lowest hits did not fit the context" in answer.trace

@@ -230,7 +230,16 @@ class Wordless:
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         return ["nothing" for _ in groups]
 
-    def answer(self, question: str, hits: Sequence[Hit], *, answerability: float) -> Answer:  # noqa: ARG002
+    def answer(
+        self,
+        question: str,  # noqa: ARG002
+        hits: Sequence[Hit],  # noqa: ARG002
+        *,
+        answerability: float,  # noqa: ARG002
+        asker: str = "user",  # noqa: ARG002
+        now: datetime | None = None,  # noqa: ARG002
+        prior: float = 0.5,  # noqa: ARG002
+    ) -> Answer:
         raise AssertionError
 
 

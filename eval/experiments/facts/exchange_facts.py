@@ -10,7 +10,7 @@ statements are left out, or with `--open`, over exchanges in which every stateme
 measured: one is right where a label has its subject, object and some word of its predicate.
 
 With `--sure` only the messages are measured of which the reader is so sure that no language model is asked
-(`reading.instead_of_model`), for each P; "spared" is their share of all.
+(`facts.instead_of_model`), for each P; "spared" is their share of all.
 """
 
 from __future__ import annotations

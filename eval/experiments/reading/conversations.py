@@ -88,18 +88,18 @@ class Models:
 def outcomes(conversation: Conversation, models: Models, *, given: bool = False) -> list[Outcome]:
     """Ask all questions of a conversation, or with `given` the answerable ones of their evidence alone."""
     if not given:
-        with _stored(conversation, range(len(conversation.messages)), models) as (memory, places):
+        with stored(conversation, range(len(conversation.messages)), models) as (memory, places):
             return [_outcome(memory, places, conversation, question, False) for question in conversation.questions]
     found = []
     for question in conversation.questions:
         if question.gold.answers:
-            with _stored(conversation, sorted(set(question.evidence)), models) as (memory, places):
+            with stored(conversation, sorted(set(question.evidence)), models) as (memory, places):
                 found.append(_outcome(memory, places, conversation, question, True))
     return found
 
 
 @contextmanager
-def _stored(
+def stored(
     conversation: Conversation, chosen: Iterable[int], models: Models
 ) -> Iterator[tuple[Memory, Mapping[str, int]]]:
     """A memory of the chosen messages, and the places of these by their ids."""
@@ -206,7 +206,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     conversations = load(arguments.conversations)
-    models = _loaded(load_config(arguments.config))
+    models = loaded(load_config(arguments.config))
     console = Console(width=140)
     written: list[Outcome] = []
     for given in (False, True) if arguments.given else (False,):
@@ -223,7 +223,7 @@ def main() -> None:
         )
 
 
-def _loaded(config: Config) -> Models:
+def loaded(config: Config) -> Models:
     """The configured embedder and surprise model, loaded once. A surprise model that a language engine serves belongs
     to each memory.
     """

@@ -49,6 +49,13 @@ class LlmConfig(Section):
     temperature: float = Field(
         0.0, ge=0, le=2, description="Sampling temperature, also for the controller; 0 is greedy decoding."
     )
+    least_known: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        description="Minimum probability that the messages contain an answer, pooled from the model's and the trained "
+        "reader's; below it, the answer is that it doesn't know.",
+    )
     concurrency: int = Field(16, gt=0, description="Maximum concurrent requests, or sequences per batch.")
     timeout: float = Field(300.0, gt=0, description="Seconds without receiving data after which an attempt fails.")
     attempts: int = Field(
@@ -82,7 +89,9 @@ class LlmConfig(Section):
         return self
 
 
-_SPOKEN = frozenset({"engine", "model", "context", "max_tokens", "temperature"})  # keys that every model has a use for
+_SPOKEN = frozenset(
+    {"engine", "model", "context", "max_tokens", "temperature", "least_known"}
+)  # keys that every model has a use for
 _LOADED = _SPOKEN | {"quantization", "dtype", "adapter"}
 _USED: Mapping[str, frozenset[str]] = {
     "embedded": frozenset({"engine"}),

@@ -373,11 +373,11 @@ class ReadingConfig(Section):
         description="Minimum score, as a fraction of the best span's, at which a later span replaces it.",
     )
     instead_of_model: float = Field(
-        1.0,
+        0.85,
         ge=0,
         le=1,
-        description="Minimum confidence at which the reader's answer, or its extraction from a message, is used "
-        "instead of the configured language model's; with 1, the language model does everything.",
+        description="Minimum confidence at which the reader's answer is used instead of the configured language "
+        "model's; with 1, the model answers every question.",
     )
     facts: str = Field(
         "bundled",
@@ -424,6 +424,13 @@ class FactsConfig(Section):
 
     relations: str = Field("bundled", description="'bundled', or the path of your own relation file.")
     answer: bool = Field(True, description="Let `ask` answer from facts if it can.")
+    instead_of_model: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Minimum probability of every statement at which the networks' extraction from a message is used "
+        "instead of the configured language model's; with 1, the model extracts from every message.",
+    )
     predicates: Literal["schema", "open"] = Field(
         "schema",
         description="'open' doesn't restrict triples to the relations in the relation file, as in Structural Memory "

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOT_FOLLOWED = (
@@ -26,6 +26,11 @@ _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 def quoted(data: Mapping[str, Any]) -> str:
     """Return the data block: its heading and one line of JSON."""
     return f"{_HEAD}\n{_MARK.sub(_escaped, json.dumps(data, ensure_ascii=False))}"
+
+
+def quoted_lines(lines: Sequence[str]) -> str:
+    """Return each text as a JSON string on a line of its own."""
+    return "\n".join(_MARK.sub(_escaped, json.dumps(line, ensure_ascii=False)) for line in lines)
 
 
 def _escaped(match: re.Match[str]) -> str:

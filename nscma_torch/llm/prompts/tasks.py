@@ -80,15 +80,6 @@ question is "".
 
 {quoted}"""
 
-_ANSWER = """You answer a question from numbered texts of a memory and from nothing else.
-- known: whether the texts answer it; where they do not, false, and answer is "".
-- evidence: the numbers of the texts that the answer rests on, the most important first.
-- answer: short, in the language of the question, with names and dates as they are written. "said" is the day on which \
-a text was written; where two texts contradict each other, the later one is true now.
-
-{quoted}"""
-
-
 _ADJUDICATE = """You decide between sides that contradict each other in a memory. A side is what was said for it, by \
 whom and on which day. right: the number of the side that holds now, by the texts alone: who speaks of what is their \
 own, who was there, who puts something right, what has changed since; 0 where they do not tell. To leave it open is \
@@ -180,20 +171,6 @@ class QuestionForm(ReplyForm):
     question: str = Field(max_length=300)
 
 
-class AnswerForm(ReplyForm):
-    """An answer with the texts that it rests on, or that they do not tell."""
-
-    known: bool
-    evidence: Sequence[int]
-    answer: str = Field(max_length=_CHARACTERS)
-
-    @model_validator(mode="after")
-    def _rests_on_something(self) -> Self:
-        if self.known and not (self.evidence and self.answer):
-            raise PydanticCustomError("answer_without_text_or_evidence", "an answer needs its text and its evidence")
-        return self
-
-
 class VerdictForm(ReplyForm):
     """The number of the side that holds, 0 for none."""
 
@@ -242,13 +219,6 @@ def scores_form(hits: int) -> type[NumberedForm]:
 def choices_form(hits: int) -> type[NumberedForm]:
     """Return the form that answers yes or no for each of `hits` hits."""
     return _numbered("Choices", hits, bool)
-
-
-@cache
-def answer_form(hits: int) -> type[AnswerForm]:
-    """Return the form for an answer from `hits` hits."""
-    number = Annotated[int, Field(ge=1, le=hits)]
-    return create_model("AnswerFromHits", __base__=AnswerForm, evidence=(list[number], Field(max_length=8)))
 
 
 @cache
@@ -316,11 +286,6 @@ def choosing(question: str, hits: Sequence[Hit]) -> Turns:
 def refining(question: str, hits: Sequence[Hit]) -> Turns:
     """Build the prompt that asks for the next query."""
     return _about(_REFINE, question, hits, "Improve the question under DATA, or leave it.")
-
-
-def answering(question: str, hits: Sequence[Hit]) -> Turns:
-    """Build the prompt that asks for the answer."""
-    return _about(_ANSWER, question, hits, "Answer the question under DATA from its texts.")
 
 
 def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:

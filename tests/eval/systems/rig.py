@@ -159,7 +159,9 @@ class Clerk:
             else {"act": {"action": "retrieve_episodic", "query": "dog called"}},
             "ExtractionOfSchema": {"statements": [], "notes": []},
             "SummaryForm": {"summary": "A life."},
-            "AnswerFromHits": {"known": True, "evidence": [1], "answer": "Biscuit"},
+            "ContainedForm": {"contain_answer": True},
+            "ShortAnswerForm": {"short_answer": "Biscuit"},
+            "TextForm": {"text": "Biscuit"},
         }
         text = json.dumps(replies[form]) if form else request.turns[-1].content.split("\n")[-3]
         tokens = tuple(Token(piece, -0.1) for piece in text) if request.logprobs else ()
