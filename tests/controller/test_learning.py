@@ -84,7 +84,7 @@ def test_a_helpful_reply_becomes_a_skill_that_the_next_prompt_shows(told: Any) -
     shown = [request for request in engine.requests if '"skills"' in request.turns[-1].content]
     assert len(shown) == len(engine.requests) and again.skills == (learnt.skill.id,)
     assert "search the thing with the room" in shown[0].turns[-1].content, "it is quoted as data"
-    assert "search the thing" not in shown[0].turns[0].content and 'Under "skills"' in shown[0].turns[0].content
+    assert "search the thing" not in shown[0].turns[0].content and '"skills" describes' in shown[0].turns[0].content
     assert any("matching skill: Find a place" in line for line in again.trace)
 
 

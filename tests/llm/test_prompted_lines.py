@@ -30,7 +30,7 @@ def test_a_line_needs_one_text_that_bears_it_out(kind: str) -> None:
 def test_the_words_are_asked_for() -> None:
     engine = ScriptedEngine(lambda _: {"lines": []})
     PromptedTasks(engine).lines("daily_summary", [[unit("hello")]], 37)
-    assert "at most 37 words together" in engine.batches[0][0].turns[0].content
+    assert "at most 37 words in total" in engine.batches[0][0].turns[0].content
 
 
 def test_all_of_a_large_group_is_summed_up_with_the_places_of_its_texts() -> None:

@@ -18,21 +18,21 @@ from nscma_torch.llm.prompts.tasks import QUOTED, said, turns
 
 _SHOWN = 600  # characters of the end of a turn before, where its question stands
 
-_DESCRIBE = """You file one message for a memory.
-- type: what the message is in the main: "question" (it asks or requests something), "problem" (something is wrong, \
-or was wrong and is solved), "plan" (what somebody will do, wants or hopes for; an appointment), "preference" (what \
-somebody likes, dislikes or needs it to be), "event" (what happened), "fact" (what is so), "remark" (small talk, \
-thanks, encouragement, opinion, advice).
-- entities: the people, places, organisations and things that it is about, the most important first, as they are \
-written; not who speaks, not who is spoken to, no dates.
-- sentiment: how it sounds.
-- settled: true where the message itself says that its problem is solved, its plan carried out or its question \
-answered; else false.
+_DESCRIBE = """Classify one message for a memory.
+- type: what the message mainly is: "question" (it asks or requests something), "problem" (something is wrong, or was \
+wrong and is solved), "plan" (what somebody will do, wants or hopes for; an appointment), "preference" (what somebody \
+likes, dislikes or needs), "event" (what happened), "fact" (what is true), "remark" (small talk, thanks, \
+encouragement, opinion, advice).
+- entities: the people, places, organisations and things that it is about, the most important first, as written; not \
+the speaker, not the listener, no dates.
+- sentiment: the tone of the message.
+- settled: true if the message itself says that its problem is solved, its plan carried out or its question answered; \
+else false.
 {settles}
 {quoted}"""
 
-_SETTLES = """- settles: the numbers of those "before" whose question, problem or plan this message answers, solves or \
-carries out; [] for none.
+_SETTLES = """- settles: the numbers of the messages in "before" whose question, problem or plan this message \
+answers, solves or carries out; [] if none.
 """
 
 _Name = Annotated[str, Field(min_length=1, max_length=80)]

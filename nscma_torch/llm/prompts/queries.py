@@ -10,15 +10,15 @@ from nscma_torch.llm.engines.contract import Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.tasks import QUOTED, turns
 
-_IMAGINE = """You write what a message in a memory of conversations might say if it answered a question. Nobody takes \
-it for true: it is only compared with the messages that there are. passages: one to three, each of one or two \
-sentences, in the words in which people talk, with made-up names and dates where the answer needs them.
+_IMAGINE = """Write what a message in a memory of conversations might say if it answered a question. It is only \
+compared with the real messages, so invent names and dates where the answer needs them. passages: one to three, each \
+of one or two sentences, in the words that people use when they talk.
 
 {quoted}"""
 
-_DIVIDE = """You take a question to a memory of conversations apart. questions: those that have to be answered first, \
-one fact each, at most four, in the order in which they are needed. Each is to be understood by itself: names instead \
-of pronouns. Where the question asks for one fact only, the list is empty.
+_DIVIDE = """Split a question to a memory of conversations into subquestions. questions: at most four, one fact each, \
+in the order in which they must be answered. Each must be understandable alone: names instead of pronouns. If the \
+question asks for one fact only, the list is empty.
 
 {quoted}"""
 

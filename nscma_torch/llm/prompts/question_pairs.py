@@ -16,16 +16,16 @@ from nscma_torch.llm.prompts.tasks import QUOTED, said, turns
 MOST_SHOWN = 40  # messages that one request shows
 MOST_PAIRS = 12  # that one request brings
 
-_PAIRS = f"""You read a conversation and write down the questions that it answers, for somebody who will ask them \
-later and has not read it. First the question that the whole conversation is about, if it was answered; then those of \
-its single turns. Leave out what nobody answered, greetings, and what nobody will ask again.
+_PAIRS = f"""Read a conversation and write down the questions that it answers, for somebody who hasn't read it and \
+will ask them later. Start with the question that the whole conversation is about, if it was answered; then those of \
+single turns. Leave out unanswered questions, greetings, and what nobody will ask again.
 
-pairs: at most {MOST_PAIRS}, none where the texts answer nothing, each with
-- question: one that is understood by itself: names instead of pronouns, and what or whom it is about;
-- answer: as short as possible, in the words of the texts, with names, numbers and dates as they are written;
-- evidence: the numbers of the texts that say the answer, four at most.
+pairs: at most {MOST_PAIRS}, none if the texts answer nothing, each with
+- question: understandable alone: names instead of pronouns, and what or whom it is about;
+- answer: as short as possible, in the words of the texts, with names, numbers and dates as written;
+- evidence: the numbers of the texts that contain the answer, at most four.
 
-Add nothing that the texts do not say.
+Add nothing that the texts don't say.
 
 {{quoted}}"""
 

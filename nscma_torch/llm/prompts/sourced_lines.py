@@ -38,61 +38,58 @@ class LinesTask:
 #: By kind of `core.derived_kinds`.
 LINES = {
     "insight": LinesTask(
-        "You read messages of one person that are alike, and write down what they show about that person beyond the "
-        "single message: lasting interests, knowledge, habits, wishes, relations, or what the person keeps coming "
-        "back to.",
-        "none where the messages show nothing that lasts. One sentence each about the person, by the name under "
-        '"by" ("The user" for "user")',
+        "Read similar messages by one person, and write down what they show about that person beyond the single "
+        "message: lasting interests, knowledge, habits, wishes, relationships, or recurring topics.",
+        'none if the messages show nothing lasting. One sentence each about the person, with the name under "by" '
+        '("The user" for "user")',
         most=3,
         least=2,
     ),
     "daily_summary": LinesTask(
-        "You sum up what was said in a conversation on one day, for a memory.",
-        "the events and the main things that were told, the most important first, with who told them or whom they "
-        "are about, in at most {words} words together. One sentence each, to be understood alone: names instead of "
-        "pronouns",
+        "Summarize what was said in a conversation on one day, for a memory.",
+        "the events and main points, the most important first, with who said them or whom they are about, in at most "
+        "{words} words in total. One sentence each, understandable alone: names instead of pronouns",
         most=10,
     ),
     "global_summary": LinesTask(
-        "You sum up the summaries of many days, for a memory.",
-        "what matters most of all these days, and how it went on from one to another, in at most {words} words "
-        "together. One sentence each, with its day where that matters, to be understood by itself",
+        "Summarize the summaries of many days, for a memory.",
+        "what matters most in all these days and how it developed, in at most {words} words in total. One sentence "
+        "each, with its day if that matters, understandable alone",
         most=20,
     ),
     "daily_insight": LinesTask(
-        "You read what one person said on one day, and write down what it shows of that person's personality and mood.",
-        "none where it shows nothing of these. One sentence each about the person, by the name that stands under "
-        '"by" ("The user" for "user"): a trait, a liking, what the person cares for, a mood and its reason',
+        "Read what one person said on one day, and write down what it shows about that person's personality and mood.",
+        'none if it shows nothing. One sentence each about the person, with the name under "by" ("The user" for '
+        '"user"): a trait, a preference, what the person cares about, a mood and its reason',
         most=3,
     ),
     "portrait": LinesTask(
-        "You read what single days showed of one person's personality and mood, and write a portrait of that person.",
-        "who the person is, what lasts and what has changed, in at most {words} words together. One sentence each, "
-        "with names as they are written",
+        "Read what single days showed about one person's personality and mood, and write a portrait of that person.",
+        "who the person is, what lasts and what has changed, in at most {words} words in total. One sentence each, "
+        "with names as written",
         most=12,
     ),
 }
 REFLECTION = LinesTask(
-    "You reflect on a question by numbered memories: messages, and conclusions that you drew before.",
-    "what can be concluded about the question beyond the single memory; none where the memories tell nothing about it. "
-    "One sentence each, to be understood by itself: names instead of pronouns",
+    "Reflect on a question, using numbered memories: messages, and your earlier conclusions.",
+    "what can be concluded about the question beyond the single memory; none if the memories say nothing about it. "
+    "One sentence each, understandable alone: names instead of pronouns",
     most=5,
 )
 
 _SYSTEM = """{role}
 
 lines: at most {most}, {what}. Each with
-- text: with names and numbers as they are written;
-- evidence: the numbers of all texts that show it{least};
-- confidence: "high" where the texts say it, "medium" where they suggest it, "low" where you guess.
+- text: with names and numbers as written;
+- evidence: the numbers of all texts that support it{least};
+- confidence: "high" if the texts say it, "medium" if they suggest it, "low" if you guess.
 
-Add nothing that the texts do not show.
+Add nothing that the texts don't support.
 
 {quoted}"""
 
-_QUESTIONS = """You read recent memories of what people said. questions: at most {most}, the most salient high-level \
-questions that can be answered about these people by what they said, each about one person and matter, with the names \
-as they are written.
+_QUESTIONS = """Read recent memories of what people said. questions: at most {most}, the most important general \
+questions about these people that the memories answer, each about one person and one topic, with names as written.
 
 {quoted}"""
 
@@ -136,7 +133,7 @@ def salient_questions_form(most: int) -> type[SalientQuestionsForm]:
 
 def sourced_lines(task: LinesTask, units: Sequence[Unit], *, words: int | None = None, question: str = "") -> Turns:
     """Build the prompt that asks for lines about the texts."""
-    least = "" if task.least == 1 else f", {task.least} at least"
+    least = "" if task.least == 1 else f", at least {task.least}"
     what = task.what if words is None else task.what.format(words=words)
     system = _SYSTEM.format(role=task.role, most=task.most, what=what, least=least, quoted=QUOTED)
     texts = {"texts": {str(i): said(unit) for i, unit in enumerate(units, 1)}}

@@ -81,7 +81,7 @@ def test_the_prompted_reader_asks_for_a_summary_until_the_sample_ends() -> None:
 
     short = asked()
     reader.begin(70)
-    assert "a summary of at most 70 words" in asked()
+    assert "a summary in at most 70 words" in asked()
     reader.begin(900)
     assert "at most 120 words" in asked(), "more does not fit a reply of 200 tokens"
     reader.begin(0)
