@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nscma_torch.core.config import load_config
 from nscma_torch.core.device import torch_device
-from nscma_torch.core.errors import ConfigError
-from nscma_torch.core.records import Statement, Unit
+from nscma_torch.core.errors import ConfigError, ReplyError
+from nscma_torch.core.records import Extraction, Statement, Unit
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
@@ -25,16 +25,29 @@ class Reader:
 
     def __init__(self, tasks: EmbeddedTasks | PromptedTasks) -> None:
         self._tasks = tasks
+        self._lost = 0
 
     def read(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]] = ()
     ) -> list[tuple[Statement, ...]]:
-        """The statements of each unit, read with the turns before it."""
-        found = []
+        """The statements of each unit, read with the turns before it; none where the model's reply is unusable."""
+        found: list[Extraction] = []
         for i in range(0, len(units), _BATCH):
             some = slice(i, i + _BATCH)
-            found += self._tasks.extract(units[some], listeners=listeners[some], before=before[some])
+            found += self._batch(units[some], listeners[some], before[some])
         return [one.statements for one in found]
+
+    def _batch(
+        self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]]
+    ) -> list[Extraction]:
+        try:
+            return self._tasks.extract(units, listeners=listeners, before=before)
+        except ReplyError:
+            if len(units) == 1:
+                self._lost += 1
+                return [Extraction()]
+        alone = [slice(i, i + 1) for i in range(len(units))]  # the replies that could be used are cached
+        return [one for own in alone for one in self._batch(units[own], listeners[own], before[own])]
 
     def read_surely(
         self, units: Sequence[Unit], listeners: Sequence[str], before: Sequence[Sequence[Unit]], least: float
@@ -49,7 +62,8 @@ class Reader:
         """What a model's reading cost, and how much of it was dropped; "" for the embedded tasks."""
         if isinstance(self._tasks, EmbeddedTasks):
             return ""
-        return ", ".join(f"{what} {n:,}" for what, n in self._tasks.tally.items())
+        spent = ", ".join(f"{what} {n:,}" for what, n in self._tasks.tally.items())
+        return f"{spent}, messages without a usable reply {self._lost}"
 
 
 @contextmanager
@@ -64,7 +78,13 @@ def reader_of(schema: Schema, config: Path | None) -> Iterator[Reader]:
         return
     try:
         yield Reader(
-            PromptedTasks(engine, relations=schema, max_tokens=section.max_tokens, temperature=section.temperature)
+            PromptedTasks(
+                engine,
+                relations=schema,
+                max_tokens=section.max_tokens,
+                temperature=section.temperature,
+                in_context=settings.facts.context == "summary",
+            )
         )
     finally:
         engine.close()

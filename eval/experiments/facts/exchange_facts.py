@@ -1,7 +1,7 @@
 """What the embedded tasks read of labelled exchanges, whose messages are read with the turns before them.
 
     python -m eval.experiments.facts.exchange_facts [--exchanges DIR] [--relations FILE] [--config FILE] [--alone]
-        [--open] [--errors] [--sure P...]
+        [--open] [--every N] [--errors] [--sure P...]
 
 A statement is right where a label of its message has its relation, object and subject, and its polarity: what has ended
 or is denied is read as negated. `asserted` are the labels that hold, have ended or are denied; of the others, which are
@@ -115,20 +115,23 @@ def main() -> None:
     parser.add_argument("--open", action="store_true", help="measure open statements instead of the schema's")
     parser.add_argument("--errors", action="store_true", help="print every false statement")
     parser.add_argument("--sure", type=float, nargs="+", default=[], metavar="P", help="measure what spares a model")
+    parser.add_argument("--every", type=int, default=1, help="read each Nth message")
     add_config(parser)
     arguments = parser.parse_args()
     schema = load_relations(arguments.relations)
-    told = list(messages(arguments.exchanges, schema, open_ones=arguments.open))
+    told = list(messages(arguments.exchanges, schema, open_ones=arguments.open))[:: arguments.every]
     before = [[] if arguments.alone else message.before for message in told]
     read = [message.unit for message in told], [message.listener for message in told], before
     with reader_of(schema, arguments.config) as reader:
         if not arguments.sure:
             _report(told, reader.read(*read), schema, arguments)
+            if reader.work():
+                print(reader.work())
         for least in arguments.sure:
             found = reader.read_surely(*read, least)
             sure = [(message, own) for message, own in zip(told, found, strict=True) if own is not None]
             print(f"sure by {least:g}:")
-            _print_share("spared", len(sure), len(told))
+            print_share("spared", len(sure), len(told))
             if sure:
                 _report([message for message, _ in sure], [own for _, own in sure], schema, arguments)
 
@@ -143,16 +146,21 @@ def _report(
                 if not any(agrees(one, fact) for fact in message.facts):
                     said = f"{'not ' * one.negated}{one.subject} | {one.relation} {one.topic} | {one.object}"
                     print(f"{said}   in: {message.unit.text}")
+    print_scores(told, found)
+
+
+def print_scores(told: Sequence[Told], found: Sequence[Sequence[Statement]]) -> None:
+    """Print precision, recall, and the share of the other labels that were taken for facts."""
     totals = counts(told, found)
     for name, part, whole in (
         ("precision", "right", "read"),
         ("recall", "found", "asserted"),
         ("taken", "taken", "others"),
     ):
-        _print_share(name, totals[part], totals[whole])
+        print_share(name, totals[part], totals[whole])
 
 
-def _print_share(name: str, part: int, whole: int) -> None:
+def print_share(name: str, part: int, whole: int) -> None:
     ones = np.repeat([1.0, 0.0], [part, whole - part])
     low, high = wilson(ones, LEVEL)
     print(f"{name} {ones.mean():.3f} [{low:.3f}, {high:.3f}] ({part} of {whole})")

@@ -35,6 +35,7 @@ from nscma_torch.core.config import LlmConfig
 from nscma_torch.demo.short_answers import judge
 from nscma_torch.doctor.servers import find_servers
 from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 
 THRESHOLDS = (0.76, 0.8, 0.85, 0.9, 0.95, 1.01)
@@ -162,15 +163,15 @@ def types_table(found: Sequence[Both], threshold: float, least_known: float) -> 
     return printed
 
 
-def tasks_of(url: str, name: str | None) -> PromptedTasks:
-    """The tasks of the served model, which answers whatever it thinks of the hits; `--least-known` decides later."""
+def engine_of(url: str, name: str | None) -> LanguageEngine:
+    """The engine for a served model."""
     (server,) = find_servers((url,))
     chosen = server.model(name)
     context = {"context": chosen.context or 4096} if server.kind == "other" else {}
     config = LlmConfig(engine="http", server=server.kind, base_url=server.url, model=chosen.name, **context)
     engine = choose_engine(config, lambda: None)  # type: ignore[arg-type, return-value]
     assert engine is not None
-    return PromptedTasks(engine, max_tokens=512, least_known=0.0)
+    return engine
 
 
 def main() -> None:
@@ -188,7 +189,9 @@ def main() -> None:
     found = [Both(**json.loads(line)) for line in lines]
     done = {(one.conversation, one.question) for one in found}
     chosen = load(arguments.conversations)[:: arguments.every]
-    tasks, models = tasks_of(arguments.url, arguments.model), loaded(load_config(None))
+    models = loaded(load_config(None))
+    # it answers whatever it thinks of the hits: --least-known decides in the tables
+    tasks = PromptedTasks(engine_of(arguments.url, arguments.model), max_tokens=512, least_known=0.0)
     with arguments.out.open("a", encoding="utf-8") as file:
         for one in answers(chosen, models, tasks, done):
             file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
