@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -77,6 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sqlite_file(why): of a file; left out under --dialect postgresql")
     shared_statements.share()
     shared_readings.share()
+
+
+def pytest_collection_finish() -> None:
+    """Keep tests and modules, which stay until the end, out of each search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -162,6 +169,25 @@ def open_memory(
     yield open_
     for memory in opened:
         memory._components.database.close()
+
+
+@pytest.fixture(scope="module")
+def stored(
+    tmp_path_factory: pytest.TempPathFactory, surprise_model: ByteSurpriseModel, embedder: HashEmbedder
+) -> Callable[..., Path]:
+    """`stored(fill, config=…, …)`: the file of a store that `fill` filled, for tests that each change a copy."""
+
+    def make(fill: Callable[[Memory], object], config: dict[str, Any] | None = None, **parts: Any) -> Path:
+        path = tmp_path_factory.mktemp("stored") / "store.db"
+        parts = {"surprise_model": surprise_model, "embedder": embedder, **parts}
+        with Memory(path, config={**LIGHT, **(config or {})}, **parts) as memory:
+            fill(memory)
+            assert memory.verify() == []
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return path
+
+    return make
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from nscma_torch.hierarchy.cam import Cam
 from nscma_torch.hierarchy.level import Edit, Level
 from nscma_torch.hierarchy.store import hierarchies
 from tests.hierarchy.invariants import Edge, cam_problems, edges_of, parts_of, problems
-from tests.hierarchy.lively import LIVELY, SUBJECTS, Open, cam, chunks_due, sentences
+from tests.hierarchy.lively import LIVELY, LIVELY_CONFIG, SUBJECTS, Open, cam, chunks_due, sentences
 
 
 @pytest.fixture(scope="session")
@@ -108,8 +108,7 @@ def open_lively(open_memory: Open, light_surprise: Any) -> Open:
 
     def open_(name: str | Path = "store.db", hierarchy: dict[str, Any] | None = None, **more: Any) -> Memory:
         config = {
-            "gate": {"rule": "everything"},
-            "reading": {"facts": "none"},  # as tasks that a test hands over read them
+            **LIVELY_CONFIG,
             "hierarchy": {**LIVELY, **(hierarchy or {})},
             **more.pop("config", {}),
         }

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nscma_torch.api.memory import Memory
 from tests.hierarchy.lively import (
+    LIVELY_CONFIG,
     NOW,
     Open,
     said,
 )
+
+
+@pytest.fixture(scope="module")
+def filled(stored: Callable[..., Path], light_surprise: Any) -> Path:
+    def fill(memory: Memory) -> None:
+        list(memory.add_many(said(range(30)), user_id="ada", now=NOW))
+        memory.flush()
+
+    return stored(fill, LIVELY_CONFIG, surprise_model=light_surprise)
 
 
 @pytest.mark.parametrize(
@@ -34,21 +48,16 @@ from tests.hierarchy.lively import (
         "UPDATE hierarchies SET next_ids = '{}'",
     ],
 )
-def test_damage_to_a_hierarchy_is_found(damage: str, open_lively: Open, tmp_path: Path) -> None:
-    memory = open_lively()
-    list(memory.add_many(said(range(40)), user_id="ada"))
-    memory.flush()
-    assert memory.verify() == []
+def test_damage_to_a_hierarchy_is_found(damage: str, filled: Path, open_lively: Open, tmp_path: Path) -> None:
+    memory = open_lively(shutil.copy(filled, tmp_path))
     with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
         assert connection.execute(damage).rowcount > 0
         connection.commit()
     assert memory.verify() != []
 
 
-def test_the_digest_covers_the_hierarchy(open_lively: Open, tmp_path: Path) -> None:
-    memory = open_lively()
-    list(memory.add_many(said(range(30)), user_id="ada", now=NOW))
-    memory.flush()
+def test_the_digest_covers_the_hierarchy(filled: Path, open_lively: Open, tmp_path: Path) -> None:
+    memory = open_lively(shutil.copy(filled, tmp_path))
     before = memory.digest()
     for change in (
         "UPDATE personas SET label = label + 1 WHERE level = 0 AND id = 0",

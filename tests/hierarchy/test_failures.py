@@ -22,10 +22,8 @@ from tests.hierarchy.lively import (
 
 
 @pytest.mark.parametrize(
-    ("how", "at"),
-    [("raises", 1), ("raises", 2), ("too few", 1), ("too many", 2), ("none", 1), ("empty", 2), ("blank", 1),
-     ("half a surrogate", 2)],
-)  # fmt: skip
+    ("how", "at"), [("raises", 2), ("too few", 1), ("too many", 2), ("blank", 1), ("half a surrogate", 2)]
+)
 def test_a_failure_leaves_everything_as_it_was(how: str, at: int, open_lively: Open, assert_whole: Any) -> None:
     once = {"worker": {"max_attempts": 1}}
     tasks = Failing(how, at + 100)
@@ -34,15 +32,15 @@ def test_a_failure_leaves_everything_as_it_was(how: str, at: int, open_lively: O
         open_lively("undisturbed.db", config=once),
     )
     for store in (memory, undisturbed):
-        list(store.add_many(said(range(16)), user_id="ada", now=NOW))
+        list(store.add_many(said(range(12)), user_id="ada", now=NOW))
         store.flush()
-        list(store.add_many(said(range(16, 28)), user_id="ada", now=NOW))
+        list(store.add_many(said(range(12, 20)), user_id="ada", now=NOW))
     before = memory.tree(user_id="ada"), summaries(memory)
     tasks.calls.clear()
     tasks.at = at
     memory.flush()
     stats = memory.stats()
-    assert stats.jobs_failed == 12 and stats.jobs_queued == 0
+    assert stats.jobs_failed == 8 and stats.jobs_queued == 0
     error = (
         "ModelError: the engine"
         if how == "raises"
@@ -55,7 +53,7 @@ def test_a_failure_leaves_everything_as_it_was(how: str, at: int, open_lively: O
     assert memory.verify() == []
     assert memory.search("sister Ana", user_id="ada", kinds=("summary",))
     tasks.stuck = False
-    assert memory.retry_failed() == 12
+    assert memory.retry_failed() == 8
     memory.flush()
     undisturbed.flush()
     assert_whole(memory)
@@ -77,10 +75,10 @@ def raise_(error: Exception) -> None:
 def test_drafts_spare_the_second_attempt_what_was_done(open_lively: Open, assert_whole: Any) -> None:
     tasks = Failing("raises", at=3)
     memory = open_lively(config={"worker": {"max_attempts": 1}}, tasks=tasks)
-    list(memory.add_many(said(range(50)), user_id="ada"))
+    list(memory.add_many(said(range(30)), user_id="ada"))
     memory.flush()
     first = tasks.calls[:]
-    assert len(first) == 3 and memory.stats().jobs_failed == 50
+    assert len(first) == 3 and memory.stats().jobs_failed == 30
     assert summaries(memory) == [], "drafts are no units"
     assert memory.search("sister Ana", user_id="ada", kinds=("summary",)) == []
     tasks.calls.clear()
@@ -98,7 +96,7 @@ def test_an_outage_does_not_change_what_comes_of_a_batch(open_lively: Open, asse
     tasks = Tasks(before=lambda n: raise_(JobError("the server is restarting")) if n <= 2 else None)
     memory, undisturbed = open_lively("outage.db", tasks=tasks), open_lively("undisturbed.db")
     for store in (memory, undisturbed):
-        list(store.add_many(said(range(40)), user_id="ada", now=NOW))
+        list(store.add_many(said(range(24)), user_id="ada", now=NOW))
         store.flush()
     assert_whole(memory)
     assert memory.digest() == undisturbed.digest()

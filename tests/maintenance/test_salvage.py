@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.sqlite_file("it damages the file")
 
 Open = Callable[..., Memory]
 PAGE = 4096
-MESSAGES = 90
+MESSAGES = 40
 
 
 def pages_of(path: Path, name: str) -> tuple[int, list[int]]:
@@ -43,17 +44,19 @@ def damage(path: Path, page: int) -> None:
         file.write(bytes(PAGE))
 
 
+@pytest.fixture(scope="module")
+def filled(stored: Callable[..., Path]) -> Path:
+    def fill(memory: Memory) -> None:
+        texts = [f"Locker {number} is in hall {number % 7}." for number in range(MESSAGES)]
+        memory.add([Message("user", text) for text in texts], user_id="ana")
+        memory.delete(memory.log(user_id="ana")[0].id, user_id="ana")
+
+    return stored(fill)
+
+
 @pytest.fixture
-def store(open_memory: Open, tmp_path: Path) -> Path:
-    memory = open_memory()
-    memory.add(
-        [Message("user", f"Locker {number} is in hall {number % 7}.") for number in range(MESSAGES)], user_id="ana"
-    )
-    memory.delete(memory.log(user_id="ana")[0].id, user_id="ana")
-    memory.components.database.close()
-    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return tmp_path / "store.db"
+def store(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(filled, tmp_path))
 
 
 @pytest.mark.parametrize(

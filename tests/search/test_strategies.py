@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,15 +31,22 @@ PAGES = {
 HOSTILE = ("…", "🙂🙂", "'; DROP TABLE units; --", 'NEAR("a" b) OR *', "蓝色是什么？", "x " * 8_000)
 
 
+HIERARCHY: dict[str, Any] = {"hierarchy": {"min_members": 2, "gamma": 0.0}}
+
+
+@pytest.fixture(scope="module")
+def pages_file(stored: Callable[..., Path], light_surprise: Any) -> Path:
+    def fill(memory: Memory) -> None:
+        said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
+        list(memory.add_many(said, user_id="ada", now=NOW))
+        memory.flush()
+
+    return stored(fill, HIERARCHY, surprise_model=light_surprise)
+
+
 @pytest.fixture
-def pages(open_memory: Callable[..., Memory], light_surprise: Any) -> Memory:
-    memory = open_memory(
-        "pages.db", surprise_model=light_surprise, config={"hierarchy": {"min_members": 2, "gamma": 0.0}}
-    )
-    said = [Message("document", f"{title}\n{text}", NOW, title) for title, text in PAGES.items()]
-    list(memory.add_many(said, user_id="ada", now=NOW))
-    memory.flush()
-    return memory
+def pages(pages_file: Path, open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Path) -> Memory:
+    return open_memory(shutil.copy(pages_file, tmp_path), HIERARCHY, surprise_model=light_surprise)
 
 
 def titles(hits: Sequence[Hit]) -> list[str | None]:
