@@ -12,15 +12,15 @@ RUN := $(VENV)/bin/python
 SOAK ?= 30
 # Of the tables of eval.run: processes, and samples of each task; of all samples they take many hours.
 RANKS ?= 2
-# Tests of rows, which run a second time with their stores in PostgreSQL.
-IN_POSTGRES := tests/core \
+# Tests of rows, which run a second time with their stores in PostgreSQL. Those of test_postgres.py are there already.
+IN_POSTGRES := tests/core --ignore=tests/core/test_postgres.py \
 	tests/curator/test_derived_texts.py \
-	$(patsubst %,tests/episodic/test_%.py,faiss_search recency_since scaled_search user_index vectors) \
+	$(patsubst %,tests/episodic/test_%.py,recency_since user_index vectors) \
 	tests/hierarchy/test_hierarchy_walks.py \
-	$(patsubst %,tests/maintenance/test_%.py,check_owners copying salvage transfer) \
-	$(patsubst %,tests/semantic/test_%.py,check_facts entities) \
+	$(patsubst %,tests/maintenance/test_%.py,check_owners copying transfer) \
+	tests/semantic/test_entities.py \
 	tests/integration/facts/test_isolation.py \
-	$(addprefix tests/integration/test_,isolation.py digest.py reading_is_isolated.py sessions.py)
+	$(addprefix tests/integration/test_,isolation.py digest.py sessions.py)
 TABLES := babilong knowledge_update ablations structural sensitivity cam systems peers
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval

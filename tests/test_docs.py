@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 import shlex
@@ -14,8 +15,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
 import nscma_torch
+from nscma_torch.cli import app
 from nscma_torch.core.config import Config, Section, default_toml, load_config
 
 ROOT = Path(__file__).parents[1]
@@ -164,23 +167,39 @@ def test_documented_configurations_load(code: str) -> None:
     assert load_config(tomllib.loads(code)) != Config()
 
 
-@pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
-def test_documented_python_runs(code: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+# Runs each block of a list in a folder of its own, and prints what each has printed.
+PROGRAM = """
+import contextlib, io, json, os, sys
+printed = []
+for number, code in enumerate(json.load(sys.stdin)):
+    os.mkdir(str(number))
+    with contextlib.chdir(str(number)), contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, f"<block {number}>", "exec"), {"__name__": "__main__"})
+    printed.append(out.getvalue())
+print(json.dumps(printed))
+"""
+
+
+def test_documented_python_runs(tmp_path: Path) -> None:
+    blocks = [code for language, code in BLOCKS if language == "python"]
+    command, given = [sys.executable, "-c", PROGRAM], json.dumps(blocks)
+    done = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    shown = re.findall(r"# → (.*)", code)
-    assert without_scores(done.stdout) == without_scores("\n".join(shown))
+    for code, printed in zip(blocks, json.loads(done.stdout), strict=True):
+        shown = re.findall(r"# → (.*)", code)
+        assert without_scores(printed) == without_scores("\n".join(shown)), code
 
 
-def test_the_console_example_is_real(tmp_path: Path) -> None:
+def test_the_console_example_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each `$ nscma …` of the README is run, in order, in one folder; the output is as shown."""
+    monkeypatch.chdir(tmp_path)
     shown = "\n".join(re.findall(r"^```console\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL))
     steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", shown, flags=re.MULTILINE)
     assert steps
     for command, expected in steps:
-        line = re.sub(r"\bnscma (?=[a-z])", f"{shlex.quote(sys.executable)} -m nscma_torch ", command)
-        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, (command, done.stderr)
+        program, *arguments = shlex.split(command)
+        done = CliRunner().invoke(app, arguments)
+        assert (program, done.exit_code) == ("nscma", 0), (command, done.output)
         assert without_scores(done.stdout) == without_scores(expected), command
 
 

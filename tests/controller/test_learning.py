@@ -203,8 +203,10 @@ def counted(controller: Controller, *ids: str) -> list[tuple[int, float]]:
     return [(one.accesses, round(one.importance, 9)) for one in found if one is not None]
 
 
-@pytest.mark.parametrize("slept", [False, True], ids=["at once", "after sleep"])
-@pytest.mark.parametrize("ratings", [(True, True), (False, False), (False, True), (True, False), (True, False, True)])
+@pytest.mark.parametrize(
+    ("ratings", "slept"),
+    [((True, True), False), ((False, True), True), ((True, False), False), ((True, False, True), True)],
+)
 def test_feedback_on_a_reply_counts_once_and_the_newest_stands(
     told: Any, ratings: tuple[bool, ...], slept: bool
 ) -> None:

@@ -220,16 +220,17 @@ def days_of(converse: Opener) -> Callable[[Callable[[str, Mapping[str, Any]], An
     return open_
 
 
-@pytest.mark.parametrize("form", ["SourcedDraft", "Act", "Conclusion"])
 @pytest.mark.parametrize(
-    ("reply", "named", "behind"),
+    ("form", "reply", "named", "behind"),
     [
-        ("You paid for the bowl.", [2], {1}),
-        ("It was the bowl.", [], {1}),
-        ("You made many payments: kiln, studio.", [], {2, 3}),
-        ("Hello there!", [], set()),
-        ("You paid for pottery.", [], {0, 1, 2, 3}),
-        ("You paid for pottery.", [1, 4, 79], {0, 3}),
+        ("SourcedDraft", "You paid for the bowl.", [2], {1}),
+        ("Act", "You paid for the bowl.", [2], {1}),
+        ("Conclusion", "You paid for the bowl.", [2], {1}),
+        ("Act", "It was the bowl.", [], {1}),
+        ("Conclusion", "You made many payments: kiln, studio.", [], {2, 3}),
+        ("SourcedDraft", "Hello there!", [], set()),
+        ("Act", "You paid for pottery.", [], {0, 1, 2, 3}),
+        ("Conclusion", "You paid for pottery.", [1, 4, 79], {0, 3}),
     ],
 )
 def test_a_reply_rests_on_the_lines_on_days_that_it_names_or_repeats(

@@ -151,12 +151,12 @@ def test_it_equals_the_search_on_the_device(opened: Open, conversation: Any, con
     if config.get("index"):  # only vectors on the device are rounded: those in the database are exact
         device = opened(0, **{**config, "index": {}})
     found = 0
-    for question in QUESTIONS:
+    for question in QUESTIONS[:1] if config else QUESTIONS:
         for bounds in BOUNDS:
             found += same(device, database, question, **bounds)
     for bounds in () if config else MORE_BOUNDS:
         found += same(device, database, QUESTIONS[0], **bounds)
-    assert found > 80
+    assert found > (25 if config else 80)
     asked = {"user_id": "ana", "now": NOW}
     assert database.ask(QUESTIONS[0], **asked).text == device.ask(QUESTIONS[0], **asked).text
     bounds = Bounds(Scope("ana"), NOW)

@@ -105,7 +105,7 @@ def assert_whole_but_for_failures(memory: Memory, user: str) -> None:
     assert sum(not node.level for node in memory.tree(user_id=user)) == COUNTS[USERS.index(user)]
 
 
-@pytest.mark.parametrize("how", ["delete", "add", "erase"])
+@pytest.mark.parametrize("how", ["add", "erase"])
 def test_what_changes_after_the_gathering_counts(
     how: str, open_lively: Open, assert_whole: Callable[..., None], calls: Calls
 ) -> None:
@@ -114,9 +114,7 @@ def test_what_changes_after_the_gathering_counts(
     def meanwhile(call: int) -> None:
         if call == 1:
             gone = memory.log(user_id="eve")[4].id
-            if how == "delete":
-                memory.delete(gone, user_id="eve")
-            elif how == "erase":
+            if how == "erase":
                 memory.erase(user_id="eve", memory_id=gone)
             else:
                 list(memory.add_many(said(range(70, 72)), user_id="eve", now=NOW))

