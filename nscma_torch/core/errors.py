@@ -20,6 +20,7 @@ NscmaError
 ├── EngineError                      no usable reply from a language engine
 │   ├── EngineUnavailableError       unreachable, overloaded, too slow, or closed; may work later
 │   ├── EngineRefusedError           request or key refused; retrying doesn't help
+│   │   └── NoLogprobsError          the server returns no log-probabilities
 │   └── ReplyError                   an unusable reply
 ├── StoreError                       the database file
 │   ├── StoreFormatError             corrupt, or not an nscma store
@@ -133,6 +134,10 @@ class EngineUnavailableError(EngineError):
 
 class EngineRefusedError(EngineError):
     """The engine refused the request or the key; retrying doesn't help."""
+
+
+class NoLogprobsError(EngineRefusedError):
+    """The server returns no log-probabilities."""
 
 
 class ReplyError(EngineError):

@@ -39,10 +39,14 @@ class ModelCaller:
         max_tokens: maximum tokens in a reply.
         temperature: 0 is greedy.
         tally: counts requests, tokens and failed requests.
+
+    Attributes:
+        logprobs: False once the server returned a reply without log-probabilities.
     """
 
     def __init__(self, engine: LanguageEngine, *, max_tokens: int, temperature: float, tally: Counter[str]) -> None:
         self.engine = engine
+        self.logprobs = True
         self._max_tokens = max_tokens
         self._temperature = temperature
         self._tally = tally

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from nscma_torch.core.errors import NoLogprobsError
 from nscma_torch.core.records import Evidence, Hit, Usage
 from nscma_torch.llm.completion import ModelCaller
-from nscma_torch.llm.engines.contract import Reply
+from nscma_torch.llm.engines.contract import Reply, Turns
 from nscma_torch.llm.engines.structured import Filled
 from nscma_torch.llm.prompts.answering import (
     ContainedForm,
@@ -26,6 +27,7 @@ from nscma_torch.text.terms import terms
 
 ItemT = TypeVar("ItemT")
 BY_MODEL, BY_READER = 3.1, 0.73  # weights of the logits in `pooled`
+UNMEASURED = 0.75  # probability of a choice without log-probabilities, so that the reader's still counts
 _MOST = 3  # lines that support an answer
 _BARE = frozenset(terms("yes no"))
 
@@ -63,7 +65,7 @@ def answered(
     packs = asker.packed(best_first, lambda some: answering(question, lines(some)))
     kept = packs[0] if packs else []
     shown = lines(kept)
-    (said,), usage = asker.fill(ContainedForm, [contained(question, shown)], logprobs=True)
+    said, usage = _contained(asker, contained(question, shown))
     known = pooled(_probability(said), prior)
     if known < least_known:
         return ModelAnswer("", known, len(kept), usage)
@@ -114,12 +116,25 @@ def evidence(question: str, answer: str, hits: Sequence[Hit], words: int) -> tup
     return tuple(Evidence(hit, one.text, one.start, one.end, hit.score / top) for hit, one in passages)
 
 
+def _contained(asker: ModelCaller, prompt: Turns) -> tuple[Filled[ContainedForm], Usage]:
+    """Ask with log-probabilities if the server returns them."""
+    if asker.logprobs:
+        try:
+            (said,), usage = asker.fill(ContainedForm, [prompt], logprobs=True)
+        except NoLogprobsError:
+            asker.logprobs = False
+        else:
+            return said, usage
+    (said,), usage = asker.fill(ContainedForm, [prompt])
+    return said, usage
+
+
 def _probability(said: Filled[ContainedForm]) -> float:
-    """Return the probability of "true" from the token that decides; without log-probabilities, 0 or 1."""
+    """Return the probability of "true" from the tokens that decide; without log-probabilities, `UNMEASURED` is the
+    probability of what the model chose.
+    """
     chosen = _logprob(said.reply, "true" if said.form.contain_answer else "false")
-    if chosen is None:
-        return float(said.form.contain_answer)
-    share = math.exp(min(chosen, 0.0))
+    share = UNMEASURED if chosen is None else math.exp(min(chosen, 0.0))
     return share if said.form.contain_answer else 1.0 - share
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, ReplyError
+from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, NoLogprobsError, ReplyError
 from nscma_torch.core.protocols import CuratorTasks
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompted_answers import pooled, supporting
+from nscma_torch.llm.prompted_answers import UNMEASURED, pooled, supporting
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.answering import rule
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
@@ -93,7 +93,7 @@ def test_an_answer_names_its_evidence_and_its_cost() -> None:
     engine = ScriptedEngine(answering("Oslo"))
     answer = PromptedTasks(engine).answer("Where is Kim?", hits, answerability=1.0, asker="Eva", now=SAID)
     assert (answer.text, answer.abstained) == ("Oslo", False)
-    assert answer.confidence == pytest.approx(1.0, abs=1e-6)
+    assert answer.confidence == pytest.approx(pooled(UNMEASURED, 0.5))
     assert [(e.hit.unit.id, e.text, e.start, e.score) for e in answer.evidence] == [("b", hits[1].text, 0, 0.5)]
     assert answer.usage.llm_calls == 2
     assert answer.usage.tokens > 100
@@ -159,6 +159,22 @@ def test_the_probability_decides_not_the_choice(chosen: str, least: float, absta
     assert answer.confidence == pytest.approx(pooled(0.4, 0.5)) and answer.abstained == abstained
     sure = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.9)
     assert sure.confidence > answer.confidence and not sure.abstained, "the reader's probability counts"
+
+
+def test_a_server_without_log_probabilities_is_asked_without_them() -> None:
+    class Bare(ScriptedEngine):
+        def _one(self, request: Request) -> Reply | EngineError:
+            return NoLogprobsError("none") if request.logprobs else super()._one(request)
+
+    engine = Bare(answering("Oslo"))
+    tasks = PromptedTasks(engine)
+    answers = [tasks.answer(f"Where is {one}?", [hit("Kim is in Oslo.")], answerability=1.0) for one in ("Kim", "Bo")]
+    assert [one.text for one in answers] == ["Oslo", "Oslo"]
+    assert [len(batch) for batch in engine.batches] == [1, 1, 1, 1, 1], "with them once, and never again"
+    doubted = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.05)
+    assert doubted.abstained and not answers[0].abstained, "the reader's probability still counts"
+    denied = PromptedTasks(Bare(answering("Oslo", known=False)))
+    assert denied.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0).abstained
 
 
 def test_a_yes_rests_on_the_message_that_is_most_like_the_question() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nscma_torch.core.errors import EngineRefusedError, ReplyError
+from nscma_torch.core.errors import NoLogprobsError, ReplyError
 from nscma_torch.llm.engines.contract import Reply, Token
 
 _SHOWN = 200  # characters that an error quotes
@@ -189,9 +189,9 @@ def read_reply(body: bytes, *, logprobs: bool, in_form: bool = False) -> Reply:
     )
 
 
-def without_logprobs(said: str = "the reply came without log-probabilities") -> EngineRefusedError:
+def without_logprobs(said: str = "the reply came without log-probabilities") -> NoLogprobsError:
     """Build the error for a server without log-probabilities, which the controller needs."""
-    return EngineRefusedError(
+    return NoLogprobsError(
         f"{said}; the controller needs them to measure uncertainty: set controller.threshold = 0 (always "
         "retrieve), or serve the model with log-probabilities"
     )
