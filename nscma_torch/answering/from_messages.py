@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from nscma_torch.answering.parts import Parts
@@ -24,7 +23,7 @@ def from_messages(
     parts: Parts, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
     """Return the answer from one search, and the first `top_k` hits, which the answer may quote."""
-    most = top_k if _reader_beside(parts, tasks) is None else max(top_k, parts.config.reading.passages)
+    most = top_k if _reader_beside(parts, tasks, question) is None else max(top_k, parts.config.reading.passages)
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
     answerability = found.answerability()
@@ -67,12 +66,16 @@ def answer_from(
     If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. With
     `search_again`, an unsure reader may search again using what it read (`reading.hops`). If the tasks use a language
     model, the model only answers questions that the reader can't answer confidently enough
-    (`reading.instead_of_model`).
+    (`reading.instead_of_model`), and gets the reader's confidence that the hits contain the answer.
     """
     with parts.database.read(user_id) as connection:
         asker = speakers.asker_of(connection, user_id).name
-    ask = partial(_tasks_answer, question, hits[:top_k], answerability, asker, now)
-    reader = _reader_beside(parts, tasks)
+
+    def ask(whom: LanguageTasks, prior: float = 0.5) -> Answer:
+        some = hits[:top_k]
+        return whom.answer(question, some, answerability=answerability, asker=asker, now=now, prior=prior)
+
+    reader = _reader_beside(parts, tasks, question)
     if reader is None:
         return ask(tasks)
     read = reader.answer(
@@ -88,27 +91,15 @@ def answer_from(
         return read
     if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
         return replace(read, trace=(*read.trace, "the language model was not asked"))
-    english = script(question) != "cjk"  # the reader's confidence means nothing otherwise
-    return ask(tasks, prior=read.confidence if english else 0.5)
+    return ask(tasks, prior=read.confidence)
 
 
-def _tasks_answer(
-    question: str,
-    hits: Sequence[Hit],
-    answerability: float,
-    asker: str,
-    now: datetime,
-    tasks: LanguageTasks,
-    prior: float = 0.5,
-) -> Answer:
-    return tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)
-
-
-def _reader_beside(parts: Parts, tasks: LanguageTasks) -> ReaderQA | None:
+def _reader_beside(parts: Parts, tasks: LanguageTasks, question: str) -> ReaderQA | None:
     """Return the reader if the tasks quote messages or if it can save model calls; otherwise None, so that it isn't
-    loaded.
+    loaded. It only knows English.
     """
-    return parts.reader_qa if _quotes(tasks) or parts.config.reading.instead_of_model < 1 else None
+    spares = parts.config.reading.instead_of_model < 1 and script(question) != "cjk"
+    return parts.reader_qa if _quotes(tasks) or spares else None
 
 
 def _quotes(tasks: LanguageTasks) -> bool:
