@@ -127,13 +127,13 @@ def test_a_renewed_summary_costs_what_changed(open_memory: Open, conversation: A
     memory = open_memory(
         surprise_model=light_surprise, config={"gate": {"rule": "everything"}, "hierarchy": {"enabled": True}}
     )
-    said = conversation(60, seed=3, long=False)
-    list(memory.add_many(said[:50], user_id="ada", now=NOW))
+    said = conversation(40, seed=3, long=False)
+    list(memory.add_many(said[:30], user_id="ada", now=NOW))
     memory.flush()
     index = read(memory)
     before = set(index.seqs[index.alive].tolist())
     gone = 0
-    for message in said[50:]:
+    for message in said[30:]:
         memory.add(message, user_id="ada", now=NOW)
         memory.flush()
         rows_read = index.rows_read

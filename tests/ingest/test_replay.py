@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +17,19 @@ Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
 
 
+@pytest.fixture(scope="module")
+def filled_file(stored: Callable[..., Path], conversation: Any) -> Path:
+    def fill(memory: Memory) -> None:
+        list(memory.add_many(conversation(25, seed=5, long=False), user_id="ada", now=NOW))
+        list(memory.add_many(conversation(5, seed=6, long=False), user_id="ada", run_id="r1", now=NOW))
+        memory.flush()
+
+    return stored(fill)
+
+
 @pytest.fixture
-def filled(open_memory: Open, conversation: Any) -> Memory:
-    memory = open_memory()
-    list(memory.add_many(conversation(25, seed=5, long=False), user_id="ada", now=NOW))
-    list(memory.add_many(conversation(5, seed=6, long=False), user_id="ada", run_id="r1", now=NOW))
-    memory.flush()
-    return memory
+def filled(filled_file: Path, open_memory: Open, tmp_path: Path) -> Memory:
+    return open_memory(shutil.copy(filled_file, tmp_path))
 
 
 def test_the_same_rules_change_nothing(filled: Memory) -> None:

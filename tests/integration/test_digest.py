@@ -31,7 +31,7 @@ def fill(memory: Memory, messages: list[Message], user: str = "ada") -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.prove) for seed in range(1, 6))])
 def test_cutting_the_input_into_calls_changes_nothing(seed: int, open_memory: Open, conversation: Any) -> None:
-    messages = conversation(40, seed=seed, long=False)
+    messages = conversation(24, seed=seed, long=False)
     one, seven, many, listed = (
         open_memory(f"{name}.db", {"limits": {"max_batch": size}})
         for name, size in (("one", 1), ("seven", 7), ("many", 64), ("listed", 64))
@@ -93,7 +93,7 @@ def test_the_window_on_the_stream_is_cut_alike_in_every_batch(open_memory: Open,
 
 
 def test_when_jobs_run_changes_nothing(open_memory: Open, conversation: Any) -> None:
-    messages = conversation(40, long=False)
+    messages = conversation(24, long=False)
     # a flush ends a batch of the hierarchy, and CAM's batches come out differently: see test_rebuild_and_transfer
     apart = {"hierarchy": {"enabled": False}}
     late, eager = open_memory("late.db", apart), open_memory("eager.db", {"worker": {"batch_size": 3}, **apart})
@@ -154,9 +154,9 @@ def test_what_was_said_does_count(change: str, open_memory: Open) -> None:
 
 def test_export_and_import_give_the_same_store(open_memory: Open, conversation: Any) -> None:
     full, empty, of_ada = open_memory("full.db"), open_memory("empty.db"), open_memory("ada.db")
-    messages = conversation(40)
-    list(full.add_many(messages[:20], user_id="ada", now=NOW))
-    list(full.add_many(messages[20:], user_id="bob", agent_id="cook", run_id="r1", now=NOW))
+    messages = conversation(24)
+    list(full.add_many(messages[:12], user_id="ada", now=NOW))
+    list(full.add_many(messages[12:], user_id="bob", agent_id="cook", run_id="r1", now=NOW))
     full.flush()
     first = full.log(user_id="ada")
     full.update(first[0].id, "It was Kyoto, not Porto, in 1999.", user_id="ada")
