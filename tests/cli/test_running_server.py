@@ -204,19 +204,21 @@ def test_messages_that_a_server_did_not_store_are_still_waiting(error: Exception
 def test_a_process_that_goes_through_the_server_loads_neither_rows_nor_models(run: Run, served: Notice) -> None:
     assert served.url
     program = (
-        "import sys; from nscma_torch.cli import app; app(sys.argv[1:], standalone_mode=False); "
-        "sys.stderr.write(' '.join({'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.api.memory'} & set(sys.modules)))"
+        "import json, sys; from nscma_torch.cli import app\n"
+        "for line in json.loads(sys.argv[1]):\n"
+        "    app(line, standalone_mode=False)\n"
+        "    loaded = {'sqlalchemy', 'torch', 'fastapi', 'nscma_torch.api.memory'} & set(sys.modules)\n"
+        "    print('loaded', *loaded, file=sys.stderr)"
     )
     Path("doc.md").write_text("# Porto\n\nThe harbour is old.\n")
     through = (READS[0], READS[3], ("add", "--text", "Ok."))
-    for read, more in (*((one, ()) for one in through), (READS[3], ("--no-server",))):
-        line = [sys.executable, "-c", program, *read, *more]
-        done = subprocess.run(line, capture_output=True, text=True, check=True)
-        assert bool(done.stderr) == bool(more), done.stderr
     # A file is compared with the rows that are stored of it, without models.
-    line = [sys.executable, "-c", program, "add", "doc.md"]
+    lines = [*through, ("add", "doc.md"), (*READS[3], "--no-server")]
+    line = [sys.executable, "-c", program, json.dumps(lines)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
-    assert not {"torch", "fastapi"}.intersection(done.stderr.split()), done.stderr
+    *first, document, here = (line for line in done.stderr.splitlines() if line.startswith("loaded"))
+    assert first == ["loaded"] * len(through) and "torch" in here
+    assert not {"torch", "fastapi"}.intersection(document.split()), done.stderr
 
 
 @pytest.mark.parametrize("read", [("search", "Porto", "--kind", "nonsense"), ("search", " "), ("ask", "x" * 20_000)])

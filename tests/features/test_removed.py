@@ -23,7 +23,10 @@ from nscma_torch import Controller, Memory
 from nscma_torch.core.errors import ConfigError
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-CONFIG = {{"device": "cpu", "gate": {{"rule": "everything"}}, "daily": {{"summaries": True}}}}
+CONFIG = {{
+    "device": "cpu", "embedder": {{"model": "hash"}}, "reading": {{"model": "none"}},
+    "gate": {{"rule": "everything"}}, "daily": {{"summaries": True}},
+}}
 with Memory(sys.argv[1], config=CONFIG) as memory:
     said = memory.add("I live in Porto.", user_id="ada", now=NOW)[0]
     gone = memory.add("My sister Ana lives in Oslo.", user_id="ada", now=NOW)[0]

@@ -78,7 +78,7 @@ def test_every_gamma_that_the_configuration_takes_works(open_lively: Open, asser
 def test_extreme_settings(hierarchy: dict[str, Any], open_lively: Open, assert_whole: Any) -> None:
     memory = open_lively(hierarchy=hierarchy)
     for first in (0, 30):
-        list(memory.add_many(said(range(first, first + 18)), user_id="ada"))
+        list(memory.add_many(said(range(first, first + 12)), user_id="ada"))
         memory.flush()
         assert_whole(memory)
 
@@ -86,11 +86,11 @@ def test_extreme_settings(hierarchy: dict[str, Any], open_lively: Open, assert_w
 def test_changed_settings_work_on_from_what_is_there(open_lively: Open) -> None:
     """Another configuration may open the store: smaller clusters, fewer levels, no overlap."""
     memory = open_lively()
-    list(memory.add_many(said(range(40)), user_id="ada"))
+    list(memory.add_many(said(range(24)), user_id="ada"))
     memory.flush()
     for i, hierarchy in enumerate(({"max_members": 3}, {"max_levels": 1}, {"min_members": 4}, {"overlapping": False})):
         other = open_lively(hierarchy=hierarchy)
-        ids = [a.id for a in other.add_many(said(range(100 * i + 100, 100 * i + 110)), user_id="ada")]
+        ids = [a.id for a in other.add_many(said(range(100 * i + 100, 100 * i + 106)), user_id="ada")]
         other.delete(ids[0], user_id="ada")
         other.flush()
         assert other.verify() == []

@@ -37,11 +37,11 @@ def test_any_history(seed: int, hierarchy: dict[str, Any], open_lively: Open, as
         next_number += n
         return list(range(next_number - n, next_number))
 
-    for step in range(12):
+    for step in range(9):
         action = rng.choice(("add", "add", "delete", "restore", "update", "erase", "flush")) if step else "add"
         some = sorted(alive)
         if action == "add":
-            numbers = fresh(30 if not step else rng.randint(1, 6))
+            numbers = fresh(20 if not step else rng.randint(1, 6))
             added = list(memory.add_many(said(numbers), user_id="ada"))
             number_of |= {a.id: i for a, i in zip(added, numbers, strict=True)}
             alive |= {a.id for a in added}

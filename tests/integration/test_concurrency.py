@@ -18,7 +18,7 @@ Open = Callable[..., Memory]
 WORKERS = 4
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(60, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.prove)])
 def test_four_processes_write_and_read_one_store(count: int, processes: Any, open_memory: Open, tmp_path: Path) -> None:
     own = [f"user {worker}" for worker in range(WORKERS)]
     pids = [
@@ -52,7 +52,7 @@ def test_four_processes_write_and_read_one_store(count: int, processes: Any, ope
 
 
 def test_processes_that_create_one_store_together(processes: Any, open_memory: Open, tmp_path: Path) -> None:
-    for attempt in range(4):
+    for attempt in range(2):
         path = tmp_path / f"store-{attempt}.db"
         at = time.time() + 0.1
         logs = [tmp_path / f"said-{attempt}-{worker}" for worker in range(6)]
@@ -101,7 +101,7 @@ def test_threads_share_one_memory(memory: Memory) -> None:
         return user
 
     with ThreadPoolExecutor(6) as pool:
-        users = sorted(pool.map(add_and_find, range(36)))
+        users = sorted(pool.map(add_and_find, range(18)))
     memory.flush()
     for user, added in groupby(users):
         assert [episode.position for episode in memory.log(user_id=user)] == list(range(len(list(added))))

@@ -333,7 +333,7 @@ def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
         return add(*arguments, **more)
 
     async def keep_many() -> None:
-        turns = [UserTurn(f"Boat {i}.", f"Boat {i}.", None, "", f"{i}", "chat") for i in range(200)]
+        turns = [UserTurn(f"Boat {i}.", f"Boat {i}.", None, "", f"{i}", "chat") for i in range(50)]
         at = datetime.now(UTC)
         await asyncio.gather(*(keeping.keep("ana", turn, RecalledBlock(turn.digest, at), "") for turn in turns))
 
@@ -342,4 +342,4 @@ def test_what_waits_to_be_stored_holds_up_no_answer_and_is_not_lost(
     assert memory.get_all(user_id="ana") == []
     go.set()
     keeping.close()
-    assert len(memory.get_all(user_id="ana", limit=None)) == 200
+    assert len(memory.get_all(user_id="ana", limit=None)) == 50
