@@ -35,7 +35,7 @@ PARCELS = {
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree in which every step was followed."""
     copy = tmp_path_factory.mktemp("tree")
-    ignored = shutil.ignore_patterns("__pycache__", "results")
+    ignored = shutil.ignore_patterns("results")  # bytecode comes along: compiling it takes a second a program
     for folder in ("nscma_torch", "kernels", "eval", "configs"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
     for kind, name, text in STEPS:
@@ -61,7 +61,7 @@ def applied(before: str, diff: str, name: str) -> str:
 def follow(tree: Path, *arguments: str) -> str:
     """What a Python program prints that takes the packages from the copy."""
     path = os.pathsep.join([str(tree), str(tree / "kernels")])
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
     done = subprocess.run([sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
