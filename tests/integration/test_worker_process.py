@@ -76,7 +76,7 @@ def assert_all_is_well(open_memory: Open, memory: Memory, users: Iterable[str], 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "pause", "sleep_interval"), [(2.0, 0.3, 0.5), pytest.param(600.0, 3.0, 2.0, marks=pytest.mark.prove)]
+    ("seconds", "pause", "sleep_interval"), [(1.0, 0.3, 0.5), pytest.param(600.0, 3.0, 2.0, marks=pytest.mark.prove)]
 )
 def test_four_processes_add_while_one_works_and_sleeps(
     seconds: float, pause: float, sleep_interval: float, processes: Any, open_memory: Open, tmp_path: Path
