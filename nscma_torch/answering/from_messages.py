@@ -11,6 +11,7 @@ from nscma_torch.answering.parts import Parts
 from nscma_torch.core.protocols import LanguageTasks, QuotingTasks
 from nscma_torch.core.records import Answer, Hit
 from nscma_torch.episodic.log import speakers
+from nscma_torch.reading.question_intent import intent
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 
@@ -91,14 +92,15 @@ def answer_from(
         return read
     if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
         return replace(read, trace=(*read.trace, "the language model was not asked"))
-    return ask(tasks, prior=read.confidence)
+    return ask(tasks, prior=min(read.confidence, parts.config.reading.unsure) if read.abstained else read.confidence)
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks, question: str) -> ReaderQA | None:
     """Return the reader if the tasks quote messages or if it can save model calls; otherwise None, so that it isn't
-    loaded. It only knows English.
+    loaded. It only knows English, and gives short answers.
     """
-    spares = parts.config.reading.instead_of_model < 1 and script(question) != "cjk"
+    short = intent(question) not in ("overview", "advice")
+    spares = parts.config.reading.instead_of_model < 1 and short and script(question) == "latin"
     return parts.reader_qa if _quotes(tasks) or spares else None
 
 

@@ -98,7 +98,7 @@ class Controller:
         if engine is None:
             parts = memory.components
             self.policy = EmbeddedPolicy(
-                parts.tasks, parts.relations, own, self._read, parts.embedded_tasks.statements, parts.questions
+                parts.embedded_tasks, parts.relations, own, self._read, parts.embedded_tasks.statements, parts.questions
             )
         else:
             self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)

@@ -79,13 +79,13 @@ class EmbeddedPolicy:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
         if not hits or intent(question) != "current":
-            return _answered(self._answer(situation, question, [], 0.0), 1.0), Usage()
+            return _answered(self._tasks.answer(question, [], answerability=0.0), 1.0), Usage()
         weights = term_weights(question, (hit.text for hit in hits))
         mass = sum(weights.values()) or 1.0
         shares = [covered(hit.text, weights) / mass for hit in hits]
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
-        answer = self._answer(situation, question, [hits[best]], _CERTAIN)
+        answer = self._tasks.answer(question, [hits[best]], answerability=_CERTAIN)
         uncertainty = 1.0 - (shares[best] - second)
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]
@@ -98,10 +98,6 @@ class EmbeddedPolicy:
                 value = value_in(query, units[place], read[place], memory.asker, self._relations, situation.now)
                 answer = replace(answer, text=value, quotes=0) if value else answer
         return replace(_answered(answer, uncertainty), query=query), answer.usage
-
-    def _answer(self, situation: Situation, question: str, hits: Sequence[Hit], answerability: float) -> Answer:
-        asker, now = situation.memory.asker, situation.now
-        return self._tasks.answer(question, hits, answerability=answerability, asker=asker, now=now)
 
     def act(self, situation: Situation) -> Step:
         """Query the facts, then the messages, then answer."""

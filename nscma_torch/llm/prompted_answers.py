@@ -10,7 +10,7 @@ from typing import TypeVar
 from nscma_torch.core.errors import NoLogprobsError
 from nscma_torch.core.records import Evidence, Hit, Usage
 from nscma_torch.llm.completion import ModelCaller
-from nscma_torch.llm.engines.contract import Reply, Turns
+from nscma_torch.llm.engines.contract import Reply, Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled
 from nscma_torch.llm.prompts.answering import (
     ContainedForm,
@@ -62,7 +62,7 @@ def answered(
 
     If they don't all fit the context, the model reads the first ones. `lines` shows some of them in order of time.
     """
-    packs = asker.packed(best_first, lambda some: answering(question, lines(some)))
+    packs = asker.packed(best_first, lambda some: _longer(question, lines(some)))
     kept = packs[0] if packs else []
     shown = lines(kept)
     said, usage = _contained(asker, contained(question, shown))
@@ -75,9 +75,13 @@ def answered(
         text = written.text
     else:
         (short,), more = asker.ask(ShortAnswerForm, [prompt])
-        text = short.short_answer
+        text = " ".join(short.short_answer.split())
     spent = Usage(usage.llm_calls + more.llm_calls, usage.tokens + more.tokens, usage.seconds + more.seconds)
-    return ModelAnswer(" ".join(text.split()), known, len(kept), spent)
+    return ModelAnswer(text.strip(), known, len(kept), spent)
+
+
+def _longer(question: Question, lines: Sequence[str]) -> Turns:
+    return max(contained(question, lines), answering(question, lines), key=most_tokens)
 
 
 def pooled(model: float, reader: float) -> float:
@@ -91,7 +95,7 @@ def pooled(model: float, reader: float) -> float:
 
 def hit_lines(hits: Sequence[Hit]) -> list[str]:
     """Show hits in order of time."""
-    return [line(hit.unit, hit.text) for hit in sorted(hits, key=lambda hit: hit.occurred_at)]
+    return [line(hit.unit, hit.text) for hit in sorted(hits, key=lambda hit: (hit.occurred_at, hit.unit.start))]
 
 
 def supporting(question: str, answer: str, lines: Sequence[str]) -> list[int]:
@@ -134,7 +138,7 @@ def _probability(said: Filled[ContainedForm]) -> float:
     probability of what the model chose.
     """
     chosen = _logprob(said.reply, "true" if said.form.contain_answer else "false")
-    share = UNMEASURED if chosen is None else math.exp(min(chosen, 0.0))
+    share = UNMEASURED if chosen is None else max(0.5, math.exp(min(chosen, 0.0)))  # the likelier one was chosen
     return share if said.form.contain_answer else 1.0 - share
 
 

@@ -63,6 +63,10 @@ def asked(text: str) -> list[Sequence[Turn]]:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_message_that_is_read_for_an_answer_is_one_line_of_json(text: str) -> None:
     for prompt in (contained, answering_turns):
+        said = " ".join(text.split())
+        asked = prompt(Question(said, asker=said), [])[1].content.split("\n")
+        assert len(asked) == len(prompt(Question("who?"), [])[1].content.split("\n")), "the question stays on its line"
+        assert not set(asked[3]) & set("<>\x00\x1b\x85\u2028\u2029\u202e\u200b\u2060\U000e0049")
         turns, plain = (prompt(Question("who?"), hit_lines([hit(own)])) for own in (text, "Hello."))
         assert turns[0] == plain[0]
         lines, expected = turns[1].content.split("\n"), plain[1].content.split("\n")

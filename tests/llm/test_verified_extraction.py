@@ -115,6 +115,15 @@ def test_an_answer_names_its_evidence_and_its_cost() -> None:
         ("How much was the car?", "the amount"),
         ("Which towns did Kim see?", "Name them all"),
         ("What did the car cost when I bought it?", "a few words"),
+        ("Do I prefer tea or coffee?", "a few words"),
+        ("Could you remind me when I moved?", "date of the event"),
+        ("Do you know if Kim moved?", '"yes" or "no"'),
+        ("Has Ana moved? Where does she live now?", "a few words"),
+        ("Which city did I visit with Dr. Will Hayes?", "a few words"),
+        ("When I was in Porto, which hotel did I stay in?", "a few words"),
+        ("Which bus do I take?", "a few words"),
+        ("What time is my appointment?", "time of day"),
+        ("我什么时候搬家的?", "language of the question"),
     ],
 )
 def test_the_question_decides_the_form_of_the_answer(question: str, said: str) -> None:
@@ -143,21 +152,22 @@ def test_it_does_not_know() -> None:
     assert silent.abstained, "an empty answer is none"
 
 
-@pytest.mark.parametrize(("least", "abstained"), [(0.2, False), (0.25, True)])
-@pytest.mark.parametrize("chosen", ["true", "false"])
-def test_the_probability_decides_not_the_choice(chosen: str, least: float, abstained: bool) -> None:
+@pytest.mark.parametrize(("chosen", "share", "known"), [("true", 0.6, 0.6), ("false", 0.6, 0.4), ("false", 0.3, 0.5)])
+def test_the_probability_decides(chosen: str, share: float, known: float) -> None:
     class Unsure(ScriptedEngine):
         def _one(self, request: Request) -> Reply | EngineError:
             reply = super()._one(request)
             assert isinstance(reply, Reply)
             pieces = re.findall(r"true|false|.", reply.text)
-            share = {"true": 0.4, "false": 0.6}
-            return replace(reply, tokens=tuple(Token(piece, math.log(share.get(piece, 1.0))) for piece in pieces))
+            tokens = (Token(piece, math.log(share) if piece == chosen else 0.0) for piece in pieces)
+            return replace(reply, tokens=tuple(tokens))
 
-    tasks = PromptedTasks(Unsure(answering("Oslo", known=chosen == "true")), least_known=least)
-    answer = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0)
-    assert answer.confidence == pytest.approx(pooled(0.4, 0.5)) and answer.abstained == abstained
-    sure = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.9)
+    engine = Unsure(answering("Oslo", known=chosen == "true"))
+    answer = PromptedTasks(engine, least_known=0.6).answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0)
+    assert answer.confidence == pytest.approx(pooled(known, 0.5)) and answer.abstained == (known < 0.6)
+    sure = PromptedTasks(engine, least_known=0.6).answer(
+        "Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.95
+    )
     assert sure.confidence > answer.confidence and not sure.abstained, "the reader's probability counts"
 
 

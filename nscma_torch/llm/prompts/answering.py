@@ -19,12 +19,14 @@ from nscma_torch.core.records import Unit
 from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import quoted_lines
-from nscma_torch.reading.first_person import author
+from nscma_torch.reading.first_person import author, is_own_note
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.text.calendar.timestamps import format_day
+from nscma_torch.text.scripts import script
+from nscma_torch.text.sentences import split_sentences
 
-LONGEST = 200  # characters of a short answer
+_LONGEST = 400  # characters of a short answer, which may be a list
 _LONGEST_TEXT = 1500  # characters of an overview or advice
 _SYSTEM = (
     "You answer questions about earlier conversations from their messages. The messages are quoted in order of time: "
@@ -34,13 +36,27 @@ _KNOWN = 'Do the messages contain the answer to this question? Reply with JSON: 
 _ANSWER = 'Reply with JSON: {"short_answer": "..."}'
 _TEXT = 'Answer in a few sentences, in the language of the question. Reply with JSON: {"text": "..."}'
 
-_YES_NO = re.compile(r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
-_WHEN = re.compile(r"(?:\w+ )?(?:when|(?:what|which) (?:date|day|month|year|time))\b", re.IGNORECASE)
+_AUXILIARY = (
+    r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|isn|aren|wasn|weren|don|doesn|didn|hasn"
+    r"|haven|hadn|won|wouldn|can|couldn|shouldn)(?:['’]t)?"
+)
+_POLITE = re.compile(  # "can you tell me where …" asks where
+    r"^(?:(?:and|so|but|well|hi|hey|ok|okay|please)\b[\s,]*)*"
+    r"(?:(?:(?:can|could|would|will) you (?:please )?|please )?(?:tell|remind|show) me(?: again)?[\s,]+"
+    r"|do you (?:still )?(?:remember|recall|know)[\s,]+)?",
+    re.IGNORECASE,
+)
+_YES_NO = re.compile(rf"(?:{_AUXILIARY}|if|whether)\b(?!.*\bor\b)", re.IGNORECASE)
+_WHEN = re.compile(
+    rf"(?:(?:on|in|at|since|from|until|till|by|for) )?"
+    rf"(?:when {_AUXILIARY}\b|when\b[^,]*$|(?:what|which) (?:date|day|month|year)\b)",
+    re.IGNORECASE,
+)
+_TIME = re.compile(r"(?:(?:at|by|from|until) )?what time\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\bhow many\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow (?:much|long|old|often|far)\b", re.IGNORECASE)
 _SEVERAL = re.compile(
-    r"\b(?:which|what) (?:\w+ )?\w+s (?:do|does|did|are|have|has|were)\b|\bwho are\b|\ball (?:the|my|our)\b",
-    re.IGNORECASE,
+    rf"\b(?:which|what) (?:\w+ )?\w*[^\Wsu]s {_AUXILIARY}\b|\bwho are\b|\ball (?:the|my|our)\b", re.IGNORECASE
 )
 
 
@@ -53,7 +69,7 @@ class ContainedForm(ReplyForm):
 class ShortAnswerForm(ReplyForm):
     """A short answer."""
 
-    short_answer: str = Field(max_length=LONGEST)
+    short_answer: str = Field(max_length=_LONGEST)
 
 
 class TextForm(ReplyForm):
@@ -94,18 +110,24 @@ def rule(question: str) -> str:
     >>> rule("Does Ana live in Porto?")
     'Answer "yes" or "no".'
     """
-    asked = question.strip()
-    last = re.split(r"(?<=[,;.]) ", asked)[-1]
-    if _YES_NO.match(asked) or _YES_NO.match(last):
+    asked = split_sentences(question)
+    last = question[asked[-1].start : asked[-1].end] if asked else question
+    last = _POLITE.sub("", last.strip())
+    clause = last.rsplit(", ", 1)[-1]
+    if _YES_NO.match(last) or _YES_NO.match(clause):
         return 'Answer "yes" or "no".'
-    if _WHEN.match(asked):
+    if _WHEN.match(last):
         return "Answer with the date of the event, not of the message."
-    if _HOW_MANY.search(asked):
+    if _TIME.match(last):
+        return "Answer with the time of day."
+    if _HOW_MANY.search(last):
         return "Answer with the number."
-    if _HOW_MUCH.search(asked):
+    if _HOW_MUCH.search(last):
         return "Answer with the amount."
-    if _SEVERAL.search(asked):
+    if _SEVERAL.search(last):
         return "Name them all, separated by commas."
+    if script(question) != "latin":
+        return "Answer with a few words, in the language of the question."
     return "Answer with a few words copied from the messages, no sentence."
 
 
@@ -114,10 +136,16 @@ def line(unit: Unit, text: str) -> str:
     resolved.
     """
     said = " ".join(resolved(text, unit.occurred_at).split())
-    return f"{format_day(unit.occurred_at.date())}, {author(unit)}: {said}"
+    by = f"document {author(unit)}" if unit.role == "document" and not is_own_note(unit) else author(unit)
+    return f"{format_day(unit.occurred_at.date())}, {by}: {said}"
 
 
 def _turns(question: Question, lines: Sequence[str], task: str) -> Turns:
     today = "" if question.now is None else f"Today is {format_day(question.now.date())}. "
-    asked = f"{today}{question.asker} asks: {question.text}"
+    asked = f"{today}{_printable(question.asker)} asks: {_printable(question.text)}"
     return Turn("system", _SYSTEM), Turn("user", f"Messages:\n{quoted_lines(lines)}\n\n{asked}\n\n{task}")
+
+
+def _printable(text: str) -> str:
+    """Return a text on one line, without marks of chat templates."""
+    return quoted_lines([" ".join(text.split())])[1:-1]

@@ -59,8 +59,8 @@ LINES = {
     ),
     "daily_insight": LinesTask(
         "Read what one person said on one day, and write down what it shows about that person's personality and mood.",
-        'none if it shows nothing. One sentence each about the person, with the name under "by" ("The user" for '
-        '"user"): a trait, a preference, what the person cares about, a mood and its reason',
+        'none if it shows nothing about them. One sentence each about the person, with the name under "by" ("The user" '
+        'for "user"): a trait, a preference, what the person cares about, a mood and its reason',
         most=3,
     ),
     "portrait": LinesTask(
