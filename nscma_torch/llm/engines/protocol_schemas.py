@@ -200,9 +200,10 @@ def without_logprobs(said: str = "the reply came without log-probabilities") -> 
 def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
     """Return tokens that, when their texts are joined, are exactly `text`.
 
-    Servers may report more or less than the text: special tokens after its end, pieces of one character, or words
-    without the space that a tokenizer drops when it decodes them alone. Tokens that only together form a character
-    become one token, with the sum of their log-probabilities. Raises `ReplyError` if the parts spell a different text.
+    Servers may report more or less than the text: special tokens after its end, a code fence around it (which llama.cpp
+    removes from the text only), pieces of one character, or words without the space that a tokenizer drops when it
+    decodes them alone. Tokens that only together form a character become one token, with the sum of their
+    log-probabilities. Raises `ReplyError` if the parts spell a different text.
     """
     tokens: list[Token] = []
     left, piece, logprob = text, b"", 0.0
@@ -218,11 +219,19 @@ def spelled(text: str, parts: Sequence[LogProb]) -> tuple[Token, ...]:
         if not word:
             continue
         blank = len(left) - len(left.lstrip())
-        if not left.startswith(word) and not left[blank:].startswith(word.lstrip()):
+        if left.startswith(word):
+            length = len(word)
+        elif left[blank:].startswith(word.lstrip()):
+            length = blank + len(word.lstrip())
+        elif word.startswith(left):
+            length = len(left)
+        elif len(left) == len(text):  # before the text
+            piece, logprob = b"", 0.0
+            continue
+        else:
             raise ReplyError(
                 f"the tokens do not spell the reply: got {shown(word)} where it continues with {shown(left)}"
             )
-        length = len(word) if left.startswith(word) else blank + len(word.lstrip())
         tokens.append(Token(left[:length], logprob))
         left, piece, logprob = left[length:], b"", 0.0
     if left.strip(" \n\ufffd"):

@@ -141,6 +141,7 @@ def parts(*words: str | bytes) -> list[LogProb]:
         ("a中b", ("a", "", "", "中", "b"), [("a", -1), ("中", -3), ("b", -1)]),  # vLLM, character in pieces
         ("a\ufffd", ("a", b"\xe4", b"\xb8"), [("a", -1), ("\ufffd", -2)]),  # cut within a character
         ("", ("</s>",), []),
+        ("{ }", ("```", "json", "{", " ", "}\n", "```"), [("{", -1), (" ", -1), ("}", -1)]),  # llama.cpp, a code fence
     ],
 )
 def test_spelling(text: str, words: tuple[str | bytes, ...], spelling: list[tuple[str, float]]) -> None:
