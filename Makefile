@@ -25,7 +25,7 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test vllm test-vllm test-titans check docs figures prove bench gpu chroma peers $(PEERS) clean
+.PHONY: demo test vllm test-vllm test-titans check docs figures prove bench gpu model chroma peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -197,6 +197,10 @@ GPU_OUT ?= kernels/results
 
 gpu:
 	PYTHONPATH=.:kernels $(PYTHON) -m eval.experiments.gpu.check --out $(GPU_OUT)
+
+# The whole product with a real language model on a running server; about ten minutes with 1.5B parameters on two cores.
+model: $(READY)
+	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.model.acceptance $(if $(URL),--url $(URL)) $(if $(MODEL),--model $(MODEL)) $(if $(OUT),--out $(OUT))
 
 clean:
 	rm -rf $(VENV) $(PEERS:%=.venv-%) $(CHROMA) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
