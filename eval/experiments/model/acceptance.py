@@ -19,7 +19,6 @@ import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -30,12 +29,12 @@ from eval.experiments.model.controller_turns import chat
 from eval.experiments.model.faults import Faults
 from eval.experiments.model.fixed_tasks import run_fixed_tasks
 from eval.experiments.model.recording_engine import RecordingEngine
+from eval.experiments.model.served_model import served_model
 from eval.experiments.model.task_table import task_table
 from eval.experiments.reading.conversation_files import Conversation, load
 from nscma_torch import Config, Memory, load_config
 from nscma_torch.core.config import LlmConfig
-from nscma_torch.core.errors import ConfigError, NscmaError
-from nscma_torch.doctor.servers import DEFAULT_URLS, find_servers
+from nscma_torch.core.errors import NscmaError
 from nscma_torch.llm.engines.choose import choose_engine
 
 CHAT = Path(__file__).with_name("chat.txt")
@@ -118,25 +117,6 @@ class Acceptance:
         print(f"== {name}", flush=True)
 
 
-def served_config(url: str | None, name: str | None) -> Config:
-    """Return the configuration for the model on a running server, and print what was found.
-
-    Raises `ConfigError` if no server responds, or serves several models and none is named.
-    """
-    servers = find_servers((url,) if url else DEFAULT_URLS)
-    if not servers:
-        where = url or ", ".join(DEFAULT_URLS)
-        raise ConfigError(f"no OpenAI-compatible server responds at {where}; start one, or give its address with --url")
-    server = next((one for one in servers if name in (None, *(model.name for model in one.models))), servers[0])
-    model = server.model(name)
-    context = f"{model.context:,} tokens" if model.context else "context unknown, 4,096 tokens assumed"
-    print(f"{server.program} at {server.url}, {model.name}, {context}")
-    section: dict[str, Any] = {"engine": "http", "server": server.kind, "base_url": server.url, "model": model.name}
-    if server.kind == "other":
-        section["context"] = model.context or 4096
-    return load_config({**MEMORY, "llm": section})
-
-
 def main() -> None:
     """Find the server, run, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,7 +129,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     begun = time.perf_counter()
     try:
-        config = served_config(arguments.url, arguments.model)
+        config = load_config({**MEMORY, "llm": served_model(arguments.url, arguments.model).model_dump()})
     except NscmaError as error:
         sys.exit(str(error))
     chosen = choose_engine(config.llm, lambda: torch.device("cpu"))

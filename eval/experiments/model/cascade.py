@@ -1,6 +1,6 @@
 """Short answers by the bundled reader, by a served model, and by both: the accuracy against the share of model calls.
 
-    python -m eval.experiments.model.cascade --url URL [--model NAME] --conversations DIR|FILE... --out FILE.jsonl
+    python -m eval.experiments.model.cascade [--url URL] [--model NAME] --conversations DIR|FILE... --out FILE.jsonl
         [--every N] [--least-known P]
 
 Each conversation is stored without a language model. Every question is answered by `Memory.ask`, and by the model from
@@ -27,15 +27,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.model.served_model import served_model
 from eval.experiments.reading.conversation_files import Conversation, Question, load
 from eval.experiments.reading.conversations import LEVEL, TYPES, K, Models, loaded, stored
 from eval.reporting.shares import wilson
 from nscma_torch import Memory, load_config
 from nscma_torch.core.config import LlmConfig
 from nscma_torch.demo.short_answers import judge
-from nscma_torch.doctor.servers import find_servers
 from nscma_torch.llm.engines.choose import choose_engine
-from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 
 THRESHOLDS = (0.76, 0.8, 0.85, 0.9, 0.95, 1.01)
@@ -163,22 +162,11 @@ def types_table(found: Sequence[Both], threshold: float, least_known: float) -> 
     return printed
 
 
-def engine_of(url: str, name: str | None) -> LanguageEngine:
-    """The engine for a served model."""
-    (server,) = find_servers((url,))
-    chosen = server.model(name)
-    context = {"context": chosen.context or 4096} if server.kind == "other" else {}
-    config = LlmConfig(engine="http", server=server.kind, base_url=server.url, model=chosen.name, **context)
-    engine = choose_engine(config, lambda: None)  # type: ignore[arg-type, return-value]
-    assert engine is not None
-    return engine
-
-
 def main() -> None:
     """Answer what is left, and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", required=True, help="address of an OpenAI-compatible server")
-    parser.add_argument("--model", help="its model, if it serves several")
+    parser.add_argument("--url", help="the server's address; default: the usual ports on this machine")
+    parser.add_argument("--model", help="model to use; default: the only model served")
     parser.add_argument("--conversations", type=Path, nargs="+", required=True, help="chats, dialogues, or folders")
     parser.add_argument("--every", type=int, default=1, help="read each Nth conversation")
     parser.add_argument("--out", type=Path, required=True, help="file of raw lines, which is continued")
@@ -191,7 +179,9 @@ def main() -> None:
     chosen = load(arguments.conversations)[:: arguments.every]
     models = loaded(load_config(None))
     # it answers whatever it thinks of the hits: --least-known decides in the tables
-    tasks = PromptedTasks(engine_of(arguments.url, arguments.model), max_tokens=512, least_known=0.0)
+    engine = choose_engine(served_model(arguments.url, arguments.model), lambda: torch.device("cpu"))
+    assert engine is not None, "an http engine is configured"
+    tasks = PromptedTasks(engine, max_tokens=512, least_known=0.0)
     with arguments.out.open("a", encoding="utf-8") as file:
         for one in answers(chosen, models, tasks, done):
             file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")

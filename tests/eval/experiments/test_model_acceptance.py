@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.experiments.model.acceptance import CHAT, MEMORY, Acceptance, served_config
+from eval.experiments.model.acceptance import CHAT, MEMORY, Acceptance
 from eval.experiments.model.answer_table import answer_table
 from eval.experiments.model.recording_engine import RecordingEngine
+from eval.experiments.model.served_model import served_model
 from eval.experiments.model.task_table import task_rows
 from eval.experiments.reading.conversation_files import load
 from nscma_torch import load_config
@@ -70,7 +71,7 @@ def _least(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
 def test_counts_requests_of_each_reply_form_and_reports_errors(tmp_path: Path) -> None:
     out = tmp_path / "requests.jsonl"
     away = EngineUnavailableError("connection refused")
-    bad = {"QuestionForm": "first", "RatingForm": "always", "VerdictOnSides": away}
+    bad: dict[str, str | EngineError] = {"QuestionForm": "first", "RatingForm": "always", "VerdictOnSides": away}
     engine = RecordingEngine(FillingEngine(bad), out)
     (conversation,) = load([CHAT])
     run = Acceptance(engine, load_config({**LIGHT, **MEMORY}), conversation, extracted=5)
@@ -101,4 +102,4 @@ def test_counts_requests_of_each_reply_form_and_reports_errors(tmp_path: Path) -
 
 def test_an_address_without_a_server_is_one_clear_error() -> None:
     with pytest.raises(ConfigError, match=r"no OpenAI-compatible server responds at http://127.0.0.1:9"):
-        served_config("http://127.0.0.1:9", None)
+        served_model("http://127.0.0.1:9", None)
