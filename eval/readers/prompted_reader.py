@@ -20,7 +20,7 @@ from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompted_answers import answered, supporting
-from nscma_torch.llm.prompts.answering import Question
+from nscma_torch.llm.prompts.answering import AskedQuestion
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import QUOTED
 from nscma_torch.reading.resolved_dates import resolved
@@ -145,7 +145,7 @@ class PromptedReader:
         def lines(some: Sequence[Passage]) -> list[str]:
             return [_line(passage) for passage in as_said(some, now)]
 
-        asked = Question(question, now=now)
+        asked = AskedQuestion(question, now=now)
         read = answered(self._asker, asked, wanted, lines, prior=0.5, least_known=self._least_known)
         fitting = as_said(wanted[: read.kept], now)
         places = [fitting[i].place for i in supporting(question, read.text, lines(fitting))] if read.text else []

@@ -39,7 +39,7 @@ from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.answering import Question
+from nscma_torch.llm.prompts.answering import AskedQuestion
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
@@ -268,7 +268,7 @@ class PromptedTasks:
             confidence = min(1.0, max(0.0, answerability / 2))
             return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"))
         best = sorted(hits, key=lambda hit: -hit.score)
-        asked = Question(question, asker, now)
+        asked = AskedQuestion(question, asker, now)
         read = answered(self._asker, asked, best, hit_lines, prior=prior, least_known=self._least_known)
         if read.kept < len(hits):
             trace = (*trace, f"the {len(hits) - read.kept} lowest hits did not fit the context")

@@ -13,8 +13,8 @@ from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import Reply, Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled
 from nscma_torch.llm.prompts.answering import (
+    AskedQuestion,
     ContainedForm,
-    Question,
     ShortAnswerForm,
     TextForm,
     answering,
@@ -49,7 +49,7 @@ class ModelAnswer:
 
 def answered(
     asker: ModelCaller,
-    question: Question,
+    question: AskedQuestion,
     best_first: Sequence[ItemT],
     lines: Callable[[Sequence[ItemT]], list[str]],
     *,
@@ -80,7 +80,7 @@ def answered(
     return ModelAnswer(text.strip(), known, len(kept), spent)
 
 
-def _longer(question: Question, lines: Sequence[str]) -> Turns:
+def _longer(question: AskedQuestion, lines: Sequence[str]) -> Turns:
     return max(contained(question, lines), answering(question, lines), key=most_tokens)
 
 

@@ -17,7 +17,7 @@ from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompted_answers import hit_lines
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.answering import Question, contained
+from nscma_torch.llm.prompts.answering import AskedQuestion, contained
 from nscma_torch.llm.prompts.answering import answering as answering_turns
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.reading.relations import load_relations
@@ -64,10 +64,12 @@ def asked(text: str) -> list[Sequence[Turn]]:
 def test_a_message_that_is_read_for_an_answer_is_one_line_of_json(text: str) -> None:
     for prompt in (contained, answering_turns):
         said = " ".join(text.split())
-        asked = prompt(Question(said, asker=said), [])[1].content.split("\n")
-        assert len(asked) == len(prompt(Question("who?"), [])[1].content.split("\n")), "the question stays on its line"
+        asked = prompt(AskedQuestion(said, asker=said), [])[1].content.split("\n")
+        assert len(asked) == len(prompt(AskedQuestion("who?"), [])[1].content.split("\n")), (
+            "the question stays on its line"
+        )
         assert not set(asked[3]) & set("<>\x00\x1b\x85\u2028\u2029\u202e\u200b\u2060\U000e0049")
-        turns, plain = (prompt(Question("who?"), hit_lines([hit(own)])) for own in (text, "Hello."))
+        turns, plain = (prompt(AskedQuestion("who?"), hit_lines([hit(own)])) for own in (text, "Hello."))
         assert turns[0] == plain[0]
         lines, expected = turns[1].content.split("\n"), plain[1].content.split("\n")
         assert lines[0] == "Messages:" and lines[2:] == expected[2:]

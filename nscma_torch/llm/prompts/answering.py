@@ -79,7 +79,7 @@ class TextForm(ReplyForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """A question, who asks it, and when; `now` is None if the time doesn't matter."""
 
     text: str
@@ -92,12 +92,12 @@ class Question:
         return intent(self.text) in ("overview", "advice")
 
 
-def contained(question: Question, lines: Sequence[str]) -> Turns:
+def contained(question: AskedQuestion, lines: Sequence[str]) -> Turns:
     """Build the prompt that asks if the lines contain the answer; for `ContainedForm`."""
     return _turns(question, lines, _KNOWN)
 
 
-def answering(question: Question, lines: Sequence[str]) -> Turns:
+def answering(question: AskedQuestion, lines: Sequence[str]) -> Turns:
     """Build the prompt that asks for the answer; for `TextForm` if the question wants text, else `ShortAnswerForm`."""
     return _turns(question, lines, _TEXT if question.wants_text else f"{rule(question.text)} {_ANSWER}")
 
@@ -140,7 +140,7 @@ def line(unit: Unit, text: str) -> str:
     return f"{format_day(unit.occurred_at.date())}, {by}: {said}"
 
 
-def _turns(question: Question, lines: Sequence[str], task: str) -> Turns:
+def _turns(question: AskedQuestion, lines: Sequence[str], task: str) -> Turns:
     today = "" if question.now is None else f"Today is {format_day(question.now.date())}. "
     asked = f"{today}{_printable(question.asker)} asks: {_printable(question.text)}"
     return Turn("system", _SYSTEM), Turn("user", f"Messages:\n{quoted_lines(lines)}\n\n{asked}\n\n{task}")

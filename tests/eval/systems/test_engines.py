@@ -14,10 +14,11 @@ from nscma_torch.llm.engines.contract import Request, Turn
 from tests.eval.systems.rig import ASKED, Clerk, conversation, places, shared
 
 
-@pytest.mark.parametrize(("answering", "calls"), [("controller", 3), ("ask", 1)])
+@pytest.mark.parametrize(("answering", "calls"), [("controller", 3), ("ask", 2)])
 def test_a_memory_reads_and_answers_by_the_runs_engine(tmp_path: Path, answering: str, calls: int) -> None:
     clerk = Clerk()
-    section = {"kind": "nscma", "answering": answering, "config": {"hierarchy": {"enabled": False}}}
+    config = {"hierarchy": {"enabled": False}, "reading": {"instead_of_model": 1.0}}
+    section = {"kind": "nscma", "answering": answering, "config": config}
     with make_system(section, shared(engine=clerk)).open(tmp_path) as session:
         read = session.read(conversation())
         reading = clerk.asked.count("ExtractionOfSchema")

@@ -27,13 +27,13 @@ def test_a_summary_of_too_much_is_one_of_the_summaries_of_its_parts() -> None:
 
     engine = Small(write)
     language = Language(shared(engine=engine), engine)
-    texts = [f"{'The kiln is hot. ' * 15}{number}" for number in range(7)]
+    texts = [f"{'The kiln is hot. ' * 15}{number}" for number in range(8)]
     assert language.summaries([texts, texts[:1], []], "Summarize.", words=20) == [
         f"summary {len(told)}",
         "summary 3",
         "",
     ]
-    assert told == [6, 1, 1, 2], "two parts, the other group, and the parts together"
+    assert told == [7, 1, 1, 2], "two parts, the other group, and the parts together"
     assert all(engine.count_tokens([request.turns])[0] + request.max_tokens <= 700 for request in engine.asked)
     with pytest.raises(EngineRefusedError, match=r"llm\.context"):
         language.summaries([["The kiln is hot. " * 70] * 2], "Summarize.", words=20)
