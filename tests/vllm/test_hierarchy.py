@@ -47,6 +47,11 @@ class HeardEngine(WrappedEngine):
         own = [request.turns for request in self.requests if request.turns[-1].content.endswith(task)]
         return [text["text"] for turns in own for text in data_of(turns)["texts"].values()]
 
+    def read(self) -> list[str]:
+        """The lines of the prompts that ask for an answer."""
+        asked = [request.turns for request in self.requests if request.turns[-1].content.startswith("Messages:")]
+        return [line for turns in asked for line in data_of(turns)["messages"]]
+
 
 def test_summaries_by_the_model_are_judged_and_read_by_it(http: LanguageEngine, tmp_path: Path) -> None:
     engine = HeardEngine(http)
@@ -70,7 +75,8 @@ def test_summaries_by_the_model_are_judged_and_read_by_it(http: LanguageEngine, 
         assert summaries & set(engine.shown("Decide for the texts under DATA."))
     with opened(strategy="global", kinds=["summary"]) as memory:  # whatever the model has chosen, which may be nothing
         ask(memory, QUESTIONS[0])
-        assert summaries & set(engine.shown("Answer the question under DATA from its texts."))
+        plain = [" ".join(text.split()) for text in summaries]
+        assert any(line.endswith(f": {text}") for line in engine.read() for text in plain)
 
 
 def ask(memory: Memory, question: str) -> None:
@@ -78,6 +84,6 @@ def ask(memory: Memory, question: str) -> None:
     try:
         answer = memory.ask(question, user_id="ana")
     except ReplyError as error:
-        assert "AnswerFromHits" in str(error)
+        assert "Form" in str(error)
     else:
         assert answer.abstained or answer.evidence
