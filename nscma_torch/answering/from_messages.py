@@ -69,20 +69,21 @@ def answer_from(
     model, the model only answers questions that the reader can't answer confidently enough
     (`reading.instead_of_model`), and gets the reader's confidence that the hits contain the answer.
     """
-    with parts.database.read(user_id) as connection:
-        asker = speakers.asker_of(connection, user_id).name
 
-    def ask(whom: LanguageTasks, prior: float = 0.5) -> Answer:
+    def ask_model(prior: float = 0.5) -> Answer:
+        with parts.database.read(user_id) as connection:
+            asker = speakers.asker_of(connection, user_id).name
         some = hits[:top_k]
-        return whom.answer(question, some, answerability=answerability, asker=asker, now=now, prior=prior)
+        return tasks.answer(question, some, answerability=answerability, asker=asker, now=now, prior=prior)
 
     reader = _reader_beside(parts, tasks, question)
     if reader is None:
-        return ask(tasks)
+        return ask_model()
+    quoting = tasks if _quotes(tasks) else parts.embedded_tasks
     read = reader.answer(
         question,
         hits,
-        ask(tasks if _quotes(tasks) else parts.embedded_tasks),
+        quoting.answer(question, hits[:top_k], answerability=answerability),
         answerability=answerability,
         user_id=user_id,
         now=now,
@@ -92,7 +93,8 @@ def answer_from(
         return read
     if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
         return replace(read, trace=(*read.trace, "the language model was not asked"))
-    return ask(tasks, prior=min(read.confidence, parts.config.reading.unsure) if read.abstained else read.confidence)
+    unsure = parts.config.reading.unsure
+    return ask_model(prior=min(read.confidence, unsure) if read.abstained else read.confidence)
 
 
 def _reader_beside(parts: Parts, tasks: LanguageTasks, question: str) -> ReaderQA | None:

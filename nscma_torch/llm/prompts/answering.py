@@ -38,7 +38,7 @@ _TEXT = 'Answer in a few sentences, in the language of the question. Reply with 
 
 _AUXILIARY = (
     r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|isn|aren|wasn|weren|don|doesn|didn|hasn"
-    r"|haven|hadn|won|wouldn|can|couldn|shouldn)(?:['’]t)?"
+    r"|haven|hadn|won|wouldn|couldn|shouldn)(?:['’]t)?"
 )
 _POLITE = re.compile(  # "can you tell me where …" asks where
     r"^(?:(?:and|so|but|well|hi|hey|ok|okay|please)\b[\s,]*)*"
