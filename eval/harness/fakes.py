@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import torch
 
 from nscma_torch.core.protocols import LanguageTasks
-from nscma_torch.core.records import Answer, Extraction, Hit, Unit
+from nscma_torch.core.records import Answer, AskedQuestion, Extraction, Hit, Unit
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,6 @@ class MeteredTasks:
         self.calls += len(groups)
         return texts
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",
-        now: datetime | None = None,
-        prior: float = 0.5,
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
         """As the tasks that are measured."""
-        return self._tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)
+        return self._tasks.answer(question, hits)

@@ -16,11 +16,11 @@ from eval.harness.contract import Cost, Keep, Passage, Reply
 from eval.harness.metered_engine import MeteredEngine, Spent
 from eval.readers.reader_passages import as_said, known
 from nscma_torch.core.config import LlmConfig
+from nscma_torch.core.records import AskedQuestion
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompted_answers import answered, supporting
-from nscma_torch.llm.prompts.answering import AskedQuestion
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import QUOTED
 from nscma_torch.reading.resolved_dates import resolved
@@ -146,7 +146,7 @@ class PromptedReader:
             return [_line(passage) for passage in as_said(some, now)]
 
         asked = AskedQuestion(question, now=now)
-        read = answered(self._asker, asked, wanted, lines, prior=0.5, least_known=self._least_known)
+        read = answered(self._asker, asked, wanted, lines, least_known=self._least_known)
         fitting = as_said(wanted[: read.kept], now)
         places = [fitting[i].place for i in supporting(question, read.text, lines(fitting))] if read.text else []
         cost, note = self._cost(began, before), _note(fitting, texts)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import cache
 from typing import Protocol
 
 from nscma_torch.core.protocols import LanguageTasks, QuotingTasks, RetrievalTasks
-from nscma_torch.core.records import Answer, Extraction, Hit, Statement, Unit
+from nscma_torch.core.records import Answer, AskedQuestion, Extraction, Hit, Statement, Unit
 from nscma_torch.reading.relations import Schema
 
 
@@ -38,18 +37,9 @@ class _As:
         """As the tasks."""
         return self._tasks.summarize(groups)
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",
-        now: datetime | None = None,
-        prior: float = 0.5,
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
         """As the tasks."""
-        return self._tasks.answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior)
+        return self._tasks.answer(question, hits)
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
         """As the tasks."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.answering.parts import Parts
 from nscma_torch.core.protocols import LanguageTasks, QuotingTasks
-from nscma_torch.core.records import Answer, Hit
+from nscma_torch.core.records import Answer, AskedQuestion, Hit
 from nscma_torch.episodic.log import speakers
 from nscma_torch.reading.question_intent import intent
 from nscma_torch.search.search_bounds import Bounds
@@ -73,8 +73,7 @@ def answer_from(
     def ask_model(prior: float = 0.5) -> Answer:
         with parts.database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id).name
-        some = hits[:top_k]
-        return tasks.answer(question, some, answerability=answerability, asker=asker, now=now, prior=prior)
+        return tasks.answer(AskedQuestion(question, answerability, asker, now, prior), hits[:top_k])
 
     reader = _reader_beside(parts, tasks, question)
     if reader is None:
@@ -83,7 +82,7 @@ def answer_from(
     read = reader.answer(
         question,
         hits,
-        quoting.answer(question, hits[:top_k], answerability=answerability),
+        quoting.answer(AskedQuestion(question, answerability), hits[:top_k]),
         answerability=answerability,
         user_id=user_id,
         now=now,

@@ -13,7 +13,7 @@ from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solve
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.protocols import LanguageTasks
-from nscma_torch.core.records import Answer, Episode, Hit, Scope, Unit, Usage
+from nscma_torch.core.records import Answer, AskedQuestion, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
@@ -79,13 +79,13 @@ class EmbeddedPolicy:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
         if not hits or intent(question) != "current":
-            return _answered(self._tasks.answer(question, [], answerability=0.0), 1.0), Usage()
+            return _answered(self._tasks.answer(AskedQuestion(question), []), 1.0), Usage()
         weights = term_weights(question, (hit.text for hit in hits))
         mass = sum(weights.values()) or 1.0
         shares = [covered(hit.text, weights) / mass for hit in hits]
         best = max(range(len(hits)), key=lambda i: (shares[i], i))
         second = max((share for i, share in enumerate(shares) if i != best), default=0.0)
-        answer = self._tasks.answer(question, [hits[best]], answerability=_CERTAIN)
+        answer = self._tasks.answer(AskedQuestion(question, _CERTAIN), [hits[best]])
         uncertainty = 1.0 - (shares[best] - second)
         if uncertainty <= self.threshold:
             units = [*spoken, *([] if saying is None else [saying])]

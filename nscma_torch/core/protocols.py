@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import (
     Answer,
+    AskedQuestion,
     Description,
     Evidence,
     Extraction,
@@ -220,24 +221,8 @@ class LanguageTasks(Protocol):
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         """Summarize the units in each group (CAM, abstraction nodes); all groups are passed as one batch."""
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",
-        now: datetime | None = None,
-        prior: float = 0.5,
-    ) -> Answer:
-        """Answer only from the hits, or abstain.
-
-        Args:
-            answerability: how well the memory covers the question, in [-1, 2].
-            asker: the name under which the asker's own messages appear; "I" in the question means this person.
-            now: the time of the question; None if it doesn't matter.
-            prior: the trained reader's probability that the hits contain the answer; 0.5 if it hasn't read them.
-        """
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
+        """Answer only from the hits, or abstain."""
 
 
 @runtime_checkable

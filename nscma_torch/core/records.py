@@ -399,6 +399,24 @@ class FactQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question for a language task to answer.
+
+    Attributes:
+        answerability: how well the memory covers the question, in [-1, 2].
+        asker: the name under which the asker's own messages appear; "I" in the question means this person.
+        now: the time of the question; None if it doesn't matter.
+        prior: the trained reader's probability that the hits contain the answer; 0.5 if it hasn't read them.
+    """
+
+    text: str
+    answerability: float = 0.0
+    asker: str = "user"
+    now: datetime | None = None
+    prior: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A unit found by a search. With `explain=True`, `parts` contains the components of its score. For `renewed`, see
     `retrieval.promote_latest`.

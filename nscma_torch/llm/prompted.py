@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from nscma_torch.core.config import Config
 from nscma_torch.core.errors import EngineRefusedError
 from nscma_torch.core.records import (
     Answer,
+    AskedQuestion,
     Description,
     Extraction,
     FactOperation,
@@ -39,7 +39,6 @@ from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.answering import AskedQuestion
 from nscma_torch.llm.prompts.tasks import NumberedForm
 from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
@@ -247,36 +246,26 @@ class PromptedTasks:
         """
         return [*descriptions(self._asker, units, listeners, before)]
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",
-        now: datetime | None = None,
-        prior: float = 0.5,
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
         """Return the model's answer with the messages that it rests on, or an answer that it doesn't know.
 
         The model first says if the hits contain the answer; see `prompted_answers`. If there are no hits, no request is
         sent.
         """
         begin = time.perf_counter()
-        trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {answerability:.2f}")
+        trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {question.answerability:.2f}")
         if not hits:
-            confidence = min(1.0, max(0.0, answerability / 2))
-            return Answer(_unknown(question), True, confidence, (), (*trace, "abstained"))
+            confidence = min(1.0, max(0.0, question.answerability / 2))
+            return Answer(_unknown(question.text), True, confidence, (), (*trace, "abstained"))
         best = sorted(hits, key=lambda hit: -hit.score)
-        asked = AskedQuestion(question, asker, now)
-        read = answered(self._asker, asked, best, hit_lines, prior=prior, least_known=self._least_known)
+        read = answered(self._asker, question, best, hit_lines, least_known=self._least_known)
         if read.kept < len(hits):
             trace = (*trace, f"the {len(hits) - read.kept} lowest hits did not fit the context")
         trace = (*trace, f"read by {self._asker.engine.name}", f"contained with probability {read.known:.2f}")
         usage = Usage(read.usage.llm_calls, read.usage.tokens, time.perf_counter() - begin)
         if not read.text:
-            return Answer(_unknown(question), True, read.known, (), (*trace, "abstained"), usage)
-        support = evidence(question, read.text, best[: read.kept], self._words)
+            return Answer(_unknown(question.text), True, read.known, (), (*trace, "abstained"), usage)
+        support = evidence(question.text, read.text, best[: read.kept], self._words)
         trace = (*trace, f"{len(support)} passages support it")
         return Answer(read.text, False, read.known, support, trace, usage)
 

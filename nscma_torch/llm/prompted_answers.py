@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nscma_torch.core.errors import NoLogprobsError
-from nscma_torch.core.records import Evidence, Hit, Usage
+from nscma_torch.core.records import AskedQuestion, Evidence, Hit, Usage
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import Reply, Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled
 from nscma_torch.llm.prompts.answering import (
-    AskedQuestion,
     ContainedForm,
     ShortAnswerForm,
     TextForm,
     answering,
     contained,
     line,
+    wants_text,
 )
 from nscma_torch.reading.passage import best_passage, covered, term_weights
 from nscma_torch.reading.short_answer import logit
@@ -53,12 +53,11 @@ def answered(
     best_first: Sequence[ItemT],
     lines: Callable[[Sequence[ItemT]], list[str]],
     *,
-    prior: float,
     least_known: float,
 ) -> ModelAnswer:
     """Ask for the answer if the probability that the messages contain it is at least `least_known`.
 
-    The probability pools the model's with `prior`, the trained reader's.
+    The probability pools the model's with the trained reader's (`question.prior`).
 
     If they don't all fit the context, the model reads the first ones. `lines` shows some of them in order of time.
     """
@@ -66,11 +65,11 @@ def answered(
     kept = packs[0] if packs else []
     shown = lines(kept)
     said, usage = _contained(asker, contained(question, shown))
-    known = pooled(_probability(said), prior)
+    known = pooled(_probability(said), question.prior)
     if known < least_known:
         return ModelAnswer("", known, len(kept), usage)
     prompt = answering(question, shown)
-    if question.wants_text:
+    if wants_text(question.text):
         (written,), more = asker.ask(TextForm, [prompt])
         text = written.text
     else:

@@ -17,6 +17,7 @@ from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.protocols import MOST_IMPORTANT
 from nscma_torch.core.records import (
     Answer,
+    AskedQuestion,
     Description,
     Evidence,
     Extraction,
@@ -278,31 +279,22 @@ class EmbeddedTasks:
         """Describe each unit using the trained classifiers; see `reading.descriptions`."""
         return self._descriptions.describe(units, extractions=extractions, listeners=listeners, before=before)
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",  # noqa: ARG002
-        now: datetime | None = None,  # noqa: ARG002
-        prior: float = 0.5,  # noqa: ARG002
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
         """Answer with the best passages, each with its speaker and date, or answer "I don't know".
 
         A hit renewed by a newer one is omitted unless it contains more of the question's words, as the newer one is
         then about something else.
         """
-        begin = time.perf_counter()
-        chinese = script(question) == "cjk"
+        begin, answerability = time.perf_counter(), question.answerability
+        chinese = script(question.text) == "cjk"
         trace = (f"{len(hits)} hits", f"answerability {answerability:.2f} of {self._min_answerability:.2f} needed")
         confidence = min(1.0, max(0.0, answerability / 2))
         if not hits or answerability < self._min_answerability:
             text = UNKNOWN_IN_CHINESE if chinese else UNKNOWN
             usage = Usage(seconds=time.perf_counter() - begin)
             return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
-        kind = _kind_asked(question)
-        weights = term_weights(question, (hit.text for hit in hits))
+        kind = _kind_asked(question.text)
+        weights = term_weights(question.text, (hit.text for hit in hits))
         hits = _standing(hits, weights)
         passages = [best_passage(hit.text, weights, self._words) for hit in hits]
         top = max(hit.score for hit in hits)

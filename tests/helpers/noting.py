@@ -16,7 +16,18 @@ from typing import Any
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import ModelError
-from nscma_torch.core.records import Added, Answer, CuratorDecision, Extraction, Fact, Hit, Message, Statement, Unit
+from nscma_torch.core.records import (
+    Added,
+    Answer,
+    AskedQuestion,
+    CuratorDecision,
+    Extraction,
+    Fact,
+    Hit,
+    Message,
+    Statement,
+    Unit,
+)
 from nscma_torch.reading.relations import load_relations
 
 EVERYTHING: dict[str, Any] = {
@@ -51,16 +62,7 @@ class NotedTasks:
             raise self.error("the language model is away")
         return [" ".join(unit.text[:20] for unit in group) for group in groups]
 
-    def answer(
-        self,
-        question: str,  # noqa: ARG002
-        hits: Sequence[Hit],
-        *,
-        answerability: float,  # noqa: ARG002
-        asker: str = "user",  # noqa: ARG002
-        now: datetime | None = None,  # noqa: ARG002
-        prior: float = 0.5,  # noqa: ARG002
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:  # noqa: ARG002
         """What was found, unread: these tests ask for what facts say."""
         return Answer(" / ".join(hit.text for hit in hits), not hits, 0.0, ())
 

@@ -17,7 +17,7 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.core.database.database import ALL_USERS, ONE_BY_ONE
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.core.jobs import leases
-from nscma_torch.core.records import Answer, Extraction, Unit
+from nscma_torch.core.records import Answer, AskedQuestion, Extraction, Unit
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from tests.helpers.plain_sentences import PlainSentences
 
@@ -237,8 +237,8 @@ def test_a_model_of_the_users_own_reads_in_flush_alone(open_memory: Open) -> Non
         def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
             return EmbeddedTasks().summarize(groups)
 
-        def answer(self, question: str, hits: Any, *, answerability: float, **_: Any) -> Answer:
-            return EmbeddedTasks().answer(question, hits, answerability=answerability)
+        def answer(self, question: AskedQuestion, hits: Any) -> Answer:
+            return EmbeddedTasks().answer(question, hits)
 
     model = Model()
     memory = open_memory(tasks=model)

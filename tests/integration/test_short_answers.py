@@ -12,7 +12,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import ConfigError
-from nscma_torch.core.records import Answer, Hit, Message, Scope
+from nscma_torch.core.records import Answer, AskedQuestion, Hit, Message, Scope
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
@@ -128,20 +128,9 @@ class Model(EmbeddedTasks):
     quotes = False
     asked = 0
 
-    def answer(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        *,
-        answerability: float,
-        asker: str = "user",
-        now: datetime | None = None,
-        prior: float = 0.5,
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:
         self.asked += 1
-        return replace(
-            super().answer(question, hits, answerability=answerability, asker=asker, now=now, prior=prior), text=REPLY
-        )
+        return replace(super().answer(question, hits), text=REPLY)
 
 
 @pytest.mark.parametrize(("enough", "asked"), [(0.1, [0, 1]), (1.0, [1, 2])])

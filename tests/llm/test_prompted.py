@@ -24,7 +24,7 @@ from nscma_torch.core.protocols import (
     ReflectionTasks,
     RetrievalTasks,
 )
-from nscma_torch.core.records import Extraction, Statement
+from nscma_torch.core.records import AskedQuestion, Extraction, Statement
 from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.read_statements import configured_facts
@@ -263,7 +263,7 @@ def test_an_unusable_reply_is_an_error_and_no_empty_result(said: str) -> None:
         lambda: tasks.rerank("where?", hits),
         lambda: tasks.select("where?", hits),
         lambda: tasks.refine("where?", hits),
-        lambda: tasks.answer("where?", hits, answerability=1.0),
+        lambda: tasks.answer(AskedQuestion("where?", 1.0), hits),
     ]
     for call in calls:
         engine.batches.clear()

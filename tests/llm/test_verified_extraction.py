@@ -11,6 +11,7 @@ import pytest
 
 from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, NoLogprobsError, ReplyError
 from nscma_torch.core.protocols import CuratorTasks
+from nscma_torch.core.records import AskedQuestion
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
@@ -91,7 +92,7 @@ def test_a_better_question_or_none(said: str, better: str) -> None:
 def test_an_answer_names_its_evidence_and_its_cost() -> None:
     hits = [hit("Nothing here.", 2.0, "a"), hit("Kim moved to Oslo yesterday.", 1.0, "b")]
     engine = ScriptedEngine(answering("Oslo"))
-    answer = PromptedTasks(engine).answer("Where is Kim?", hits, answerability=1.0, asker="Eva", now=SAID)
+    answer = PromptedTasks(engine).answer(AskedQuestion("Where is Kim?", 1.0, asker="Eva", now=SAID), hits)
     assert (answer.text, answer.abstained) == ("Oslo", False)
     assert answer.confidence == pytest.approx(pooled(UNMEASURED, 0.5))
     assert [(e.hit.unit.id, e.text, e.start, e.score) for e in answer.evidence] == [("b", hits[1].text, 0, 0.5)]
@@ -135,20 +136,20 @@ def test_an_overview_is_a_text() -> None:
         return {"contain_answer": True} if "contain" in data["task"] else {"text": "A life."}
 
     engine = ScriptedEngine(reply)
-    assert PromptedTasks(engine).answer("Summarise my year.", [hit("I moved.")], answerability=1.0).text == "A life."
+    assert PromptedTasks(engine).answer(AskedQuestion("Summarise my year.", 1.0), [hit("I moved.")]).text == "A life."
 
 
 def test_it_does_not_know() -> None:
     engine = ScriptedEngine(answering("", known=False))
     tasks = PromptedTasks(engine)
     for question, said in (("Where?", "I don't know"), ("在哪里？", "我不知道")):
-        answer = tasks.answer(question, [hit("Hello.")], answerability=1.0)
+        answer = tasks.answer(AskedQuestion(question, 1.0), [hit("Hello.")])
         assert answer.abstained
         assert answer.text.startswith(said)
         assert answer.usage.llm_calls == 1
-    assert tasks.answer("Where?", [], answerability=1.0).abstained
+    assert tasks.answer(AskedQuestion("Where?", 1.0), []).abstained
     assert len(engine.batches) == 2, "without hits there is nothing to ask"
-    silent = PromptedTasks(ScriptedEngine(answering(" "))).answer("Where?", [hit("Hello.")], answerability=1.0)
+    silent = PromptedTasks(ScriptedEngine(answering(" "))).answer(AskedQuestion("Where?", 1.0), [hit("Hello.")])
     assert silent.abstained, "an empty answer is none"
 
 
@@ -163,11 +164,10 @@ def test_the_probability_decides(chosen: str, share: float, known: float) -> Non
             return replace(reply, tokens=tuple(tokens))
 
     engine = Unsure(answering("Oslo", known=chosen == "true"))
-    answer = PromptedTasks(engine, least_known=0.6).answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0)
+    tasks, hits = PromptedTasks(engine, least_known=0.6), [hit("Kim is in Oslo.")]
+    answer = tasks.answer(AskedQuestion("Where is Kim?", 1.0), hits)
     assert answer.confidence == pytest.approx(pooled(known, 0.5)) and answer.abstained == (known < 0.6)
-    sure = PromptedTasks(engine, least_known=0.6).answer(
-        "Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.95
-    )
+    sure = tasks.answer(AskedQuestion("Where is Kim?", 1.0, prior=0.95), hits)
     assert sure.confidence > answer.confidence and not sure.abstained, "the reader's probability counts"
 
 
@@ -178,13 +178,13 @@ def test_a_server_without_log_probabilities_is_asked_without_them() -> None:
 
     engine = Bare(answering("Oslo"))
     tasks = PromptedTasks(engine)
-    answers = [tasks.answer(f"Where is {one}?", [hit("Kim is in Oslo.")], answerability=1.0) for one in ("Kim", "Bo")]
+    answers = [tasks.answer(AskedQuestion(f"Where is {one}?", 1.0), [hit("Kim is in Oslo.")]) for one in ("Kim", "Bo")]
     assert [one.text for one in answers] == ["Oslo", "Oslo"]
     assert [len(batch) for batch in engine.batches] == [1, 1, 1, 1, 1], "with them once, and never again"
-    doubted = tasks.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0, prior=0.05)
+    doubted = tasks.answer(AskedQuestion("Where is Kim?", 1.0, prior=0.05), [hit("Kim is in Oslo.")])
     assert doubted.abstained and not answers[0].abstained, "the reader's probability still counts"
     denied = PromptedTasks(Bare(answering("Oslo", known=False)))
-    assert denied.answer("Where is Kim?", [hit("Kim is in Oslo.")], answerability=1.0).abstained
+    assert denied.answer(AskedQuestion("Where is Kim?", 1.0), [hit("Kim is in Oslo.")]).abstained
 
 
 def test_a_yes_rests_on_the_message_that_is_most_like_the_question() -> None:
@@ -197,13 +197,13 @@ def test_a_yes_rests_on_the_message_that_is_most_like_the_question() -> None:
 def test_hits_that_do_not_fit_are_left_out_from_below_and_the_trace_says_so() -> None:
     hits = [hit(f"text {i} {'filler ' * 60}", score, str(i)) for i, score in enumerate((1.0, 9.0, 5.0, 7.0))]
     engine = ScriptedEngine(answering("text 1"), context=1500)
-    answer = PromptedTasks(engine).answer("Which?", hits, answerability=1.0)
+    answer = PromptedTasks(engine).answer(AskedQuestion("Which?", 1.0), hits)
     read = [text.split()[5] for text in data_of(engine.batches[0][0].turns)["messages"]]
     assert read == ["1", "3"]
     assert answer.evidence[0].hit.unit.id == "1"
     assert "the 2 lowest hits did not fit the context" in answer.trace
     with pytest.raises(EngineRefusedError, match="tokens is too long"):
-        PromptedTasks(engine).answer("Which?", [hit("word " * 2000)], answerability=1.0)
+        PromptedTasks(engine).answer(AskedQuestion("Which?", 1.0), [hit("word " * 2000)])
 
 
 def test_errors_of_the_engine_keep_their_type() -> None:

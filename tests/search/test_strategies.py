@@ -14,7 +14,7 @@ import pytest
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import ConfigError, EngineError, InvalidInputError, NscmaError
-from nscma_torch.core.records import Answer, Extraction, Hit, Message, Scope, Unit
+from nscma_torch.core.records import Answer, AskedQuestion, Extraction, Hit, Message, Scope, Unit
 from nscma_torch.search.ranking import Ranking
 from nscma_torch.search.search import Searcher
 from nscma_torch.search.search_bounds import Bounds
@@ -239,16 +239,7 @@ class Wordless:
     def summarize(self, groups: Sequence[Sequence[Unit]]) -> list[str]:
         return ["nothing" for _ in groups]
 
-    def answer(
-        self,
-        question: str,  # noqa: ARG002
-        hits: Sequence[Hit],  # noqa: ARG002
-        *,
-        answerability: float,  # noqa: ARG002
-        asker: str = "user",  # noqa: ARG002
-        now: datetime | None = None,  # noqa: ARG002
-        prior: float = 0.5,  # noqa: ARG002
-    ) -> Answer:
+    def answer(self, question: AskedQuestion, hits: Sequence[Hit]) -> Answer:  # noqa: ARG002
         raise AssertionError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nscma_torch.core.errors import ReplyError
-from nscma_torch.core.records import Answer
+from nscma_torch.core.records import Answer, AskedQuestion
 from nscma_torch.llm.engines.contract import LanguageEngine
 from nscma_torch.llm.prompted import PromptedTasks
 from tests.llm.scripted import hit, unit
@@ -44,7 +44,7 @@ def test_answer(tasks: PromptedTasks) -> None:
     outcomes: list[Answer | ReplyError] = []
     for question in ("Where does Ana work?", "What is the cat called?", "Where did I move?"):
         try:
-            outcomes.append(tasks.answer(question, HITS, answerability=1.0))
+            outcomes.append(tasks.answer(AskedQuestion(question, 1.0), HITS))
         except ReplyError as error:
             outcomes.append(error)
     answers = [one for one in outcomes if isinstance(one, Answer)]

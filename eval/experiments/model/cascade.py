@@ -33,6 +33,7 @@ from eval.experiments.reading.conversations import LEVEL, TYPES, K, Models, load
 from eval.reporting.shares import wilson
 from nscma_torch import Memory, load_config
 from nscma_torch.core.config import LlmConfig
+from nscma_torch.core.records import AskedQuestion
 from nscma_torch.demo.short_answers import judge
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
@@ -84,7 +85,7 @@ def asked(
     told = memory.ask(question.text, user_id=user, now=now)
     hits = memory.search(question.text, user_id=user, top_k=K, now=now)
     prior = 0.5 if told.facts else told.confidence
-    model = tasks.answer(question.text, hits, answerability=1.0, asker=user, now=now, prior=prior)
+    model = tasks.answer(AskedQuestion(question.text, 1.0, user, now, prior), hits)
     rests_on = {places[source] for item in model.evidence for source in item.hit.unit.episode_ids if source in places}
     return Both(
         own.name,

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from pydantic import Field
 
-from nscma_torch.core.records import Unit
+from nscma_torch.core.records import AskedQuestion, Unit
 from nscma_torch.llm.engines.contract import Turn, Turns
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompts.quoting import quoted_lines
@@ -78,18 +76,9 @@ class TextForm(ReplyForm):
     text: str = Field(max_length=_LONGEST_TEXT)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """A question, who asks it, and when; `now` is None if the time doesn't matter."""
-
-    text: str
-    asker: str = "user"
-    now: datetime | None = None
-
-    @property
-    def wants_text(self) -> bool:
-        """Return True if a few sentences answer the question better than a few words."""
-        return intent(self.text) in ("overview", "advice")
+def wants_text(question: str) -> bool:
+    """Return True if a few sentences answer the question better than a few words."""
+    return intent(question) in ("overview", "advice")
 
 
 def contained(question: AskedQuestion, lines: Sequence[str]) -> Turns:
@@ -99,7 +88,7 @@ def contained(question: AskedQuestion, lines: Sequence[str]) -> Turns:
 
 def answering(question: AskedQuestion, lines: Sequence[str]) -> Turns:
     """Build the prompt that asks for the answer; for `TextForm` if the question wants text, else `ShortAnswerForm`."""
-    return _turns(question, lines, _TEXT if question.wants_text else f"{rule(question.text)} {_ANSWER}")
+    return _turns(question, lines, _TEXT if wants_text(question.text) else f"{rule(question.text)} {_ANSWER}")
 
 
 def rule(question: str) -> str:
