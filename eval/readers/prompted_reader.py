@@ -21,9 +21,9 @@ from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompted_answers import answered, supporting
+from nscma_torch.llm.prompts.answering import shown_line
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import QUOTED
-from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.text.calendar.timestamps import format_day
 
 _LONGEST = 32  # characters of a token, on average over a prompt, at most
@@ -143,7 +143,8 @@ class PromptedReader:
         before = self._engine.spent
 
         def lines(some: Sequence[Passage]) -> list[str]:
-            return [_line(passage) for passage in as_said(some, now)]
+            messages = ((passage.message, passage.text) for passage in as_said(some, now))
+            return [shown_line(message.name or message.role, message.timestamp, text) for message, text in messages]
 
         asked = AskedQuestion(question, now=now)
         read = answered(self._asker, asked, wanted, lines, least_known=self._least_known)
@@ -215,14 +216,6 @@ def _note(fitting: Sequence[Passage], texts: Sequence[Passage]) -> str:
     """How much of the passages fits the context, if not all."""
     kept, whole = (sum(len(passage.text) for passage in some) for some in (fitting, texts))
     return "" if kept == whole else f"{kept} of {whole} characters of the passages fit the context"
-
-
-def _line(passage: Passage) -> str:
-    """A passage as the prompt for a short answer shows it."""
-    message = passage.message
-    said = passage.text if message.timestamp is None else resolved(passage.text, message.timestamp)
-    day = f"{format_day(message.timestamp.date())}, " if message.timestamp else ""
-    return f"{day}{message.name or message.role}: {' '.join(said.split())}"
 
 
 def _shown(passage: Passage) -> dict[str, str]:

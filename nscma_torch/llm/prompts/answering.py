@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import Field
 
@@ -121,12 +122,16 @@ def rule(question: str) -> str:
 
 
 def line(unit: Unit, text: str) -> str:
-    """Return a text of a unit as the prompt shows it: the day, the author, and the text with its relative dates
-    resolved.
-    """
-    said = " ".join(resolved(text, unit.occurred_at).split())
+    """Return a text of a unit as the prompt shows it; see `shown_line`."""
     by = f"document {author(unit)}" if unit.role == "document" and not is_own_note(unit) else author(unit)
-    return f"{format_day(unit.occurred_at.date())}, {by}: {said}"
+    return shown_line(by, unit.occurred_at, text)
+
+
+def shown_line(by: str, said_at: datetime | None, text: str) -> str:
+    """Return the day, the author, and the text on one line with its relative dates resolved; no day if it is None."""
+    day = "" if said_at is None else f"{format_day(said_at.date())}, "
+    said = text if said_at is None else resolved(text, said_at)
+    return f"{day}{by}: {' '.join(said.split())}"
 
 
 def _turns(question: AskedQuestion, lines: Sequence[str], task: str) -> Turns:
