@@ -121,5 +121,10 @@ def _grounded(
 
 
 def _borne_out(text: str, units: Sequence[Unit]) -> bool:
+    return names_held(text, *evidence_texts(units))
+
+
+def evidence_texts(units: Sequence[Unit]) -> list[str]:
+    """Return what the units say, with their relative dates resolved, and their authors and days."""
     said = [part for unit in units for part in (resolved(unit.text, unit.occurred_at), unit.name or unit.role)]
-    return names_held(text, *said, *(format_day(unit.occurred_at.date()) for unit in units))
+    return [*said, *(format_day(unit.occurred_at.date()) for unit in units)]
