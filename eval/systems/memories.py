@@ -47,7 +47,7 @@ from nscma_torch.reading.relations import open_schema
 from nscma_torch.semantic.timeline.curation import Curator
 from nscma_torch.text.files.documents import BLOCK_CHARS
 
-USER = "reader"
+USER = "reader"  # who asks, unless a system says who
 RUN = "conversation"  # whose stream the messages are, and which the controller goes on with
 _AT_ONCE = 1 << 30  # messages of one integration, where the hierarchy is built once
 
@@ -56,6 +56,7 @@ class MemoryOptions(Section):
     """Options of every system that is a memory of the product."""
 
     config: dict[str, Any] = Field({}, description="Sections of a nscma_torch configuration, over those of the run.")
+    user: str = Field(USER, min_length=1, description='Who asks: "I" in a question is the speaker of this name.')
     graph: bool = Field(True, description="Whether facts are read out of what was said.")
     curator: bool = Field(True, description="Whether newer facts archive older ones; else all stay active.")
     notes: bool = Field(True, description="Whether facts.units keeps atomic_fact, which only that kind searches for.")
@@ -157,6 +158,7 @@ class Remembered:
         engine: counts what the memory asks of the run's engine; None without one.
         newest: the latest time that a message has said.
         stored: what has been read; None before.
+        user: who said the messages and asks.
     """
 
     def __init__(
@@ -172,6 +174,7 @@ class Remembered:
         self.engine = engine
         self.newest = UNDATED if stored is None else stored.newest
         self.stored = stored
+        self.user = options.user
         self._options = options
         self._folder = folder
         self._time = time
@@ -204,7 +207,7 @@ class Remembered:
         self._flush(meter)
         if self._options.rebuild:
             with meter.stage("flush"):
-                self.memory.rebuild(user_id=USER)
+                self.memory.rebuild(user_id=self.user)
             self._flush(meter)
         cost = meter.cost()
         seconds = sum(cost.seconds.values()) + self._time.spared - before
@@ -227,7 +230,7 @@ class Remembered:
     def _add(self, some: Sequence[tuple[int, int, Message]]) -> None:
         said = (message.timestamp for *_, message in some if message.timestamp is not None)
         self.newest = max(self.newest, *said, self.newest)
-        added = self.memory.add([message for *_, message in some], user_id=USER, run_id=RUN, now=self.newest)
+        added = self.memory.add([message for *_, message in some], user_id=self.user, run_id=RUN, now=self.newest)
         for (place, start, _), item in zip(some, added, strict=True):
             self._place[item.id], self._start[item.id] = place, start
 
@@ -247,7 +250,7 @@ class Remembered:
         if all(hit.unit.kind != "summary" for hit in hits):
             return self.places(hits)
         if self._places is None:
-            self._places = evidence_places.read(self.memory, USER, self._place, whole=True)
+            self._places = evidence_places.read(self.memory, self.user, self._place, whole=True)
         order = self._places.ranked(hits, embedder.embed_query(question).cpu(), lambda text: embedder.embed([text])[0])
         return tuple(order)
 
@@ -265,7 +268,7 @@ class Remembered:
         if not most:
             return ()
         with uncounted(shared.time):
-            hits = self.memory.search(question, user_id=USER, top_k=most, kinds=kinds, strategy=strategy, now=now)
+            hits = self.memory.search(question, user_id=self.user, top_k=most, kinds=kinds, strategy=strategy, now=now)
             return self.ranked(question, hits, shared.embedder)
 
     def passages(self, hits: Sequence[Hit]) -> list[Passage]:

@@ -14,6 +14,7 @@ the controller nor `Memory.ask` knows of options.
                     no hierarchy hierarchy.enabled = false, no overlapping clusters hierarchy.overlapping = false,
                     CAM's retrievals retrieval.strategy = "traversal" | "global" | "prune-and-grow"
     flush_every, rebuild   CAM online, CAM offline
+    user            who asks: "I" in a question is the speaker of this name
     retrieved       places of that many results of a search follow the answer's own as evidence, for recall alone: what
                     it takes is not counted; behind what the reader was given, of a single-step search
 """
@@ -30,7 +31,7 @@ from pydantic import Field
 from eval.harness.contract import Cost, Reply, Shared
 from eval.systems.costs import Meter, together
 from eval.systems.documents import RANKED
-from eval.systems.memories import RUN, USER, MemoryOptions, MemorySystem, Remembered, setup_of
+from eval.systems.memories import RUN, MemoryOptions, MemorySystem, Remembered, setup_of
 from eval.systems.options import options_of
 from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.trace import ControllerAnswer
@@ -55,7 +56,7 @@ class NscmaSession:
         self._options = options
         self._shared = shared
         run = RUN if options.working_memory else "questions"
-        self._controller = Controller(own.memory, own.engine, user_id=USER, run_id=run, llm=llm)
+        self._controller = Controller(own.memory, own.engine, user_id=own.user, run_id=run, llm=llm)
 
     def read(self, messages: Sequence[Message]) -> Cost:
         """Store the messages and work them off; then the controller makes its summary of what left its context."""
@@ -75,7 +76,7 @@ class NscmaSession:
         answer: Answer | ControllerAnswer
         with meter.stage("ask"):
             if self._options.answering == "ask":
-                answer = self.own.memory.ask(question, user_id=USER, top_k=self._options.top_k, now=now)
+                answer = self.own.memory.ask(question, user_id=self.own.user, top_k=self._options.top_k, now=now)
             else:
                 answer = self._controller.consider(question, threshold=None if asks(question) else 0.0, now=now)
         cost = meter.cost()
@@ -91,7 +92,7 @@ class NscmaSession:
     def _read(self, question: str, options: Sequence[str], now: datetime) -> Reply:
         meter = Meter(self.own.engine)
         with meter.stage("retrieve"):
-            hits = self.own.memory.search(question, user_id=USER, top_k=self._options.top_k, now=now)
+            hits = self.own.memory.search(question, user_id=self.own.user, top_k=self._options.top_k, now=now)
         passages = self.own.passages(hits)
         reply = self._shared.reader.answer(question, passages, options=options, now=now)
         cost = together(meter.cost(), reply.cost)

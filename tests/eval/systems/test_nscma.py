@@ -58,6 +58,14 @@ def test_without_graph_there_are_no_facts_and_passages_answer(tmp_path: Path) ->
     assert "Biscuit" in reply.text and places(reply)[0] == 1
 
 
+def test_the_one_who_asks_is_the_user(tmp_path: Path) -> None:
+    with reading({"kind": "nscma", "user": "Rita"}, shared(), tmp_path, conversation()) as session:
+        reply = session.ask(HOME, options=(), now=ASKED)
+        assert isinstance(session, NscmaSession)
+        assert len(session.own.memory.get_all(user_id="Rita", limit=None)) == len(SAID)
+    assert places(reply)[0] == 4
+
+
 def facts(folder: Path, **options: Any) -> list[Any]:
     folder.mkdir()
     run = shared()
