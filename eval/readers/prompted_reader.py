@@ -14,14 +14,13 @@ from pydantic import Field, create_model
 
 from eval.harness.contract import Cost, Keep, Passage, Reply
 from eval.harness.metered_engine import MeteredEngine, Spent
-from eval.readers.reader_passages import as_said, known
+from eval.readers.reader_passages import as_said, known, shown_lines
 from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.records import AskedQuestion
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.prompted_answers import answered, supporting
-from nscma_torch.llm.prompts.answering import shown_line
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.llm.prompts.tasks import QUOTED
 from nscma_torch.text.calendar.timestamps import format_day
@@ -141,15 +140,11 @@ class PromptedReader:
     ) -> Reply:
         """A short answer from the first of the passages that fit the context."""
         before = self._engine.spent
-
-        def lines(some: Sequence[Passage]) -> list[str]:
-            messages = ((passage.message, passage.text) for passage in as_said(some, now))
-            return [shown_line(message.name or message.role, message.timestamp, text) for message, text in messages]
-
         asked = AskedQuestion(question, now=now)
-        read = answered(self._asker, asked, wanted, lines, least_known=self._least_known)
+        read = answered(self._asker, asked, wanted, lambda some: shown_lines(some, now), least_known=self._least_known)
         fitting = as_said(wanted[: read.kept], now)
-        places = [fitting[i].place for i in supporting(question, read.text, lines(fitting))] if read.text else []
+        rests_on = supporting(question, read.text, shown_lines(fitting, now)) if read.text else []
+        places = [fitting[i].place for i in rests_on]
         cost, note = self._cost(began, before), _note(fitting, texts)
         return Reply(read.text, not read.text, tuple(dict.fromkeys(places)), None, cost, note)
 
