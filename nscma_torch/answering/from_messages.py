@@ -16,7 +16,7 @@ from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.scripts import script
 
 if TYPE_CHECKING:
-    from nscma_torch.answering.reader_qa import ReaderQA, SearchAgain
+    from nscma_torch.answering.reader_qa import SearchAgain
     from nscma_torch.search.search import Retrieved
 
 
@@ -24,7 +24,8 @@ def from_messages(
     parts: Parts, tasks: LanguageTasks, question: str, bounds: Bounds, top_k: int
 ) -> tuple[Answer, Sequence[Hit]]:
     """Return the answer from one search, and the first `top_k` hits, which the answer may quote."""
-    most = top_k if _reader_beside(parts, tasks, question) is None else max(top_k, parts.config.reading.passages)
+    reads = (_quotes(tasks) or _reads_first(parts, question)) and parts.reader_qa is not None
+    most = max(top_k, parts.config.reading.passages) if reads else top_k
     found = retrieved(parts, question, bounds, most, tasks)
     user_id, now = bounds.scope.user_id, bounds.now
     answerability = found.answerability()
@@ -66,43 +67,71 @@ def answer_from(
 
     If the tasks only quote, the trained reader reads all hits and puts a short answer before the quotations. With
     `search_again`, an unsure reader may search again using what it read (`reading.hops`). If the tasks use a language
-    model, the model only answers questions that the reader can't answer confidently enough
-    (`reading.instead_of_model`), and gets the reader's confidence that the hits contain the answer.
+    model, the model only answers questions that the reader can't answer confidently enough; see `read_first`.
     """
+    if _quotes(tasks):
+        quoted = tasks.answer(AskedQuestion(question, answerability), hits[:top_k])
+        if parts.reader_qa is None:
+            return quoted
+        return parts.reader_qa.answer(
+            question,
+            hits,
+            quoted,
+            answerability=answerability,
+            user_id=user_id,
+            now=now,
+            search_again=search_again,
+        )
+    sure, prior = read_first(
+        parts, question, hits, answerability, top_k=top_k, user_id=user_id, now=now, search_again=search_again
+    )
+    if sure is not None:
+        return sure
+    with parts.database.read(user_id) as connection:
+        asker = speakers.asker_of(connection, user_id).name
+    return tasks.answer(AskedQuestion(question, answerability, asker, now, prior), hits[:top_k])
 
-    def ask_model(prior: float = 0.5) -> Answer:
-        with parts.database.read(user_id) as connection:
-            asker = speakers.asker_of(connection, user_id).name
-        return tasks.answer(AskedQuestion(question, answerability, asker, now, prior), hits[:top_k])
 
-    reader = _reader_beside(parts, tasks, question)
-    if reader is None:
-        return ask_model()
-    quoting = tasks if _quotes(tasks) else parts.embedded_tasks
-    read = reader.answer(
+def read_first(
+    parts: Parts,
+    question: str,
+    hits: Sequence[Hit],
+    answerability: float,
+    *,
+    top_k: int,
+    user_id: str,
+    now: datetime,
+    search_again: SearchAgain | None = None,
+) -> tuple[Answer | None, float]:
+    """Have the trained reader answer before a language model is asked.
+
+    Returns its answer if its confidence is at least `reading.instead_of_model`, else None, and its probability that the
+    hits contain the answer: 0.5 for a question that it can't read.
+    """
+    if not _reads_first(parts, question) or parts.reader_qa is None:
+        return None, 0.5
+    read = answer_from(
+        parts,
+        parts.embedded_tasks,
         question,
         hits,
-        quoting.answer(AskedQuestion(question, answerability), hits[:top_k]),
-        answerability=answerability,
+        answerability,
+        top_k=top_k,
         user_id=user_id,
         now=now,
         search_again=search_again,
     )
-    if _quotes(tasks):
-        return read
-    if not read.abstained and read.confidence >= parts.config.reading.instead_of_model:
-        return replace(read, trace=(*read.trace, "the language model was not asked"))
-    unsure = parts.config.reading.unsure
-    return ask_model(prior=min(read.confidence, unsure) if read.abstained else read.confidence)
+    if read.abstained:
+        return None, min(read.confidence, parts.config.reading.unsure)
+    if read.confidence < parts.config.reading.instead_of_model:
+        return None, read.confidence
+    return replace(read, trace=(*read.trace, "the language model was not asked")), read.confidence
 
 
-def _reader_beside(parts: Parts, tasks: LanguageTasks, question: str) -> ReaderQA | None:
-    """Return the reader if the tasks quote messages or if it can save model calls; otherwise None, so that it isn't
-    loaded. It only knows English, and gives short answers.
-    """
+def _reads_first(parts: Parts, question: str) -> bool:
+    """Return True if the reader can save model calls. It only knows English, and gives short answers."""
     short = intent(question) not in ("overview", "advice")
-    spares = parts.config.reading.instead_of_model < 1 and short and script(question) == "latin"
-    return parts.reader_qa if _quotes(tasks) or spares else None
+    return parts.config.reading.instead_of_model < 1 and short and script(question) == "latin"
 
 
 def _quotes(tasks: LanguageTasks) -> bool:

@@ -19,7 +19,7 @@ from nscma_torch.core.records import ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import speakers, turns
 from nscma_torch.reading.chinese_subjects import is_of_another
-from nscma_torch.reading.embedded_tasks import UNKNOWN, UNKNOWN_IN_CHINESE, quoted_line
+from nscma_torch.reading.embedded_tasks import quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage, asked_by
@@ -36,6 +36,7 @@ from nscma_torch.reading.short_answer import (
     tells_of_years_ago,
 )
 from nscma_torch.reading.turns_before import TURNS_BEFORE
+from nscma_torch.reading.unknown_answer import UNKNOWN, UNKNOWN_IN_CHINESE
 from nscma_torch.search.query import Query, parse
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.calendar.tense import has_past_of, leading

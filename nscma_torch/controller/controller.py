@@ -9,7 +9,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from nscma_torch.answering.from_messages import answer_from
+from nscma_torch.answering.from_messages import answer_from, read_first
 from nscma_torch.api.memory import Memory
 from nscma_torch.api.validation import (
     checked_flag,
@@ -37,7 +37,7 @@ from nscma_torch.episodic.log.backlog import EXTRACT
 from nscma_torch.episodic.log.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
-from nscma_torch.reading.turn_forms import asks, only_asks, standing_instructions
+from nscma_torch.reading.turn_forms import asks, asks_to_keep, only_asks, standing_instructions
 from nscma_torch.text.terms import terms
 
 _CHANGED = "messages that the reply rests on were changed while it was written"
@@ -55,7 +55,7 @@ class _Course:
     draft_uncertainty: float | None = None
     memorize: bool = False
     decisions: list[str] = field(default_factory=list)
-    repeats: int = 0
+    repeated: bool = False
 
 
 class Controller:
@@ -101,7 +101,8 @@ class Controller:
                 parts.embedded_tasks, parts.relations, own, self._read, parts.embedded_tasks.statements, parts.questions
             )
         else:
-            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, memory.components.tally)
+            tally = memory.components.tally
+            self.policy = PromptedPolicy(engine, own, llm or memory.config.llm, tally, self._read_first)
         if 3 * self.policy.most_tokens > own.turn_tokens:
             raise ConfigError(
                 f"controller.turn_tokens = {own.turn_tokens} is too small for a draft, an action and a reply, "
@@ -124,6 +125,13 @@ class Controller:
         """Answer from hits, with the memory's language tasks and reader."""
         parts, user_id = self.memory.components, self.scope.user_id
         return answer_from(parts, parts.tasks, question, hits, answerability, top_k=len(hits), user_id=user_id, now=now)
+
+    def _read_first(
+        self, question: str, hits: Sequence[Hit], answerability: float, now: datetime
+    ) -> tuple[Answer | None, float]:
+        """Return the trained reader's answer if it is sure, and its probability that the hits contain an answer."""
+        parts, user_id = self.memory.components, self.scope.user_id
+        return read_first(parts, question, hits, answerability, top_k=len(hits), user_id=user_id, now=now)
 
     def turn(self, said: str, *, now: datetime | None = None) -> ControllerAnswer:
         """Reply to the user, and store both messages.
@@ -207,8 +215,8 @@ class Controller:
             if isinstance(step.move, Answered):
                 return step.move
             self._take(course, step.move)
-            if course.repeats > 1:
-                course.trace.append("the same action was requested twice: answering now")
+            if course.repeated:
+                course.trace.append("the same action was requested again: answering now")
                 break
         else:
             course.trace.append(f"{self._settings.max_steps} steps taken: answering now")
@@ -223,8 +231,8 @@ class Controller:
         finding: Finding | None = None
         refused = any((step.action, " ".join(step.argument.casefold().split())) == key for step in course.steps)
         if refused:
-            course.repeats += 1
-            outcome = "refused, it was done already; do something else, or answer"
+            course.repeated = True
+            outcome = "refused, it was done already"
         elif isinstance(tool, Memorize):
             refused, outcome = self._memorize(course, tool.content)
         elif isinstance(tool, RetrieveEpisodic):
@@ -267,6 +275,7 @@ class Controller:
         """
         scope, memory, situation = self.scope, self.memory, course.situation
         memory.components.recalls.queue(scope.user_id)
+        course.memorize |= asks_to_keep(said)
         about: dict[str, object] = {}
         if standing_instructions(said):
             about[STANDING] = True

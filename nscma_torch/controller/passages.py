@@ -58,11 +58,16 @@ def shown_hit(query: str, hit: Hit, words: int) -> dict[str, str]:
 def shown_fact(fact: Fact) -> dict[str, str]:
     """Format a fact in words, with its start date."""
     begun = fact.valid_from or fact.recorded_at
+    return {"who": "facts", "day": format_day(begun.date()), "text": fact_in_words(fact)}
+
+
+def fact_in_words(fact: Fact) -> str:
+    """Return a fact as a short sentence, with its end and status."""
     topic = f" ({fact.topic})" if fact.topic else ""
     doubt = "" if fact.status == "active" else f" [{fact.status}]"
     until = "" if fact.valid_to is None else f", until {format_day(fact.valid_to.date())}"
     said = f"{fact.subject} {fact.relation.replace('_', ' ')}{topic} {fact.object}{until}{doubt}"
-    return {"who": "facts", "day": format_day(begun.date()), "text": clipped(said, 60)}
+    return clipped(said, 60)
 
 
 def shown_text(text: DerivedText, words: int) -> dict[str, str | int]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from nscma_torch.controller.inquiry import Inquiry, ReadFirst, is_about_someone
 from nscma_torch.controller.passages import (
     clipped,
     passage,
@@ -21,7 +22,7 @@ from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDra
 from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.uncertainty import uncertainty
-from nscma_torch.controller.working_memory import Exchange, Summarized
+from nscma_torch.controller.working_memory import Exchange, Summarized, added
 from nscma_torch.core.config import ControllerConfig, LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Usage
@@ -36,36 +37,59 @@ from nscma_torch.llm.prompts.acting import (
     DraftForm,
     FinalAnswer,
     NotedAct,
+    NotedSearchAct,
+    RetrieveEpisodic,
+    RetrieveSemantic,
     RolledSummary,
+    SearchAct,
     SkillForm,
     SourcedDraft,
     act_turns,
     conclusion_turns,
     draft_turns,
     noted_act_turns,
+    noted_search_turns,
+    search_turns,
     skill_turns,
     sourced_draft_turns,
     summary_turns,
 )
+from nscma_torch.reading.turn_forms import asks, questions
+from nscma_torch.reading.unknown_answer import unknown_answer
 from nscma_torch.text.calendar.timestamps import WEEKDAYS, format_day
 from nscma_torch.text.sentences import split_sentences
 
 FormT = TypeVar("FormT", bound=ReplyForm)
 _LEAST_PROMPT = 512  # tokens below which not even the rules fit
+_MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
+_SEARCHES = 3  # of a question: two for the question itself, one by the model
+_FORMS = 3  # most forms of a decision: is the answer contained, the answer or a search
 
 
 class PromptedPolicy:
     """Makes decisions with forms filled by an engine. No prompt exceeds `settings.prompt_tokens` or the engine's
     context.
 
+    For a turn that asks, the memory is searched for the question itself first, and the model searches again as long as
+    what was found doesn't contain the answer; see `Inquiry`. For any other turn the model chooses each action.
+
     Args:
-        llm: temperature and maximum reply length; `settings.reply_tokens` applies if it is lower.
+        llm: temperature, maximum reply length and least probability of an answer; `settings.reply_tokens` applies if it
+            is lower.
         tally: counts requests, tokens and failed requests, as for the language tasks.
+        read_first: has the trained reader answer before the model.
 
     Raises `ConfigError` if the engine's context is too short for these limits.
     """
 
-    def __init__(self, engine: LanguageEngine, settings: ControllerConfig, llm: LlmConfig, tally: Counter[str]) -> None:
+    def __init__(
+        self,
+        engine: LanguageEngine,
+        settings: ControllerConfig,
+        llm: LlmConfig,
+        tally: Counter[str],
+        read_first: ReadFirst,
+    ) -> None:
         self._engine = engine
         self._settings = settings
         self._reply = min(settings.reply_tokens, llm.max_tokens)
@@ -77,16 +101,27 @@ class PromptedPolicy:
                 f"{settings.prompt_tokens} fewer than {_LEAST_PROMPT} are left for a prompt; raise llm.context or "
                 "controller.prompt_tokens, or lower controller.reply_tokens"
             )
+        self._inquiry = Inquiry(
+            self._asker, settings, most_tokens=self._limit, least_known=llm.least_known, read_first=read_first
+        )
         self.name = engine.name
         self.threshold = settings.threshold
 
     @property
     def most_tokens(self) -> int:
-        """Return the tokens for two prompts and two replies."""
-        return 2 * (self._limit + self._reply)
+        """Return the tokens for the forms of a decision, each requested twice."""
+        return 2 * _FORMS * (self._limit + self._reply)
 
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
-        """Return a reply from working memory. Its uncertainty is 1 if the model itself calls it a guess."""
+        """Return a reply from working memory.
+
+        The draft of an answer about somebody is the one that the context contains, and its uncertainty the probability
+        that the context doesn't contain it: a small model is sure of the wording of what it invents. The uncertainty of
+        any other draft is that of its tokens, or 1 if the model itself calls it a guess.
+        """
+        if asks(situation.said) and is_about_someone(situation.said):
+            found, known, usage = self._inquiry.answer(situation)
+            return found or Answered(unknown_answer(situation.said), 1.0 - known, abstained=True), usage
         filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
             filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
@@ -99,6 +134,8 @@ class PromptedPolicy:
 
     def act(self, situation: Situation) -> Step:
         """Return one action."""
+        if asks(situation.said):
+            return self._inquire(situation)
         filled: Filled[NotedAct] | Filled[Act]
         if self._settings.note_tokens:
             filled, shown, usage = self._ask(NotedAct, noted_act_turns, situation)
@@ -112,8 +149,48 @@ class PromptedPolicy:
             return Step(answered(act.text, act.evidence, shown, unsure, situation), usage, note)
         return Step(act, usage, note)
 
+    def _inquire(self, situation: Situation) -> Step:
+        """Search for the question itself, then answer, or search for what is missing."""
+        query = questions(situation.said)[-_MOST_CHARACTERS:]
+        tried = {finding.tool.action: finding for finding in situation.findings}
+        facts = tried.get("retrieve_semantic")
+        if facts is None:
+            return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
+        if facts.told is None and "retrieve_episodic" not in tried:
+            return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
+        found, _, usage = self._inquiry.answer(situation)
+        if found is not None:
+            return Step(found, usage)
+        if len(situation.done) >= _SEARCHES or not is_about_someone(situation.said):
+            reply, more = self._otherwise(situation)
+            return Step(reply, added(usage, more))
+        filled: Filled[NotedSearchAct] | Filled[SearchAct]
+        if self._settings.note_tokens:
+            filled, _, more = self._ask(NotedSearchAct, noted_search_turns, situation)
+            note = " ".join(filled.form.note.split())
+        else:
+            filled, _, more = self._ask(SearchAct, search_turns, situation)
+            note = ""
+        return Step(filled.form.act, added(usage, more), note)
+
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
         """Return the reply, without a further action."""
+        if not asks(situation.said):
+            return self._concluded(situation)
+        found, _, usage = self._inquiry.answer(situation)
+        if found is not None:
+            return found, usage
+        reply, more = self._otherwise(situation)
+        return reply, added(usage, more)
+
+    def _otherwise(self, situation: Situation) -> tuple[Answered, Usage]:
+        """Reply to a question whose answer wasn't found: what is about somebody isn't known."""
+        if is_about_someone(situation.said):
+            shown = situation.told(())
+            return Answered(unknown_answer(situation.said), 0.0, abstained=True, shown=shown), Usage()
+        return self._concluded(situation)
+
+    def _concluded(self, situation: Situation) -> tuple[Answered, Usage]:
         filled, shown, usage = self._ask(Conclusion, conclusion_turns, situation)
         unsure = uncertainty(filled.reply, "text")
         return answered(filled.form.text, filled.form.evidence, shown, unsure, situation), usage

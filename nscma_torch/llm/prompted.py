@@ -44,6 +44,7 @@ from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import first_words, word_count
 from nscma_torch.reading.relations import Schema, load_relations
+from nscma_torch.reading.unknown_answer import unknown_answer
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 
@@ -152,10 +153,11 @@ class PromptedTasks:
                     f"no two of the {len(left[stuck])} texts to summarize fit in one prompt; raise llm.context"
                 )
             asked = [(number, pack) for number, packs in parts.items() for pack in packs]
-            forms, _ = self._asker.ask(prompts.SummaryForm, [self._summary(pack) for _, pack in asked])
+            form = prompts.summary_form(self._summary_words)
+            forms, _ = self._asker.ask(form, [self._summary(pack) for _, pack in asked])
             written: dict[int, list[str]] = {}
-            for (number, _), form in zip(asked, forms, strict=True):
-                written.setdefault(number, []).append(_within(form.summary, self._summary_words))
+            for (number, _), filled in zip(asked, forms, strict=True):
+                written.setdefault(number, []).append(_within(filled.summary, self._summary_words))
             texts |= {number: own[0] for number, own in written.items() if len(own) == 1}
             left = {number: own for number, own in written.items() if len(own) > 1}
         return [texts[number] for number in range(len(groups))]
@@ -256,7 +258,7 @@ class PromptedTasks:
         trace: tuple[str, ...] = (f"{len(hits)} hits", f"answerability {question.answerability:.2f}")
         if not hits:
             confidence = min(1.0, max(0.0, question.answerability / 2))
-            return Answer(_unknown(question.text), True, confidence, (), (*trace, "abstained"))
+            return Answer(unknown_answer(question.text), True, confidence, (), (*trace, "abstained"))
         best = sorted(hits, key=lambda hit: -hit.score)
         read = answered(self._asker, question, best, hit_lines, least_known=self._least_known)
         if read.kept < len(hits):
@@ -264,7 +266,7 @@ class PromptedTasks:
         trace = (*trace, f"read by {self._asker.engine.name}", f"contained with probability {read.known:.2f}")
         usage = Usage(read.usage.llm_calls, read.usage.tokens, time.perf_counter() - begin)
         if not read.text:
-            return Answer(_unknown(question.text), True, read.known, (), (*trace, "abstained"), usage)
+            return Answer(unknown_answer(question.text), True, read.known, (), (*trace, "abstained"), usage)
         support = evidence(question.text, read.text, best[: read.kept], self._words)
         trace = (*trace, f"{len(support)} passages support it")
         return Answer(read.text, False, read.known, support, trace, usage)
@@ -294,19 +296,21 @@ class PromptedTasks:
         return fitting, len(hits) - len(fitting)
 
 
-def _unknown(question: str) -> str:
-    if script(question) == "cjk":
-        return "我不知道：记忆里没有能回答这个问题的内容。"
-    return "I don't know: nothing I remember answers that."
-
-
 def _within(text: str, words: int) -> str:
-    """Return the first sentences with at most `words` words in total. If the first sentence is longer, return its
-    beginning.
+    """Return the first sentences with at most `words` words in total, each once, without an unfinished last one. If the
+    first sentence is longer, return its beginning.
     """
-    end = 0
-    for span in split_sentences(text):
-        if word_count(text[: span.end]) > words:
+    sentences = [text[span.start : span.end].strip() for span in split_sentences(text)]
+    if len(sentences) > 1 and sentences[-1][-1:].isalnum():
+        sentences.pop()  # the form's limit cut it off
+    kept: dict[str, str] = {}
+    left = words
+    for sentence in sentences:
+        key = sentence.casefold()
+        if key in kept:
+            continue  # a small model repeats itself
+        left -= word_count(sentence)
+        if left < 0:
             break
-        end = span.end
-    return text[:end] if end else first_words(text, words)
+        kept[key] = sentence
+    return (" " if script(text) == "latin" else "").join(kept.values()) or first_words(text, words)

@@ -61,7 +61,7 @@ def answered(
 
     If they don't all fit the context, the model reads the first ones. `lines` shows some of them in order of time.
     """
-    packs = asker.packed(best_first, lambda some: _longer(question, lines(some)))
+    packs = asker.packed(best_first, lambda some: longer_prompt(question, lines(some)))
     kept = packs[0] if packs else []
     shown = lines(kept)
     said, usage = _contained(asker, contained(question, shown))
@@ -79,7 +79,8 @@ def answered(
     return ModelAnswer(text.strip(), known, len(kept), spent)
 
 
-def _longer(question: AskedQuestion, lines: Sequence[str]) -> Turns:
+def longer_prompt(question: AskedQuestion, lines: Sequence[str]) -> Turns:
+    """Return the longer of the two prompts."""
     return max(contained(question, lines), answering(question, lines), key=most_tokens)
 
 

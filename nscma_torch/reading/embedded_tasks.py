@@ -47,6 +47,7 @@ from nscma_torch.reading.relevance import helpful, refined, relevance
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.self_repair import asserted_with_repairs, repair_chinese
 from nscma_torch.reading.turns_before import turns_before
+from nscma_torch.reading.unknown_answer import unknown_answer
 from nscma_torch.text.calendar.dates import find_dates
 from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.capitalised import EXPECTED
@@ -73,10 +74,6 @@ _NUMBER = re.compile(rf"\d|\b(?:{'|'.join(TO_TWENTY[1:13])}|dozen|once|twice)\b|
 
 
 _DEFAULTS = Config()
-
-
-UNKNOWN = "I don't know: nothing I remember answers that."
-UNKNOWN_IN_CHINESE = "我不知道：记忆里没有能回答这个问题的内容。"
 
 
 class EmbeddedTasks:
@@ -290,9 +287,8 @@ class EmbeddedTasks:
         trace = (f"{len(hits)} hits", f"answerability {answerability:.2f} of {self._min_answerability:.2f} needed")
         confidence = min(1.0, max(0.0, answerability / 2))
         if not hits or answerability < self._min_answerability:
-            text = UNKNOWN_IN_CHINESE if chinese else UNKNOWN
             usage = Usage(seconds=time.perf_counter() - begin)
-            return Answer(text, True, confidence, (), (*trace, "abstained"), usage)
+            return Answer(unknown_answer(question.text), True, confidence, (), (*trace, "abstained"), usage)
         kind = _kind_asked(question.text)
         weights = term_weights(question.text, (hit.text for hit in hits))
         hits = _standing(hits, weights)

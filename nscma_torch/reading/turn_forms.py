@@ -1,4 +1,4 @@
-"""Classify a user's turn by its form: detect questions and standing instructions."""
+"""Classify a user's turn by its form: detect questions, requests to keep something, and standing instructions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ _ASKS = re.compile(
     r"|^\W*(?:please\s+)?(?:tell|remind|show)\s+(?:me|us)\b"
     r"|(?:吗|呢|么)\W{0,40}$|^\W*(?:请问|告诉我|谁|什么|哪|几|多少|怎么|为什么|何时)"
     r"|(?:什么|哪[里儿个天年些]|多少|几[个点号岁]|谁|怎么样?)\W{0,40}$",
+    re.IGNORECASE,
+)
+_KEEPS = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|hey|hi|and|also|oh|so|please|pls)\b[,]?\s+)*"
+    r"(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?)?"
+    r"(?:remind\s+(?:me|us)\s+(?:please\s+)?(?:not\s+)?(?:to|that|on|at|in|every|each|before|after|by|tomorrow|tonight"
+    r"|next|the\s+(?:day|night|morning|evening)\s+before)\b"
+    r"|(?:don['’]?t|do\s+not|never)\s+(?:let\s+(?:me|us)\s+)?forget\b"
+    r"|remember\s+(?:that|to|this|my|our)\b|keep\s+in\s+mind\b|note\s+(?:that|down|to\s+self)\b"
+    r"|make\s+a\s+note\b|write\s+(?:this|that|it)\s+down\b|(?:new\s+thing|something|this\s+is)\s+to\s+(?:keep|remember)\b)"
+    r"|^\W*(?:请|請)?(?:提醒我|记住|記住|别忘了|別忘了|不要忘记)",
     re.IGNORECASE,
 )
 _COMMAND = (  # how a sentence goes on that tells the assistant what to do
@@ -54,23 +65,32 @@ _QUOTED = re.compile(
 
 def asks(text: str) -> bool:
     """Return True if any sentence is a question or a request for information."""
-    return any(_ASKS.search(sentence) for sentence in _sentences(text))
+    return any(_asks(sentence) for sentence in _sentences(text))
 
 
 def only_asks(text: str) -> bool:
     """Return True if every sentence is a question, so that the turn contains nothing to remember."""
     sentences = _sentences(text)
-    return bool(sentences) and all(_ASKS.search(sentence) for sentence in sentences)
+    return bool(sentences) and all(_asks(sentence) for sentence in sentences)
 
 
 def questions(text: str) -> str:
     """Return the sentences that ask, or the whole text if none does."""
-    return " ".join(sentence for sentence in _sentences(text) if _ASKS.search(sentence)) or text
+    return " ".join(sentence for sentence in _sentences(text) if _asks(sentence)) or text
 
 
 def statements(text: str) -> str:
     """Return the sentences that don't ask."""
-    return " ".join(sentence for sentence in _sentences(text) if not _ASKS.search(sentence))
+    return " ".join(sentence for sentence in _sentences(text) if not _asks(sentence))
+
+
+def asks_to_keep(text: str) -> bool:
+    """Return True if any sentence asks to remember something, or to be reminded of it.
+
+    >>> asks_to_keep("Can you remind me to call Bo?"), asks_to_keep("Remind me when Bo called.")
+    (True, False)
+    """
+    return any(_KEEPS.search(sentence) for sentence in _sentences(text))
 
 
 def standing_instructions(text: str) -> tuple[str, ...]:
@@ -89,7 +109,7 @@ def standing_instructions(text: str) -> tuple[str, ...]:
     spans = [span for span in split_sentences(line) if not _GREETS.match(line[span.start : span.end])]
     rules = [_rules(line[span.start : span.end]) for span in spans]
     alone = line == bare and all(
-        rule or _ASKS.search(line[span.start : span.end]) for rule, span in zip(rules, spans, strict=True)
+        rule or _asks(line[span.start : span.end]) for rule, span in zip(rules, spans, strict=True)
     )
     taken = [span for rule, span in zip(rules, spans, strict=True) if rule] if alone else spans[: any(rules[:1])]
     return tuple(text.strip()[span.start : span.end] for span in taken)
@@ -97,8 +117,13 @@ def standing_instructions(text: str) -> tuple[str, ...]:
 
 def _rules(sentence: str) -> bool:
     """Return True if a sentence gives a standing instruction."""
-    told = _REPORTED.search(sentence) or _ASKS.search(sentence) or len(sentence) > _MOST_CHARACTERS
+    told = _REPORTED.search(sentence) or _asks(sentence) or len(sentence) > _MOST_CHARACTERS
     return not told and _STANDING.match(sentence) is not None
+
+
+def _asks(sentence: str) -> bool:
+    """Return True for a question or a request for information, not for a request to be reminded."""
+    return _ASKS.search(sentence) is not None and not _KEEPS.search(sentence)
 
 
 def _sentences(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nscma_torch.reading.turn_forms import asks, only_asks, questions, standing_instructions
+from nscma_torch.reading.turn_forms import asks, asks_to_keep, only_asks, questions, standing_instructions
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,25 @@ def test_a_question(text: str) -> None:
 )
 def test_a_statement_is_not_only_a_question(text: str) -> None:
     assert not only_asks(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remind me to bring the sails back on 12 June.",
+        "can you remind me tomorrow to call Bo?",
+        "dont let me forget the permission slip",
+        "Please remember that Ada is vegan.",
+        "提醒我周五交房租",
+    ],
+)
+def test_a_request_to_keep_is_no_question(text: str) -> None:
+    assert asks_to_keep(text) and not asks(text)
+
+
+@pytest.mark.parametrize("text", ["Remind me when Bo called.", "remind me what the code was", "I forgot my keys."])
+def test_what_is_no_request_to_keep(text: str) -> None:
+    assert not asks_to_keep(text)
 
 
 def test_a_turn_may_do_both() -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 
 from eval.experiments.model.labelled_cases import LabelledReply, unit
 from eval.reporting.measures import Measure, average, share
+from nscma_torch.core.config import Config
 from nscma_torch.llm.engines.json_in_text import json_objects
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.grounding import holds, names_held
 from nscma_torch.llm.prompted_lines import evidence_texts
-from nscma_torch.llm.prompts.tasks import SummaryForm
+from nscma_torch.llm.prompts.tasks import summary_form
 from nscma_torch.reading.passage import word_count
 from nscma_torch.text.sentences import split_sentences
 
@@ -49,7 +50,7 @@ def _support(name: str, check: Callable[..., bool], found: Sequence[LabelledRepl
 
 def _within_limit(one: LabelledReply) -> bool:
     """Return True if the summary ended by itself: an engine that enforces the form ends it at the limit."""
-    limit: int = schema_of(SummaryForm)["properties"]["summary"]["maxLength"]
+    limit: int = schema_of(summary_form(Config().hierarchy.summary_words))["properties"]["summary"]["maxLength"]
     return one.reply is not None and len(_whole(one)) < limit
 
 

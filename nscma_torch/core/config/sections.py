@@ -736,7 +736,7 @@ class ControllerConfig(Section):
     summary_tokens: int = Field(
         192, gt=0, description="Maximum tokens in the rolling summary; without an engine, words are counted instead."
     )
-    turn_tokens: int = Field(32_768, gt=0, description="Maximum tokens for all calls in one turn.")
+    turn_tokens: int = Field(65_536, gt=0, description="Maximum tokens for all calls in one turn.")
     max_steps: int = Field(4, gt=0, description="Maximum actions before the model must answer.")
     top_k: int = Field(6, gt=0, description="Number of memories returned by one retrieval.")
     threshold: float = Field(

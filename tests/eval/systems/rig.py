@@ -158,7 +158,7 @@ class Clerk:
             if searched
             else {"act": {"action": "retrieve_episodic", "query": "dog called"}},
             "ExtractionOfSchema": {"statements": [], "notes": []},
-            "SummaryForm": {"summary": "A life."},
+            "BoundedSummary": {"summary": "A life."},
             "ContainedForm": {"contain_answer": True},
             "ShortAnswerForm": {"short_answer": "Biscuit"},
             "TextForm": {"text": "Biscuit"},
