@@ -31,7 +31,7 @@ _KEEPS = re.compile(
 )
 _COMMAND = (  # how a sentence goes on that tells the assistant what to do
     r"(?:(?:please|always|never|do\s+not|don['’]t|only|just)[,]?\s+)*(?:you\b|address|answer|ask|assume|avoid|be|begin|call"
-    r"|check|cite|convert|explain|format|give|include|keep|leave|list|make|mention|omit|put|quote|refer|remember|remind"
+    r"|check|cite|convert|end|explain|format|give|include|keep|leave|list|make|mention|omit|put|quote|refer|remember|remind"
     r"|reply|respond|say|send|show|skip|speak|spell|start|stop|summari[sz]e|talk|tell|translate|treat|use|write)\b"
 )
 _STANDING = re.compile(
@@ -49,8 +49,22 @@ _STANDING = re.compile(
     r"|(?:始终|永远|总是|一律|一直|只)(?=用|以|称|叫|把|先|按|给|使用|回答|回复|不要|别)|用[^，。]{1,8}(?:回答|回复))",
     re.IGNORECASE,
 )
+_ADDRESSED = re.compile(  # how the assistant's replies shall be, addressed to it, in any sentence of a turn
+    r"(?:^|[:;,]\s+|\b(?:so|and|but)\s+)(?:please\s+)?(?:(?:always|only|just)\s+)?"
+    r"(?:(?:answer|reply|respond|speak|talk|write)(?:\s+to)?\s+me\b|(?:call|address)\s+me\b"
+    r"|(?:keep|make|end|begin|start|finish|close|write|sign|give)\s+(?:all\s+|each\s+of\s+)?your\s+"
+    r"(?:answers?|repl(?:y|ies)|messages?|responses?|sentences?)\b)",
+    re.IGNORECASE,
+)
+_LASTING = re.compile(
+    r"\b(?:from (?:now|here) on(?:wards?)?|always|in (?:the )?future|going forward|henceforth|at all times"
+    r"|(?:in|with|after) (?:every|each|all)\b)",
+    re.IGNORECASE,
+)
 _REPORTED = re.compile(
-    r"[,，]\s*(?:\w+\s+){1,3}(?:said|says|told\s+me|used\s+to\s+say|advised|wrote)\W*$", re.IGNORECASE
+    r"[,，]\s*(?:\w+\s+){1,3}(?:said|says|told\s+me|used\s+to\s+say|advised|wrote)\W*$"
+    r"|\b(?:said|says|wrote|(?:told|tells)\s+\w+)\s*[:,]",
+    re.IGNORECASE,
 )
 _GREETS = re.compile(
     r"^\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|ok(?:ay)?|你好|您好|谢谢)(?:\s+\w+)?\W*$",
@@ -99,7 +113,8 @@ def standing_instructions(text: str) -> tuple[str, ...]:
     Quoted or pasted instructions don't count.
 
     If a one-line turn contains nothing else to remember, all its instructions are returned; otherwise only an
-    instruction at its beginning.
+    instruction at its beginning, and those on how the assistant replies to the user ("answer me in French from now
+    on").
 
     >>> standing_instructions("Always answer in metric units. I moved to Porto.")
     ('Always answer in metric units.',)
@@ -107,18 +122,26 @@ def standing_instructions(text: str) -> tuple[str, ...]:
     bare = _QUOTED.sub(lambda match: " " * len(match[0]), text.strip())
     line = bare.partition("\n")[0]
     spans = [span for span in split_sentences(line) if not _GREETS.match(line[span.start : span.end])]
-    rules = [_rules(line[span.start : span.end]) for span in spans]
-    alone = line == bare and all(
-        rule or _asks(line[span.start : span.end]) for rule, span in zip(rules, spans, strict=True)
-    )
-    taken = [span for rule, span in zip(rules, spans, strict=True) if rule] if alone else spans[: any(rules[:1])]
+    sentences = [line[span.start : span.end] for span in spans]
+    rules = [_rules(sentence) for sentence in sentences]
+    alone = line == bare and all(rule or _asks(sentence) for rule, sentence in zip(rules, sentences, strict=True))
+    taken = [
+        span
+        for number, (span, rule) in enumerate(zip(spans, rules, strict=True))
+        if rule and (alone or number == 0 or (line == bare and _addresses(sentences[number])))
+    ]
     return tuple(text.strip()[span.start : span.end] for span in taken)
 
 
 def _rules(sentence: str) -> bool:
     """Return True if a sentence gives a standing instruction."""
     told = _REPORTED.search(sentence) or _asks(sentence) or len(sentence) > _MOST_CHARACTERS
-    return not told and _STANDING.match(sentence) is not None
+    return not told and (_STANDING.match(sentence) is not None or _addresses(sentence))
+
+
+def _addresses(sentence: str) -> bool:
+    """Return True if a sentence says how the assistant shall reply to the user from now on."""
+    return _ADDRESSED.search(sentence) is not None and _LASTING.search(sentence) is not None
 
 
 def _asks(sentence: str) -> bool:
