@@ -36,6 +36,7 @@ from nscma_torch.episodic.log import speakers, turns
 from nscma_torch.episodic.log.backlog import EXTRACT
 from nscma_torch.episodic.log.turns import CITED, DECISION, ECHO, EVIDENCE, NOTES, STANDING, SUMMARISED
 from nscma_torch.llm.engines.contract import LanguageEngine, StreamingEngine
+from nscma_torch.llm.grounding import names_held
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic
 from nscma_torch.reading.turn_forms import asks, asks_to_keep, only_asks, standing_instructions
 from nscma_torch.text.terms import terms
@@ -255,7 +256,7 @@ class Controller:
         outcome.
 
         Content that is already in the memory is refused, so a stored text can't cause itself to be stored again as a
-        decision.
+        decision. A decision with a name or number that is neither in the turn nor shown is refused as invented.
         """
         situation = course.situation
         if grounded(content, situation.said) and not only_asks(situation.said):
@@ -265,6 +266,8 @@ class Controller:
             return True, "refused, it says nothing"
         if any(grounded(content, text) for text in situation.texts):
             return True, "refused, the memory holds it already"
+        if not names_held(content, situation.said, *situation.texts):
+            return True, "refused, it names what nobody told"
         course.decisions.append(content)
         return False, "will be kept, as a decision of yours"
 

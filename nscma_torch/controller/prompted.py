@@ -115,11 +115,11 @@ class PromptedPolicy:
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """Return a reply from working memory.
 
-        The draft of an answer about somebody is the one that the context contains, and its uncertainty the probability
-        that the context doesn't contain it: a small model is sure of the wording of what it invents. The uncertainty of
-        any other draft is that of its tokens, or 1 if the model itself calls it a guess.
+        The draft of an answer is the one that the context contains, and its uncertainty the probability that the
+        context doesn't contain it: a small model is sure of the wording of what it invents. The uncertainty of any
+        other reply is that of its tokens, or 1 if the model itself says that it needs the memory.
         """
-        if asks(situation.said) and is_about_someone(situation.said):
+        if asks(situation.said):
             found, known, usage = self._inquiry.answer(situation)
             return found or Answered(unknown_answer(situation.said), 1.0 - known, abstained=True), usage
         filled: Filled[DraftForm] | Filled[SourcedDraft]
