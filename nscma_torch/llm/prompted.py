@@ -39,7 +39,7 @@ from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.tasks import NumberedForm
+from nscma_torch.llm.prompts.tasks import NumberedForm, OperationForm
 from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.passage import first_words, word_count
@@ -212,7 +212,7 @@ class PromptedTasks:
         asked = [prompts.operating(one, known) for (one, _), known in zip(new, fitting, strict=True)]
         forms = self._asker.ask_sized([len(known) for known in fitting], asked, prompts.operation_form)
         return [
-            FactOperation(form.operation, tuple(known[i - 1].id for i in dict.fromkeys(form.facts)), form.text)
+            FactOperation(form.operation, _changed(form, known), form.text)
             for form, known in zip(forms, fitting, strict=True)
         ]
 
@@ -294,6 +294,11 @@ class PromptedTasks:
         kept = {hit.unit.id for hit in packs[0]} if packs else set()
         fitting = [hit for hit in hits if hit.unit.id in kept]
         return fitting, len(hits) - len(fitting)
+
+
+def _changed(form: OperationForm, known: Sequence[ToldFact]) -> tuple[str, ...]:
+    """Return the ids of the known facts that an operation changes; ADD changes none, whatever the model names."""
+    return () if form.operation == "ADD" else tuple(known[i - 1].id for i in dict.fromkeys(form.facts))
 
 
 def _within(text: str, words: int) -> str:

@@ -28,6 +28,7 @@ def test_numbers_stand_for_facts() -> None:
     assert operate({"operation": "UPDATE", "facts": [1]})[0] == FactOperation("UPDATE", ("f-rome",))
     assert operate({"operation": "DELETE", "facts": [2, 1]})[0] == FactOperation("DELETE", ("f-tea", "f-rome"))
     assert operate({"operation": "NOOP", "facts": [2]})[0] == FactOperation("NOOP", ("f-tea",))
+    assert operate({"operation": "ADD", "facts": [1]})[0] == FactOperation("ADD"), "ADD changes no fact"
     operation, engine = operate({"operation": "ADD", "facts": []})
     assert operation == FactOperation("ADD")
     data = data_of(engine.batches[0][0].turns)
@@ -45,7 +46,6 @@ def test_numbers_stand_for_facts() -> None:
     [
         {"operation": "UPDATE", "facts": [3]},
         {"operation": "UPDATE", "facts": []},
-        {"operation": "ADD", "facts": [1]},
         {"operation": "REMOVE", "facts": [1]},
         {"operation": "DELETE", "facts": "1"},
     ],

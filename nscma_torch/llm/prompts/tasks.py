@@ -191,8 +191,6 @@ class OperationForm(ReplyForm):
     def _names_what_it_changes(self) -> Self:
         if self.operation in ("UPDATE", "DELETE") and not self.facts:
             raise PydanticCustomError("no_facts_named", "UPDATE and DELETE name the facts that they change")
-        if self.operation == "ADD" and self.facts:
-            raise PydanticCustomError("facts_named", "ADD names no facts")
         return self
 
 
