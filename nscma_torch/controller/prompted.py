@@ -26,6 +26,7 @@ from nscma_torch.controller.working_memory import Exchange, Summarized, added
 from nscma_torch.core.config import ControllerConfig, LlmConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Usage
+from nscma_torch.llm.choice_probability import probability_of_true
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turn
 from nscma_torch.llm.engines.structured import Filled, ReplyForm
@@ -117,7 +118,7 @@ class PromptedPolicy:
 
         The draft of an answer is the one that the context contains, and its uncertainty the probability that the
         context doesn't contain it: a small model is sure of the wording of what it invents. The uncertainty of any
-        other reply is that of its tokens, or 1 if the model itself says that it needs the memory.
+        other reply is the probability that it needs something from the memory.
         """
         if asks(situation.said):
             found, known, usage = self._inquiry.answer(situation)
@@ -129,7 +130,7 @@ class PromptedPolicy:
         else:
             filled, shown, usage = self._ask(DraftForm, draft_turns, situation, logprobs=True)
             named = ()
-        unsure = uncertainty(filled.reply, "text") if filled.form.known else 1.0
+        unsure = 1.0 - probability_of_true(filled.reply, "known", chosen=filled.form.known)
         return answered(filled.form.text, named, shown, unsure, situation), usage
 
     def act(self, situation: Situation) -> Step:

@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from nscma_torch.core.errors import NoLogprobsError
 from nscma_torch.core.records import AskedQuestion, Evidence, Hit, Usage
+from nscma_torch.llm.choice_probability import probability_of_true
 from nscma_torch.llm.completion import ModelCaller
-from nscma_torch.llm.engines.contract import Reply, Turns, most_tokens
+from nscma_torch.llm.engines.contract import Turns, most_tokens
 from nscma_torch.llm.engines.structured import Filled
 from nscma_torch.llm.prompts.answering import (
     ContainedForm,
@@ -27,7 +28,6 @@ from nscma_torch.text.terms import terms
 
 ItemT = TypeVar("ItemT")
 BY_MODEL, BY_READER = 3.1, 0.73  # weights of the logits in `pooled`
-UNMEASURED = 0.75  # probability of a choice without log-probabilities, so that the reader's still counts
 _MOST = 3  # lines that support an answer
 _BARE = frozenset(terms("yes no"))
 
@@ -65,7 +65,7 @@ def answered(
     kept = packs[0] if packs else []
     shown = lines(kept)
     said, usage = _contained(asker, contained(question, shown))
-    known = pooled(_probability(said), question.prior)
+    known = pooled(probability_of_true(said.reply, "contain_answer", chosen=said.form.contain_answer), question.prior)
     if known < least_known:
         return ModelAnswer("", known, len(kept), usage)
     prompt = answering(question, shown)
@@ -131,26 +131,3 @@ def _contained(asker: ModelCaller, prompt: Turns) -> tuple[Filled[ContainedForm]
             return said, usage
     (said,), usage = asker.fill(ContainedForm, [prompt])
     return said, usage
-
-
-def _probability(said: Filled[ContainedForm]) -> float:
-    """Return the probability of "true" from the tokens that decide; without log-probabilities, `UNMEASURED` is the
-    probability of what the model chose.
-    """
-    chosen = _logprob(said.reply, "true" if said.form.contain_answer else "false")
-    share = UNMEASURED if chosen is None else max(0.5, math.exp(min(chosen, 0.0)))  # the likelier one was chosen
-    return share if said.form.contain_answer else 1.0 - share
-
-
-def _logprob(reply: Reply, value: str) -> float | None:
-    """Return the log-probability of the tokens that spell a value, or None if there are none."""
-    at = reply.text.rfind(value)
-    if at < 0 or not reply.tokens:
-        return None
-    place, total = 0, 0.0
-    for token in reply.tokens:
-        end = place + len(token.text)
-        if place < at + len(value) and end > at:
-            total += min(token.logprob, 0.0)
-        place = end
-    return total

@@ -12,10 +12,11 @@ import pytest
 from nscma_torch.core.errors import EngineError, EngineRefusedError, EngineUnavailableError, NoLogprobsError, ReplyError
 from nscma_torch.core.protocols import CuratorTasks
 from nscma_torch.core.records import AskedQuestion
+from nscma_torch.llm.choice_probability import UNMEASURED
 from nscma_torch.llm.engines.contract import Reply, Request, Token
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.prompted import PromptedTasks
-from nscma_torch.llm.prompted_answers import UNMEASURED, pooled, supporting
+from nscma_torch.llm.prompted_answers import pooled, supporting
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.answering import rule
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks

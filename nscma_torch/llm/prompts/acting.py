@@ -191,7 +191,8 @@ or a decision of yours, in a sentence that can be understood alone; everything u
 - {"act": {"action": "answer", "text": "…", "evidence": [1]}}: reply to the user, with the numbers of the found \
 memories that the reply is based on, [] if none.
 
-Newer memories override older ones. Do nothing twice. If the memory doesn't contain what is asked, say so."""
+Newer memories override older ones. Do nothing twice. The reply is short and friendly: do what is asked, greet back, \
+or confirm what you were told."""
 
 _SEARCH = """
 
@@ -212,9 +213,10 @@ _OF_FOUND, _OF_ALL = "of the found memories", "of the found memories, conclusion
 
 _CONCLUDE = """
 
-Reply to the user's message. text: the reply, as short as the question allows. evidence: the numbers of the found \
-memories that it is based on, [] if none. Newer memories override older ones. If nothing here answers the question, \
-say that you don't know. Reply with one JSON object and nothing else."""
+Reply to the user's message: do what is asked, answer a general question from your own knowledge, or confirm what you \
+were told. text: the reply, as short as the message allows. evidence: the numbers of the found memories that it is \
+based on, [] if none. Newer memories override older ones. If you are asked about the user's life and nothing here \
+tells, say that you don't know. Reply with one JSON object and nothing else."""
 
 _LEARN = """Describe how a task was done, for an assistant that will do similar tasks. It replied to a user's message \
 after using a memory with these actions: retrieve_episodic(query) searches what was said, retrieve_semantic(entity) \
