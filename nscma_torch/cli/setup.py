@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ from nscma_torch.cli.output import plain, print_json, say
 if TYPE_CHECKING:
     from nscma_torch.doctor.servers import ModelServer
 
+_EXTRACTION = ("facts", "instead_of_model")
+_SMALL = 7_000_000_000  # parameters below which a model extracts worse facts than the networks; one of 1.5B does
 _UNREPORTED = 4096  # tokens of context if the server doesn't report them: the least that Ollama starts with
 
 
@@ -69,7 +72,11 @@ def setup(
         (again,) = find_servers((server.url,), api_key=secret)
         context = again.model(chosen.name).context
         section["context"] = context or _UNREPORTED
-    plan = SettingsEdit(file, "toml", [SetKey(("llm",), section)]).planned()
+    edits = [SetKey(("llm",), section)]
+    networks = chosen.parameters is not None and chosen.parameters < _SMALL and not _sets(file, *_EXTRACTION)
+    if networks:
+        edits.append(SetKey(_EXTRACTION, 0.0))
+    plan = SettingsEdit(file, "toml", edits).planned()
     backup = plan.write() if plan else None
     if json:
         print_json({"servers": servers, "llm": section, "reply": reply, "seconds": seconds, "file": file})
@@ -77,8 +84,18 @@ def setup(
     say(f"structured reply in {seconds:.1f} s: {plain(str(reply))}")
     if server.kind == "other" and context is None:
         say(f"[yellow]the context length is not reported; {_UNREPORTED} tokens assumed (llm.context)[/]")
+    if networks:
+        say(
+            f"the bundled networks extract facts (facts.instead_of_model = 0): a model of "
+            f"{(chosen.parameters or 0) / 1e9:.1f} billion parameters gets most of them wrong"
+        )
     kept = f" (before: {plain(str(backup))})" if backup else ""
     say(f"wrote \\[llm] to {plain(str(file))}{kept}; use it with --config {plain(str(file))} or NSCMA_CONFIG")
+
+
+def _sets(file: Path, section: str, key: str) -> bool:
+    """Return True if a configuration file sets a key."""
+    return file.exists() and key in tomllib.loads(file.read_text(encoding="utf-8")).get(section, {})
 
 
 def _list(servers: list[ModelServer]) -> None:

@@ -25,6 +25,7 @@ from nscma_torch.llm.prompted_answers import longer_prompt, supporting
 from nscma_torch.llm.prompts.answering import line, shown_line, wants_text
 from nscma_torch.reading.turn_forms import questions
 from nscma_torch.text.capitalised import INSIDE
+from nscma_torch.text.pronouns import refers_back
 
 # question, hits, their answerability, the time -> the reader's answer if it is sure, and its probability of one
 ReadFirst = Callable[[str, Sequence[Hit], float, datetime], tuple[Answer | None, float]]
@@ -43,6 +44,12 @@ class _Line:
     said_at: datetime
     text: str
     shown: Shown
+
+
+def asked_in(said: str) -> str:
+    """Return the sentences of a turn that ask, or the whole turn if they refer to what it says before."""
+    asked = questions(said)
+    return said if refers_back(asked) else asked
 
 
 def is_about_someone(text: str) -> bool:
@@ -82,7 +89,7 @@ class Inquiry:
 
     def answer(self, situation: Situation) -> tuple[Answered | None, float, Usage]:
         """Return the answer and its certainty; None for the answer if what is known so far doesn't contain it."""
-        question, rules = questions(situation.said), situation.memory.rules
+        question, rules = asked_in(situation.said), situation.memory.rules
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         prior = 0.5
         if told is None:

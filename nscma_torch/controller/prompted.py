@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from nscma_torch.controller.inquiry import Inquiry, ReadFirst, is_about_someone
+from nscma_torch.controller.inquiry import Inquiry, ReadFirst, asked_in, is_about_someone
 from nscma_torch.controller.passages import (
     clipped,
     passage,
@@ -55,7 +55,7 @@ from nscma_torch.llm.prompts.acting import (
     sourced_draft_turns,
     summary_turns,
 )
-from nscma_torch.reading.turn_forms import asks, questions
+from nscma_torch.reading.turn_forms import asks
 from nscma_torch.reading.unknown_answer import unknown_answer
 from nscma_torch.text.calendar.timestamps import WEEKDAYS, format_day
 from nscma_torch.text.sentences import split_sentences
@@ -152,7 +152,7 @@ class PromptedPolicy:
 
     def _inquire(self, situation: Situation) -> Step:
         """Search for the question itself, then answer, or search for what is missing."""
-        query = questions(situation.said)[-_MOST_CHARACTERS:]
+        query = asked_in(situation.said)[-_MOST_CHARACTERS:]
         tried = {finding.tool.action: finding for finding in situation.findings}
         facts = tried.get("retrieve_semantic")
         if facts is None:

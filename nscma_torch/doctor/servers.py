@@ -7,6 +7,7 @@ Each program is recognised by a path that only it serves: Ollama `/api/version`,
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,11 +27,12 @@ _KINDS: Mapping[Program, Literal["vllm", "llama.cpp", "other"]] = {"vLLM": "vllm
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     """A model on a server. `context` is in tokens, or None if the server doesn't report it, or only when the model is
-    loaded.
+    loaded; `parameters` is None if the server doesn't report them.
     """
 
     name: str
     context: int | None
+    parameters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def _examine(client: HttpClient, url: str) -> ModelServer | None:
     names = [str(row["id"]) for row in listed if "id" in row]
     if _get(client, "/api/version") is not None:
         loaded = {row.get("name"): row.get("context_length") for row in _rows(_get(client, "/api/ps"), "models") or ()}
-        return ModelServer(url, "Ollama", tuple(ServedModel(name, _count(loaded.get(name))) for name in names))
+        sizes = {row.get("name"): _of_ollama(row) for row in _rows(_get(client, "/api/tags"), "models") or ()}
+        return ModelServer(
+            url, "Ollama", tuple(ServedModel(name, _count(loaded.get(name)), sizes.get(name)) for name in names)
+        )
     own = _rows(_get(client, "/api/v0/models"), "data")
     if own is not None:
         chat = [row for row in own if row.get("type") != "embeddings"]
@@ -95,7 +100,8 @@ def _examine(client: HttpClient, url: str) -> ModelServer | None:
     props = _get(client, "/props")
     if isinstance(props, dict) and isinstance(props.get("default_generation_settings"), dict):
         context = _count(props["default_generation_settings"].get("n_ctx"))
-        return ModelServer(url, "llama.cpp", tuple(ServedModel(name, context) for name in names))
+        sizes = {row.get("id"): _of_llama_cpp(row) for row in listed}
+        return ModelServer(url, "llama.cpp", tuple(ServedModel(name, context, sizes.get(name)) for name in names))
     lengths = {str(row.get("id")): _count(row.get("max_model_len")) for row in listed}
     program: Program = "vLLM" if any(lengths.values()) else "unknown"
     return ModelServer(url, program, tuple(ServedModel(name, lengths[name]) for name in names))
@@ -115,6 +121,19 @@ def _get(client: HttpClient, path: str) -> Any:
 def _rows(body: Any, key: str) -> list[dict[str, Any]] | None:
     rows = body.get(key) if isinstance(body, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
+
+
+def _of_ollama(row: Mapping[str, Any]) -> int | None:
+    """Return the number of parameters, which Ollama reports as "1.5B" or "270M"."""
+    details = row.get("details")
+    size = str(details.get("parameter_size", "")) if isinstance(details, dict) else ""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([MB])", size)
+    return round(float(found[1]) * {"M": 1e6, "B": 1e9}[found[2]]) if found else None
+
+
+def _of_llama_cpp(row: Mapping[str, Any]) -> int | None:
+    meta = row.get("meta")
+    return _count(meta.get("n_params")) if isinstance(meta, dict) else None
 
 
 def _count(value: Any) -> int | None:

@@ -123,3 +123,27 @@ def test_no_server_is_one_error(tmp_path: Path) -> None:
     assert "no OpenAI-compatible server responds at http://127.0.0.1:9; start one" in str(done.exception)
     with serving({"/": {"hello": "there"}}) as url:
         assert find_servers([url]) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "own", "spared"),
+    [(1_500_000_000, "", 0.0), (8_000_000_000, "", 1.0), (1_500_000_000, "[facts]\ninstead_of_model = 0.9\n", 0.9)],
+)
+def test_a_small_model_extracts_no_facts(tmp_path: Path, parameters: int, own: str, spared: float) -> None:
+    rows = {"data": [{"id": "small", "meta": {"n_params": parameters}}]}
+    file = tmp_path / "nscma.toml"
+    if own:
+        file.write_text(own)
+    with serving({**PROGRAMS["llama.cpp"], "/v1/models": rows}) as url:
+        result = CliRunner().invoke(app, ["setup", str(file), "--url", url])
+    assert result.exit_code == 0, result.output
+    assert load_config(file).facts.instead_of_model == spared
+    assert ("networks extract facts" in result.output) == (spared == 0)
+
+
+@pytest.mark.parametrize(("size", "parameters"), [("1.5B", 1_500_000_000), ("270M", 270_000_000), ("", None)])
+def test_ollama_reports_the_size_of_its_models(size: str, parameters: int | None) -> None:
+    tags = {"models": [{"name": "small", "details": {"parameter_size": size}}]}
+    with serving({**PROGRAMS["Ollama"], "/api/tags": tags}) as url:
+        (server,) = find_servers((url,))
+    assert server.model(None).parameters == parameters
