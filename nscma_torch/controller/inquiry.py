@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from nscma_torch.controller.passages import clipped, fact_in_words, passage, sources
 from nscma_torch.controller.policy import Answered, Situation
 from nscma_torch.controller.prompt_budget import fitting
 from nscma_torch.controller.sourced_reply import Shown, answered
+from nscma_torch.controller.working_memory import added
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.records import Answer, AskedQuestion, Hit, Usage
 from nscma_torch.episodic.index.units import unit_of
@@ -22,10 +23,11 @@ from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.prompted_answers import answered as answered_by_model
 from nscma_torch.llm.prompted_answers import longer_prompt, supporting
-from nscma_torch.llm.prompts.answering import line, shown_line, wants_text
+from nscma_torch.llm.prompts.answering import TextForm, line, rewording, shown_line, wants_text
 from nscma_torch.reading.turn_forms import questions
 from nscma_torch.text.capitalised import INSIDE
 from nscma_torch.text.pronouns import refers_back
+from nscma_torch.text.terms import terms
 
 # question, hits, their answerability, the time -> the reader's answer if it is sure, and its probability of one
 ReadFirst = Callable[[str, Sequence[Hit], float, datetime], tuple[Answer | None, float]]
@@ -89,19 +91,20 @@ class Inquiry:
 
     def answer(self, situation: Situation) -> tuple[Answered | None, float, Usage]:
         """Return the answer and its certainty; None for the answer if what is known so far doesn't contain it."""
-        question, rules = asked_in(situation.said), situation.memory.rules
+        question = asked_in(situation.said)
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         prior = 0.5
         if told is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
             if best is not None and best.hits:
                 told, prior = self._read_first(question, best.hits, best.answerability, situation.now)
-        if told is not None and not rules:
-            return _read(told), told.confidence, told.usage
+        if told is not None and told.confidence >= self._least_known:
+            worded, usage = self.worded(_read(told), situation)
+            return worded, told.confidence, added(told.usage, usage)
         lines = self._lines(question, situation, told)
         if not lines:
             return None, 0.0, Usage()
-        asked = AskedQuestion(question, 0.0, situation.memory.asker, situation.now, prior, rules)
+        asked = AskedQuestion(question, 0.0, situation.memory.asker, situation.now, prior)
         fit = fitting(
             lambda i: self._asker.tokens(longer_prompt(asked, _in_order(lines[: len(lines) - i]))),
             len(lines) - 1,
@@ -113,7 +116,23 @@ class Inquiry:
             return None, reply.known, reply.usage
         shown = [one.shown for one in kept]
         numbers = [i + 1 for i in supporting(question, reply.text, [one.text for one in kept])]
-        return answered(reply.text, numbers, shown, 1.0 - reply.known, situation), reply.known, reply.usage
+        worded, usage = self.worded(answered(reply.text, numbers, shown, 1.0 - reply.known, situation), situation)
+        return worded, reply.known, added(reply.usage, usage)
+
+    def worded(self, reply: Answered, situation: Situation) -> tuple[Answered, Usage]:
+        """Return the reply in words that follow the standing instructions, if there are any.
+
+        A rewording that has no word of the reply is dropped: it says something else.
+        """
+        memory = situation.memory
+        if not memory.rules:
+            return reply, Usage()
+        prompt = rewording(asked_in(situation.said), reply.text, memory.asker, memory.rules)
+        if not self._asker.fits(prompt):
+            return reply, Usage()
+        (form,), usage = self._asker.ask(TextForm, [prompt])
+        text = form.text.strip()
+        return replace(reply, text=text) if set(terms(text)) & set(terms(reply.text)) else reply, usage
 
     def _lines(self, question: str, situation: Situation, told: Answer | None) -> list[_Line]:
         """Return what was found and the context as lines, the most relevant first."""
@@ -148,7 +167,7 @@ def _in_order(lines: Sequence[_Line]) -> list[str]:
 
 
 def _told(told: Answer | None, now: datetime) -> list[_Line]:
-    """Return the answer that facts or the reader gave, which the model words by the standing instructions."""
+    """Return the answer that facts gave unsurely, as one more line."""
     if told is None:
         return []
     first = next((item.hit for item in told.evidence), None)

@@ -116,13 +116,13 @@ class PromptedPolicy:
     def draft(self, situation: Situation) -> tuple[Answered, Usage]:
         """Return a reply from working memory.
 
-        The draft of an answer is the one that the context contains, and its uncertainty the probability that the
-        context doesn't contain it: a small model is sure of the wording of what it invents. The uncertainty of any
-        other reply is the probability that it needs something from the memory.
+        The draft of an answer is the one that the context contains, and its uncertainty the probability that it doesn't
+        contain it: a small model is sure of the wording of what it invents. If it is likelier that it doesn't, the
+        uncertainty is 1. The uncertainty of any other reply is the probability that it needs something from the memory.
         """
         if asks(situation.said):
-            found, known, usage = self._inquiry.answer(situation)
-            return found or Answered(unknown_answer(situation.said), 1.0 - known, abstained=True), usage
+            found, _, usage = self._inquiry.answer(situation)
+            return found or Answered(unknown_answer(situation.said), 1.0, abstained=True), usage
         filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
             filled, shown, usage = self._ask(SourcedDraft, sourced_draft_turns, situation, logprobs=True)
@@ -188,7 +188,8 @@ class PromptedPolicy:
         """Reply to a question whose answer wasn't found: what is about somebody isn't known."""
         if is_about_someone(situation.said):
             shown = situation.told(())
-            return Answered(unknown_answer(situation.said), 0.0, abstained=True, shown=shown), Usage()
+            unknown = Answered(unknown_answer(situation.said), 0.0, abstained=True, shown=shown)
+            return self._inquiry.worded(unknown, situation)
         return self._concluded(situation)
 
     def _concluded(self, situation: Situation) -> tuple[Answered, Usage]:

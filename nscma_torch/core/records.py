@@ -407,7 +407,6 @@ class AskedQuestion:
         asker: the name under which the asker's own messages appear; "I" in the question means this person.
         now: the time of the question; None if it doesn't matter.
         prior: the trained reader's probability that the hits contain the answer; 0.5 if it hasn't read them.
-        instructions: the asker's standing instructions, verbatim, for the wording of the answer.
     """
 
     text: str
@@ -415,7 +414,6 @@ class AskedQuestion:
     asker: str = "user"
     now: datetime | None = None
     prior: float = 0.5
-    instructions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

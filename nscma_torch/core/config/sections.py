@@ -740,7 +740,7 @@ class ControllerConfig(Section):
     max_steps: int = Field(4, gt=0, description="Maximum actions before the model must answer.")
     top_k: int = Field(6, gt=0, description="Number of memories returned by one retrieval.")
     threshold: float = Field(
-        0.25,
+        0.5,
         ge=0,
         le=1,
         description="Uncertainty of an engine's draft above which the controller retrieves; 0 always retrieves, 1 "

@@ -34,7 +34,10 @@ _SYSTEM = (
 _KNOWN = 'Do the messages contain the answer to this question? Reply with JSON: {"contain_answer": true or false}'
 _ANSWER = 'Reply with JSON: {"short_answer": "..."}'
 _TEXT = 'Answer in a few sentences, in the language of the question. Reply with JSON: {"text": "..."}'
-_INSTRUCTED = "Answer briefly, and follow the standing instructions of {asker} in the answer: {instructions}"
+_REWORD = (
+    "Question: {question}\nAnswer: {answer}\n\nReword the answer so that it follows the instructions of {asker}: "
+    '{instructions}\nKeep what the answer says. Reply with JSON: {{"text": "..."}}'
+)
 
 _AUXILIARY = (
     r"(?:do|does|did|is|are|was|were|am|has|have|had|can|could|will|would|should|isn|aren|wasn|weren|don|doesn|didn|hasn"
@@ -90,9 +93,18 @@ def contained(question: AskedQuestion, lines: Sequence[str]) -> Turns:
 
 def answering(question: AskedQuestion, lines: Sequence[str]) -> Turns:
     """Build the prompt that asks for the answer; for `TextForm` if the question wants text, else `ShortAnswerForm`."""
-    if wants_text(question.text):
-        return _turns(question, lines, _instructed(question, "", _TEXT))
-    return _turns(question, lines, _instructed(question, rule(question.text), _ANSWER))
+    return _turns(question, lines, _TEXT if wants_text(question.text) else f"{rule(question.text)} {_ANSWER}")
+
+
+def rewording(question: str, answer: str, asker: str, instructions: Sequence[str]) -> Turns:
+    """Build the prompt that has an answer follow standing instructions; for `TextForm`."""
+    task = _REWORD.format(
+        question=quoted_lines([question]),
+        answer=quoted_lines([answer]),
+        asker=_printable(asker),
+        instructions=" ".join(quoted_lines([one]) for one in instructions),
+    )
+    return Turn("system", "You word the replies of an assistant."), Turn("user", task)
 
 
 def rule(question: str) -> str:
@@ -141,14 +153,6 @@ def _turns(question: AskedQuestion, lines: Sequence[str], task: str) -> Turns:
     today = "" if question.now is None else f"Today is {format_day(question.now.date())}. "
     asked = f"{today}{_printable(question.asker)} asks: {_printable(question.text)}"
     return Turn("system", _SYSTEM), Turn("user", f"Messages:\n{quoted_lines(lines)}\n\n{asked}\n\n{task}")
-
-
-def _instructed(question: AskedQuestion, form: str, reply: str) -> str:
-    """Return the task for an answer. Standing instructions replace the rule for its form."""
-    if question.instructions:
-        given = " ".join(f'"{_printable(one)}"' for one in question.instructions)
-        form = _INSTRUCTED.format(asker=_printable(question.asker), instructions=given)
-    return f"{form} {reply}".strip()
 
 
 def _printable(text: str) -> str:
