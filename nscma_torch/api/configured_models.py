@@ -100,10 +100,10 @@ class Models:
             return self._tasks
         if self.engine is None:
             return self.embedded_tasks
-        from nscma_torch.llm.configured_tasks import prompted_tasks
+        from nscma_torch.llm.configured_tasks import prompted_tasks, sure_extraction
 
-        embedded = lambda: self.embedded_tasks  # noqa: E731 - a builder's argument
-        return prompted_tasks(self.config, self.engine, self.relations, tally=self.tally, embedded=embedded)
+        surely = sure_extraction(self.config, lambda: self.embedded_tasks)
+        return prompted_tasks(self.config, self.engine, self.relations, tally=self.tally, extract_surely=surely)
 
     @locked_cached_property
     def embedded_tasks(self) -> EmbeddedTasks:

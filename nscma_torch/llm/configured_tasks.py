@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.core.config import Config
 from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.llm.prompted import PromptedTasks
+from nscma_torch.llm.prompted import PromptedTasks, SureExtraction
 from nscma_torch.reading.relations import Schema, open_schema
 
 if TYPE_CHECKING:
@@ -22,15 +22,14 @@ def prompted_tasks(
     relations: Schema,
     *,
     tally: Counter[str],
-    embedded: Callable[[], EmbeddedTasks],
+    extract_surely: SureExtraction | None,
 ) -> PromptedTasks:
     """Return tasks that prompt the engine.
 
     Args:
         tally: counts requests and dropped output.
-        embedded: returns the tasks by rules, which read the texts they are sure about (`facts.instead_of_model`).
+        extract_surely: extracts from the texts that need no model; see `sure_extraction`.
     """
-    least = config.facts.instead_of_model
     return PromptedTasks(
         engine,
         relations=open_schema(relations) if config.facts.predicates == "open" else relations,
@@ -40,6 +39,14 @@ def prompted_tasks(
         words=config.answer.words,
         least_known=config.llm.least_known,
         tally=tally,
-        extract_surely=partial(embedded().extract_surely, least=least) if least < 1 else None,
+        extract_surely=extract_surely,
         in_context=config.facts.context == "summary",
     )
+
+
+def sure_extraction(config: Config, embedded: Callable[[], EmbeddedTasks]) -> SureExtraction | None:
+    """Return the extraction by networks of what they are sure about (`facts.instead_of_model`); None if the model reads
+    all.
+    """
+    least = config.facts.instead_of_model
+    return partial(embedded().extract_surely, least=least) if least < 1 else None

@@ -17,6 +17,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import torch
 from rich.console import Console
 
 from eval.experiments.model.answer_table import Answered, answer_table, answers
-from eval.experiments.model.bounded_extraction import FirstByModel, bounded_tasks
+from eval.experiments.model.bounded_extraction import FirstByModel
 from eval.experiments.model.controller_turns import chat
 from eval.experiments.model.faults import Faults
 from eval.experiments.model.fixed_tasks import run_fixed_tasks
@@ -35,7 +36,9 @@ from eval.experiments.reading.conversation_files import Conversation, load
 from nscma_torch import Config, Memory, load_config
 from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import NscmaError
+from nscma_torch.llm.configured_tasks import prompted_tasks
 from nscma_torch.llm.engines.choose import choose_engine
+from nscma_torch.reading.relations import load_relations
 
 CHAT = Path(__file__).with_name("chat.txt")
 MEMORY = {  # bounds the model's work: one level of summaries, few insights, two actions before the controller answers
@@ -66,7 +69,8 @@ class Acceptance:
         user, now = self._conversation.user, self._conversation.asked_at
         memory: Memory
         first = FirstByModel(self._extracted, lambda: memory.components.embedded_tasks)
-        tasks = bounded_tasks(self._engine, self._config, first)
+        relations = load_relations()
+        tasks = prompted_tasks(self._config, self._engine, relations, tally=Counter(), extract_surely=first)
         with Memory(store, config=self._config, tasks=tasks) as memory:
             stored = self._store(memory, first)
             self._step("answers by the model")

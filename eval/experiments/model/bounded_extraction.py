@@ -1,14 +1,10 @@
-"""Language tasks in which the model extracts facts from the first messages only, to bound a run's time."""
+"""Extraction in which the model reads the first messages only, to bound a run's time."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
-from nscma_torch.core.config import Config
 from nscma_torch.core.records import Extraction, Unit
-from nscma_torch.llm.engines.contract import LanguageEngine
-from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 
 
@@ -42,17 +38,3 @@ class FirstByModel:
             for i, extraction in zip(rest, read, strict=True):
                 found[i] = extraction
         return found
-
-
-def bounded_tasks(engine: LanguageEngine, config: Config, first: FirstByModel) -> PromptedTasks:
-    """Return the configured language tasks, in which the model extracts facts only from what `first` leaves to it."""
-    return PromptedTasks(
-        engine,
-        max_tokens=config.llm.max_tokens,
-        temperature=config.llm.temperature,
-        summary_words=config.hierarchy.summary_words,
-        words=config.answer.words,
-        least_known=config.llm.least_known,
-        tally=Counter(),
-        extract_surely=first,
-    )
