@@ -33,16 +33,17 @@ from nscma_torch.core.records import (
 )
 from nscma_torch.llm import prompted_lines as on_texts
 from nscma_torch.llm.completion import ModelCaller
-from nscma_torch.llm.engines.contract import LanguageEngine, Turns
-from nscma_torch.llm.prompted_answers import answered, evidence, hit_lines
+from nscma_torch.llm.engines.contract import LanguageEngine, Turns, most_tokens
+from nscma_torch.llm.prompted_answers import answered, containing, evidence, hit_lines
 from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
 from nscma_torch.llm.prompts import tasks as prompts
-from nscma_torch.llm.prompts.tasks import NumberedForm, OperationForm
+from nscma_torch.llm.prompts.answering import contained
+from nscma_torch.llm.prompts.tasks import OperationForm
 from nscma_torch.llm.verified_extraction import UnitReading
 from nscma_torch.reading.own_words import in_own_words
-from nscma_torch.reading.passage import first_words, word_count
+from nscma_torch.reading.passage import best_passage, first_words, term_weights, word_count
 from nscma_torch.reading.relations import Schema, load_relations
 from nscma_torch.reading.unknown_answer import unknown_answer
 from nscma_torch.text.scripts import script
@@ -163,21 +164,35 @@ class PromptedTasks:
         return [texts[number] for number in range(len(groups))]
 
     def rerank(self, question: str, hits: Sequence[Hit]) -> list[float]:
-        """Return the model's scores from 0 to 10, scaled to [0, 1]."""
-        scores = self._judged(question, hits, prompts.scoring, prompts.scores_form)
-        return [score / 10 for score in scores]
+        """Return, for each hit, the model's probability that it contains the answer, in [0, 1].
+
+        Each hit is judged on its own: asked to score ten hits in one form, a model of 1.5 billion parameters gave them
+        all the same score.
+        """
+        asked = AskedQuestion(question)
+        prompts_of = [contained(asked, hit_lines([self._fitted(asked, hit)])) for hit in hits]
+        return containing(self._asker, prompts_of)[0]
 
     def select(self, question: str, hits: Sequence[Hit]) -> list[bool]:
-        """Return, for each hit, True if the model finds it helpful."""
-        return [bool(helps) for helps in self._judged(question, hits, prompts.choosing, prompts.choices_form)]
+        """Return, for each hit, True if it is likelier than not that it contains the answer."""
+        return [probability >= 0.5 for probability in self.rerank(question, hits)]
 
     def refine(self, question: str, hits: Sequence[Hit]) -> str:
-        """Return the model's next question, or "" if there is none or it is the same. The model reads as many of the
-        best hits as fit in a prompt.
+        """Return the model's next question, or "" if the hits contain the answer or the question is the same. The model
+        reads as many of the best hits as fit in a prompt.
         """
         if not hits:
             return ""
-        fitting, _ = self._fitting(lambda some: prompts.refining(question, some), hits)
+
+        def check(some: Sequence[Hit]) -> Turns:
+            return contained(AskedQuestion(question), hit_lines(some))
+
+        fitting, _ = self._fitting(
+            lambda some: max(check(some), prompts.refining(question, some), key=most_tokens), hits
+        )
+        (known,), _ = containing(self._asker, [check(fitting)])
+        if known >= 0.5:
+            return ""
         (form,), _ = self._asker.ask(prompts.QuestionForm, [prompts.refining(question, fitting)])
         return "" if form.question.casefold() == question.strip().casefold() else form.question
 
@@ -274,19 +289,12 @@ class PromptedTasks:
     def _summary(self, parts: Sequence[Unit | str]) -> Turns:
         return prompts.summary(self._summary_words, parts)
 
-    def _judged(
-        self,
-        question: str,
-        hits: Sequence[Hit],
-        render: Callable[[str, Sequence[Hit]], Turns],
-        form_of: Callable[[int], type[NumberedForm]],
-    ) -> list[int]:
-        """Return the model's value for each hit."""
-        packs = self._asker.packed(hits, lambda some: render(question, some), most=prompts.MOST_JUDGED)
-        forms = self._asker.ask_sized(
-            [len(pack) for pack in packs], [render(question, pack) for pack in packs], form_of
-        )
-        return [value for form in forms for value in form.values()]
+    def _fitted(self, question: AskedQuestion, hit: Hit) -> Hit:
+        """Return a hit with as much of its best passage as fits in a prompt."""
+        if self._asker.fits(contained(question, hit_lines([hit]))):
+            return hit
+        best = best_passage(hit.text, term_weights(question.text, [hit.text]), self._words)
+        return replace(hit, unit=replace(hit.unit, text=best.text))
 
     def _fitting(self, render: Callable[[Sequence[Hit]], Turns], hits: Sequence[Hit]) -> tuple[Sequence[Hit], int]:
         """Return the best hits that fit in one prompt, in order, and the number of remaining hits."""

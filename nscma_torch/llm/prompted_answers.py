@@ -64,8 +64,8 @@ def answered(
     packs = asker.packed(best_first, lambda some: longer_prompt(question, lines(some)))
     kept = packs[0] if packs else []
     shown = lines(kept)
-    said, usage = _contained(asker, contained(question, shown))
-    known = pooled(probability_of_true(said.reply, "contain_answer", chosen=said.form.contain_answer), question.prior)
+    (contains,), usage = containing(asker, [contained(question, shown)])
+    known = pooled(contains, question.prior)
     if known < least_known:
         return ModelAnswer("", known, len(kept), usage)
     prompt = answering(question, shown)
@@ -120,14 +120,17 @@ def evidence(question: str, answer: str, hits: Sequence[Hit], words: int) -> tup
     return tuple(Evidence(hit, one.text, one.start, one.end, hit.score / top) for hit, one in passages)
 
 
-def _contained(asker: ModelCaller, prompt: Turns) -> tuple[Filled[ContainedForm], Usage]:
-    """Ask with log-probabilities if the server returns them."""
+def containing(asker: ModelCaller, prompts: Sequence[Turns]) -> tuple[list[float], Usage]:
+    """Return the model's probability that the messages of each prompt (`contained`) contain the answer.
+
+    Log-probabilities are requested if the server returns them.
+    """
+    said: list[Filled[ContainedForm]] = []
     if asker.logprobs:
         try:
-            (said,), usage = asker.fill(ContainedForm, [prompt], logprobs=True)
+            said, usage = asker.fill(ContainedForm, prompts, logprobs=True)
         except NoLogprobsError:
             asker.logprobs = False
-        else:
-            return said, usage
-    (said,), usage = asker.fill(ContainedForm, [prompt])
-    return said, usage
+    if not asker.logprobs:
+        said, usage = asker.fill(ContainedForm, prompts)
+    return [probability_of_true(one.reply, "contain_answer", chosen=one.form.contain_answer) for one in said], usage

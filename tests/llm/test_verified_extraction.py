@@ -61,31 +61,24 @@ def test_summaries_keep_to_their_words(said: str, kept: str) -> None:
     assert tasks.summarize([[unit("a")]]) == [kept]
 
 
-def by_number(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: int(text["text"].split()[1]) for name, text in data["texts"].items()}
-
-
 @pytest.mark.parametrize("context", [1500, 8192])
-def test_every_hit_is_judged_by_its_own_number(context: int) -> None:
-    engine = ScriptedEngine(by_number, context=context)
-    hits = [hit(f"text {i * 7 % 11} {'filler ' * 20}", id_=str(i)) for i in range(47)]
-    assert PromptedTasks(engine, max_tokens=500).rerank("which?", hits) == [(i * 7 % 11) / 10 for i in range(47)]
-    engine.reply = lambda data: {name: value > 5 for name, value in by_number(data).items()}
-    assert PromptedTasks(engine, max_tokens=500).select("which?", hits) == [i * 7 % 11 > 5 for i in range(47)]
-    sizes = [len(data_of(request.turns)["texts"]) for batch in engine.batches for request in batch]
-    assert max(sizes) <= prompts.MOST_JUDGED
-    assert sum(sizes) == 94
+def test_each_hit_is_judged_by_its_own_text(context: int) -> None:
+    engine = ScriptedEngine(lambda data: {"contain_answer": "Kim" in data["messages"][0]}, context=context)
+    hits = [hit(f"{name} {'filler ' * 400}", id_=name) for name in ("Bo", "Kim", "Ann")]
+    tasks = PromptedTasks(engine, max_tokens=500)
+    assert tasks.rerank("which?", hits) == [1 - UNMEASURED, UNMEASURED, 1 - UNMEASURED]
+    assert tasks.select("which?", hits) == [False, True, False]
+    assert all(len(data_of(request.turns)["messages"]) == 1 for batch in engine.batches for request in batch)
 
 
-def test_a_judgement_that_leaves_a_hit_out_is_no_reply() -> None:
-    tasks = PromptedTasks(ScriptedEngine(lambda _: {"text_1": 3}))
-    with pytest.raises(ReplyError, match="text_2"):
-        tasks.rerank("which?", [hit("one"), hit("two")])
-
-
-@pytest.mark.parametrize(("said", "better"), [("", ""), ("Who is she?", ""), ("Who is Kim?", "Who is Kim?")])
-def test_a_better_question_or_none(said: str, better: str) -> None:
-    tasks = PromptedTasks(ScriptedEngine(lambda _: {"question": said}))
+@pytest.mark.parametrize(
+    ("known", "said", "better"),
+    [(False, "", ""), (False, "Who is she?", ""), (False, "Who is Kim?", "Who is Kim?"), (True, "Who is Kim?", "")],
+)
+def test_a_better_question_if_the_hits_lack_the_answer(known: bool, said: str, better: str) -> None:
+    tasks = PromptedTasks(
+        ScriptedEngine(lambda data: {"contain_answer": known} if "messages" in data else {"question": said})
+    )
     assert tasks.refine("Who is she?", [hit("Kim came.")]) == better
     assert tasks.refine("Who is she?", []) == ""
 

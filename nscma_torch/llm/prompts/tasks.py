@@ -1,7 +1,6 @@
 """The prompts for the language tasks, and the forms for their replies.
 
-The system turn states the task, and the user turn quotes its data (`quoting`). Forms are bounded. A form for numbered
-items has one key for each item, so a model can neither skip an item nor count past the last one.
+The system turn states the task, and the user turn quotes its data (`quoting`). Forms are bounded.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.text.calendar.timestamps import format_day
 
-MOST_JUDGED = 20  # hits that one request judges
 _CHARACTERS = 1900  # longest string of a form; the grammar of llama.cpp ends at 2000
 _NOTE = 300  # longest note
 _PER_WORD = 8  # characters of a summary for each word that it may have
@@ -63,18 +61,8 @@ language of most of the texts. Add nothing that they don't say.
 
 {quoted}"""
 
-_RERANK = """Rate how well each numbered text answers a question, from 0 (unrelated) to 10 (answers it completely). \
-Rate every text on its own.
-
-{quoted}"""
-
-_SELECT = """Decide for each numbered text if it helps to answer a question: true if it answers the question or a \
-part of it, or contains information that is needed first; else false.
-
-{quoted}"""
-
-_REFINE = """Improve a search query after its first results. If they lack something that the answer needs, write one \
-question that would find it, with names from the results. If they are sufficient, the question is "".
+_REFINE = """Improve a search query after its first results, which don't contain the answer. Write one question that \
+would find what is missing, with names from the results.
 
 {quoted}"""
 
@@ -154,14 +142,6 @@ class SummaryForm(ReplyForm):
     summary: str = Field(min_length=1, max_length=_CHARACTERS)
 
 
-class NumberedForm(ReplyForm):
-    """One value for each numbered hit."""
-
-    def values(self) -> list[Any]:
-        """Return the values in the order of the hits."""
-        return [getattr(self, name) for name in type(self).model_fields]
-
-
 class QuestionForm(ReplyForm):
     """A better question, "" for none."""
 
@@ -215,18 +195,6 @@ def summary_form(words: int) -> type[SummaryForm]:
 
 
 @cache
-def scores_form(hits: int) -> type[NumberedForm]:
-    """Return the form that gives each of `hits` hits a score from 0 to 10."""
-    return _numbered("Scores", hits, Annotated[int, Field(ge=0, le=10)])
-
-
-@cache
-def choices_form(hits: int) -> type[NumberedForm]:
-    """Return the form that answers yes or no for each of `hits` hits."""
-    return _numbered("Choices", hits, bool)
-
-
-@cache
 def verdict_form(sides: int) -> type[VerdictForm]:
     """Return the form that picks one of `sides` sides."""
     number = Annotated[int, Field(ge=0, le=sides)]
@@ -238,11 +206,6 @@ def operation_form(known: int) -> type[OperationForm]:
     """Return the reply form for an operation on existing facts; `known` is their number."""
     number = Annotated[int, Field(ge=1, le=known)]
     return create_model("OperationOnFacts", __base__=OperationForm, facts=(list[number], Field(max_length=known)))
-
-
-def _numbered(name: str, hits: int, kind: Any) -> type[NumberedForm]:
-    fields: Any = {f"text_{i}": (kind, ...) for i in range(1, hits + 1)}
-    return create_model(name, __base__=NumberedForm, **fields)
 
 
 def takes_topic(schema: Schema, relation: str) -> bool:
@@ -278,19 +241,9 @@ def summary(words: int, parts: Sequence[Unit | str]) -> Turns:
     return turns(_SUMMARIZE.format(words=words, quoted=QUOTED), {"texts": texts}, task)
 
 
-def scoring(question: str, hits: Sequence[Hit]) -> Turns:
-    """Build the prompt that asks how well each hit answers the question."""
-    return _about(_RERANK, question, hits, "Score the texts under DATA.", key="text_{}")
-
-
-def choosing(question: str, hits: Sequence[Hit]) -> Turns:
-    """Build the prompt that asks which hits help."""
-    return _about(_SELECT, question, hits, "Decide for the texts under DATA.", key="text_{}")
-
-
 def refining(question: str, hits: Sequence[Hit]) -> Turns:
     """Build the prompt that asks for the next query."""
-    return _about(_REFINE, question, hits, "Improve the question under DATA, or leave it.")
+    return _about(_REFINE, question, hits, "Write the next question for the one under DATA.")
 
 
 def adjudication(sides: Sequence[Sequence[Unit]]) -> Turns:
@@ -315,8 +268,8 @@ def _told(fact: ToldFact) -> dict[str, str]:
     return {"fact": fact.text, **said(fact.said)}
 
 
-def _about(system: str, question: str, hits: Sequence[Hit], task: str, key: str = "{}") -> Turns:
-    texts = {key.format(i): said(hit.unit) for i, hit in enumerate(hits, 1)}
+def _about(system: str, question: str, hits: Sequence[Hit], task: str) -> Turns:
+    texts = {str(i): said(hit.unit) for i, hit in enumerate(hits, 1)}
     return turns(system.format(quoted=QUOTED), {"question": question, "texts": texts}, task)
 
 

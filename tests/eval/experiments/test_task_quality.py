@@ -82,10 +82,12 @@ def test_an_adjudication_left_open_is_neither_right_nor_the_wrong_side() -> None
 def test_a_next_question_names_what_the_hits_lack() -> None:
     enough = {"question": "Where do I live?", "hits": [_said("I live in Porto")], "enough": True, "names": []}
     lacking = {**enough, "question": "Where does my teacher live?", "enough": False, "names": ["Ilse", "Quist"]}
-    questions = ["", "Who lives in Porto?", "where does QUIST live?", "Where is Porto?"]
-    said: list[Said] = [{"question": question} for question in questions]
+    contained, missing = {"contain_answer": True}, {"contain_answer": False}
+    said: list[Said] = [contained]
+    for question in ("Who lives in Porto?", "where does QUIST live?", "Where is Porto?"):
+        said += [missing, {"question": question}]
     cases = [enough, enough, lacking, lacking, enough, lacking]
-    assert _measured("refinements", cases, [*said, *BAD, *BAD]) == {
+    assert _measured("refinements", cases, [*said, *BAD, missing, *BAD]) == {
         "hits suffice: no question": (0.333, 3),
         "hits lack something: asks about the name": (0.333, 3),
     }
@@ -130,8 +132,14 @@ def test_ranks_of_the_evidence_before_and_after_reranking() -> None:
         {"question": "Who purrs?", "hits": hits, "relevant": [True, False, False, False]},
         {"question": "Who knits?", "hits": hits, "relevant": [False] * 4},
     ]
-    first = {"text_1": 1, "text_2": 1, "text_3": 0, "text_4": 9}
-    assert _measured("rerank", cases, [first, first, *BAD, dict.fromkeys(first, 0)]) == {
+
+    def said(*contain: bool) -> list[Said]:
+        return [{"contain_answer": one} for one in contain]
+
+    first = said(False, False, False, True)
+    even = said(False, False, False, False)
+    unusable = [*even[:3], *BAD]  # the last of four
+    assert _measured("rerank", cases, [*first, *first, *unusable, *even]) == {
         "evidence among the hits": (0.75, 4),
         "before: evidence hit@1": (0.25, 4),
         "before: evidence hit@3": (0.5, 4),
@@ -141,8 +149,8 @@ def test_ranks_of_the_evidence_before_and_after_reranking() -> None:
         "after: MRR": (0.333, 4),
         "all hits scored the same": (0.25, 4),
     }
-    chosen = {"text_1": True, "text_2": False, "text_3": False, "text_4": True}
-    assert _measured("select", cases, [chosen, chosen, *BAD, chosen]) == {
+    chosen = said(True, False, False, True)
+    assert _measured("select", cases, [*chosen, *chosen, *unusable, *chosen]) == {
         "precision": (0.167, 6),
         "recall": (0.333, 3),
         "precision if all hits are selected": (0.188, 16),
