@@ -12,11 +12,11 @@ from nscma_torch.answering.reader_qa import ReaderQA
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Answer, Evidence, Hit, Message, Scope, UnitKind
-from nscma_torch.reading.embedded_tasks import UNKNOWN
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import confidence
+from nscma_torch.reading.unknown_answer import UNKNOWN
 from nscma_torch.search.search_bounds import Bounds
 
 SURE, UNSURE = (confidence(ReadResult((), answerable, (), ()), 1.0, 0.0) for answerable in (0.9, 0.2))

@@ -18,8 +18,8 @@ class ScriptedEngine:
     """A `LanguageEngine` that asks `script` for each reply.
 
     Args:
-        script: gets the name of the form, what the prompt quotes (with the user's words under `said`), and the
-            request; returns the object to reply with, a text, a whole `Reply`, or an error.
+        script: gets the name of the form, what the prompt shows (see `quoted_in`), and the request; returns the object
+            to reply with, a text, a whole `Reply`, or an error.
         logprob: of each token of a reply.
     """
 
@@ -66,8 +66,19 @@ def form_of(request: Request) -> str:
 
 
 def quoted_in(request: Request) -> dict[str, Any]:
-    """The data that a prompt quotes, read as JSON, and what the user says now."""
-    _, data, *rest = request.turns[-1].content.split("\n")
+    """The data that a prompt quotes, read as JSON, and what the user says now under `said`.
+
+    A prompt for the answer to a question has `lines`, and the question under `said`. The prompt that rewords a reply
+    has the question, the `reply`, and its `task`.
+    """
+    head, data, *rest = request.turns[-1].content.split("\n")
+    if head == "Messages:":
+        lines, asked, *_ = "\n".join([data, *rest]).split("\n\n")
+        said = json.loads(f'"{asked.partition(" asks: ")[2]}"')
+        return {"lines": [json.loads(line) for line in lines.split("\n")], "said": said}
+    if head.startswith("Question: "):
+        question, reply = (json.loads(line.partition(": ")[2]) for line in (head, data))
+        return {"said": question, "reply": reply, "task": "\n".join(rest)}
     quoted: dict[str, Any] = json.loads(data)
     said = next((line for line in rest if line.startswith("The user says now: ")), None)
     return quoted if said is None else {**quoted, "said": json.loads(said.partition(": ")[2])}
@@ -76,3 +87,19 @@ def quoted_in(request: Request) -> dict[str, Any]:
 def act(action: str, **arguments: Any) -> dict[str, Any]:
     """A step."""
     return {"act": {"action": action, **arguments}}
+
+
+def answering(form: str, quoted: Mapping[str, Any], word: str, reply: str | None = None) -> dict[str, Any] | None:
+    """The reply to a form about a question whose answer is the line with this word; None for any other prompt.
+
+    The answer is that line, or `reply`.
+    """
+    telling = [line for line in quoted.get("lines", ()) if word in line]
+    match form if "lines" in quoted else "":
+        case "ContainedForm":
+            return {"contain_answer": bool(telling)}
+        case "ShortAnswerForm":
+            return {"short_answer": reply or telling[0]}
+        case "TextForm":
+            return {"text": reply or telling[0]}
+    return None

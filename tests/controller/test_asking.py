@@ -13,23 +13,28 @@ from nscma_torch.core.config import LlmConfig
 from nscma_torch.core.errors import EngineRefusedError, EngineUnavailableError, ReplyError
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.llm.engines.openai_http import OpenAIEngine
-from tests.controller.scripted import ScriptedEngine, act
+from tests.controller.scripted import ScriptedEngine, act, answering
 from tests.helpers.misbehaving_server import Fault, MisbehavingServer
 
 Opener = Callable[..., Controller]
 
 
 def searching(form: str, quoted: Mapping[str, Any], _request: Request) -> Any:
-    """Looks once, then answers."""
+    """Looks once, then answers; finds no answer to a question."""
     if form == "DraftForm":
         return {"known": False, "text": "?"}
-    return act("answer", text="Porto", evidence=[]) if quoted.get("done") else act("retrieve_episodic", query="harp")
+    if form == "SearchAct" or (form == "Act" and not quoted.get("done")):
+        return act("retrieve_episodic", query="harp")
+    return answering(form, quoted, "Porto") or act("answer", text="Porto", evidence=[])
 
 
-def test_stats_count_what_a_turn_cost_once(converse: Opener) -> None:
-    controller = converse(ScriptedEngine(searching))
-    answer = controller.turn("Where is my harp?")
-    assert answer.usage.llm_calls == 3
+@pytest.mark.parametrize("said", ["Find my harp.", "Where is my harp?"])
+def test_stats_count_what_a_turn_cost_once(converse: Opener, said: str) -> None:
+    engine = ScriptedEngine(searching)
+    controller = converse(engine)
+    controller.memory.add("Somebody borrowed the harp.", user_id="ada")
+    answer = controller.turn(said)
+    assert answer.usage.llm_calls == len(engine.requests) == 3, engine.forms()
     work = controller.memory.stats().language_work
     assert work == {"requests": 3, "tokens": answer.usage.tokens, "failed": 0}
 
@@ -37,17 +42,17 @@ def test_stats_count_what_a_turn_cost_once(converse: Opener) -> None:
 def test_a_second_attempt_and_a_failure_are_counted(converse: Opener) -> None:
     replies = iter(["not JSON", json.dumps({"known": True, "text": "Porto"})])
     controller = converse(ScriptedEngine(lambda *_: next(replies)))
-    answer = controller.turn("Where is my harp?")
+    answer = controller.turn("Hello.")
     assert (answer.text, answer.usage.llm_calls) == ("Porto", 2)
     broken = converse(ScriptedEngine(lambda *_: "still not JSON"), name="broken.db")
     with pytest.raises(ReplyError, match="reply cannot be used"):
-        broken.turn("Where is my harp?")
+        broken.turn("Hello.")
     assert broken.memory.get_all(user_id="ada") == [], "nothing of the turn was stored"
     work = broken.memory.stats().language_work
     assert (work["requests"], work["failed"]) == (2, 1)
     away = converse(ScriptedEngine(lambda *_: EngineUnavailableError("gone")), name="away.db")
     with pytest.raises(EngineUnavailableError, match="gone"):
-        away.turn("Where is my harp?")
+        away.turn("Hello.")
     work = away.memory.stats().language_work
     assert (work["requests"], work["tokens"], work["failed"]) == (1, 0, 1)
 
@@ -61,12 +66,12 @@ def test_temperature_and_longest_reply_are_the_configured_ones(converse: Opener,
         controller = Controller(
             controller.memory, engine, user_id="ada", llm=LlmConfig.model_validate(section), flush=False
         )
-    controller.turn("Where is my harp?")
+    controller.turn("Find my harp.")
     assert [(request.temperature, request.max_tokens) for request in engine.requests] == [(0.7, 200)] * 3
-    assert controller.policy.most_tokens == 2 * (3072 + 200)
+    assert controller.policy.most_tokens == 6 * (3072 + 200)
     engine.requests.clear()
     short = converse(engine, name="short.db", config={} if own else {"llm": section}, reply_tokens=100)
-    short.turn("Where is my harp?")
+    short.turn("Find my harp.")
     assert {request.max_tokens for request in engine.requests} == {100}
 
 

@@ -13,8 +13,10 @@ from nscma_torch.controller.calibration import LabelledTrace, at_threshold, choo
 from nscma_torch.controller.controller import Controller
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.llm.engines.contract import Request
-from tests.controller.scripted import ScriptedEngine, act
+from nscma_torch.llm.prompted_answers import pooled
+from tests.controller.scripted import ScriptedEngine, act, answering
 
+NO_FACTS = {"facts": {"answer": False}}
 TRACES = [
     LabelledTrace(0.1, True, True),
     LabelledTrace(0.2, True, False),
@@ -61,11 +63,29 @@ PLACES = ("Porto", "the cellar", "Bergen", "the attic", "Lima", "the barn", "Cor
 @pytest.mark.parametrize("configured", [0.0, 0.25])
 def test_uncertainty_is_measured_whatever_is_configured(converse: Callable[..., Controller], configured: float) -> None:
     def script(form: str, _quoted: Mapping[str, Any], _request: Request) -> Any:
-        return {"known": True, "text": "Porto"} if form == "DraftForm" else act("answer", text="Lima", evidence=[])
+        if form == "DraftForm":
+            return {"known": True, "text": "Porto"}
+        return act("answer", text="Lima", evidence=[])
 
     engine = ScriptedEngine(script, logprob=-0.5)
-    (trace,) = labelled(converse(engine, threshold=configured), [("Where is my harp?", place_of("Lima"))])
+    (trace,) = labelled(converse(engine, threshold=configured), [("Say a town.", place_of("Lima"))])
     assert trace.uncertainty == pytest.approx(1 - math.exp(-0.5))
+    assert (trace.draft_right, trace.retrieved_right) == (False, True)
+
+
+@pytest.mark.parametrize("configured", [0.0, 0.25])
+def test_the_uncertainty_of_an_answer_is_that_of_the_context(
+    converse: Callable[..., Controller], configured: float
+) -> None:
+    def script(form: str, quoted: Mapping[str, Any], _request: Request) -> Any:
+        newest = "Lima" if any("Lima" in line for line in quoted["lines"]) else "Porto"
+        return answering(form, quoted, "harp", newest)
+
+    controller = converse(ScriptedEngine(script, logprob=-0.3), threshold=configured, config=NO_FACTS)
+    controller.memory.add("My harp stands in Porto.", user_id="ada", run_id="chat")
+    controller.memory.add("My harp stands in Lima now.", user_id="ada", run_id="elsewhere")
+    (trace,) = labelled(controller, [("Where does my harp stand?", place_of("Lima"))])
+    assert trace.uncertainty == pytest.approx(1 - pooled(math.exp(-0.3), 0.5))
     assert (trace.draft_right, trace.retrieved_right) == (False, True)
 
 

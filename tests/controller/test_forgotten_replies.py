@@ -13,7 +13,8 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.ingest.writer import Writer
 from nscma_torch.llm.engines.contract import Request
-from tests.controller.scripted import ScriptedEngine, act
+from nscma_torch.reading.unknown_answer import UNKNOWN
+from tests.controller.scripted import ScriptedEngine, act, answering
 
 SECRET = "zebra4711quux"
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -21,9 +22,10 @@ Opener = Callable[..., Controller]
 
 
 def parrot(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
-    """Repeats the secret wherever a prompt shows it, and knows nothing else."""
+    """Repeats the secret wherever a prompt shows it, searches for it where none does, and knows nothing else."""
     told = SECRET if SECRET in request.turns[-1].content else "ok"
-    return {"summary": told} if form == "RolledSummary" else {"known": True, "text": told}
+    replies = {"RolledSummary": {"summary": told}, "SearchAct": act("retrieve_episodic", query=SECRET)}
+    return replies.get(form) or answering(form, quoted, SECRET, SECRET) or {"known": True, "text": told}
 
 
 def assert_no_byte(folder: Path, text: str = SECRET) -> None:
@@ -56,20 +58,25 @@ def test_ids_of_messages_that_stay_are_no_remains(converse: Opener) -> None:
     assert receipt.found == 0
 
 
-def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["Tell me all that I like.", "Count all that I like."])
+def test_every_fact_that_was_shown_counts(converse: Opener, tmp_path: Path, said: str) -> None:
     liked = ["chess", "tennis", "jazz", "sushi", "opera", "hiking", "coffee", "poetry", "skiing", "yoga"]
 
     def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
         if form == "DraftForm":
             return {"known": False, "text": "?"}
-        found = " ".join(one["text"] for one in quoted.get("found", []))
-        return act("answer", text=found, evidence=[1]) if found else act("retrieve_semantic", entity="user")
+        if form == "SearchAct" or (form == "Act" and "found" not in quoted):
+            return act("retrieve_semantic", entity="user")
+        if form == "Act":
+            return act("answer", text=" ".join(one["text"] for one in quoted["found"]), evidence=[1])
+        shown = [name for name in liked if any(f" likes {name}" in line for line in quoted["lines"])]
+        return answering(form, quoted, "user likes", ", ".join(shown))
 
     controller = converse(ScriptedEngine(script), flush=True, top_k=5, config={"facts": {"answer": False}})
     memory = controller.memory
     added = {name: memory.add(f"I like {name}.", user_id="ada")[0].id for name in liked}
     memory.flush()
-    answer = controller.turn("Tell me all that I like.")
+    answer = controller.turn(said)
     told = [name for name in liked if name in answer.text]
     assert len(told) > 5
     reply = memory.get(answer.reply_id, user_id="ada")
@@ -85,8 +92,9 @@ def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener
     memory = controller.memory
     told = [controller.turn(text) for text in (f"My code is {SECRET}.", "I like tea.", "I like jam.")]
     assert memory.delete(told[0].turn_id, user_id="ada")
-    controller.turn("Tell me something.")
-    assert SECRET not in str(engine.requests[-1].turns)
+    for said in ("Say something.", "What is my code?"):
+        controller.turn(said)
+        assert SECRET not in engine.requests[-1].turns[-1].content.partition("\n\n")[0]
     assert not any(SECRET in hit.text for hit in memory.search(SECRET, user_id="ada"))
     memory.delete(told[2].turn_id, user_id="ada")
     memory.restore(told[0].turn_id, user_id="ada")
@@ -94,8 +102,13 @@ def test_replies_are_hidden_and_come_back_with_what_they_repeat(converse: Opener
     assert there == [True, True, False], "the last one rests on a message that is still hidden"
 
 
-@pytest.mark.parametrize("during", ["RolledSummary", "DraftForm"])
-def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_path: Path, during: str) -> None:
+@pytest.mark.parametrize(
+    ("during", "said"),
+    [("RolledSummary", ""), ("DraftForm", "Say something."), ("ShortAnswerForm", "What is my locker code?")],
+)
+def test_what_is_erased_while_a_model_writes_stays_erased(
+    converse: Opener, tmp_path: Path, during: str, said: str
+) -> None:
     ids: list[str] = []
 
     def script(form: str, quoted: Mapping[str, Any], request: Request) -> Any:
@@ -108,11 +121,11 @@ def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_
     secret = memory.add(f"My locker code is {SECRET}.", user_id="ada", run_id="chat")[0].id
     for liked in ("tea", "jam", "figs"):
         memory.add(f"I like {liked}.", user_id="ada", run_id="chat")
-    if during == "DraftForm":
+    if said:
         controller.working_memory()
         ids.append(secret)
         with pytest.raises(StoreBusyError, match="nothing of this turn"):
-            controller.turn("Tell me something.")
+            controller.turn(said)
         assert len(memory.get_all(user_id="ada")) == 3
     else:
         ids.append(secret)
@@ -121,9 +134,10 @@ def test_what_is_erased_while_a_model_writes_stays_erased(converse: Opener, tmp_
     assert_no_byte(tmp_path)
 
 
+@pytest.mark.parametrize("said", ["Say something.", "What is my locker code?"])
 @pytest.mark.parametrize("before", ["the turn", "the reply"])
 def test_what_is_erased_while_a_turn_is_stored_stays_erased(
-    converse: Opener, tmp_path: Path, before: str, monkeypatch: pytest.MonkeyPatch
+    converse: Opener, tmp_path: Path, before: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller = converse(ScriptedEngine(parrot))
     memory = controller.memory
@@ -140,12 +154,14 @@ def test_what_is_erased_while_a_turn_is_stored_stays_erased(
         return weighed
 
     monkeypatch.setattr(Writer, "_prepare", erasing)
-    said = "nothing of this turn was stored" if before == "the turn" else "what you said was stored, the reply was not"
-    with pytest.raises(StoreBusyError, match=said):
-        controller.turn("Tell me something.")
+    stored = (
+        "nothing of this turn was stored" if before == "the turn" else "what you said was stored, the reply was not"
+    )
+    with pytest.raises(StoreBusyError, match=stored):
+        controller.turn(said)
     left = [episode.text for episode in memory.get_all(user_id="ada")]
-    assert left == ([] if before == "the turn" else ["Tell me something."])
+    assert left == ([] if before == "the turn" else [said])
     assert_no_byte(tmp_path)
     monkeypatch.undo()
-    assert controller.turn("Tell me something.").text == "ok"
+    assert controller.turn(said).text == ("ok" if said == "Say something." else UNKNOWN)
     assert memory.verify() == []

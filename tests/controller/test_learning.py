@@ -15,7 +15,7 @@ from nscma_torch.core.database.database import ALL_USERS
 from nscma_torch.core.errors import EngineUnavailableError, InvalidInputError, NotFoundError, StoreBusyError
 from nscma_torch.episodic.log import episodes
 from nscma_torch.llm.engines.contract import Request
-from tests.controller.scripted import ScriptedEngine, act
+from tests.controller.scripted import ScriptedEngine, act, answering, form_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 SECRET = "zebra4711quux"
@@ -32,7 +32,9 @@ FOUND: dict[str, Any] = {
 
 
 def looking(learnt: Any = None) -> Callable[[str, Mapping[str, Any], Request], Any]:
-    """Looks once, answers with the first memory, and writes `learnt` as its skill."""
+    """Looks once, answers with the first memory, and writes `learnt` as its skill; a question about a ladder it can't
+    answer.
+    """
 
     def script(form: str, quoted: Mapping[str, Any], _: Request) -> Any:
         match form:
@@ -42,6 +44,12 @@ def looking(learnt: Any = None) -> Callable[[str, Mapping[str, Any], Request], A
                 return learnt(quoted) if callable(learnt) else learnt or FOUND
             case "RolledSummary":
                 return {"summary": "nothing"}
+            case "SearchAct":
+                return act("retrieve_episodic", query="ladder")
+            case "Conclusion":
+                return {"text": "I do not know.", "evidence": []}
+        if "lines" in quoted:
+            return answering(form, quoted, "nowhere" if "ladder" in quoted["said"] else "the lamp")
         found = quoted.get("found", [])
         return act("answer", text=found[0]["text"], evidence=[1]) if found else act("retrieve_episodic", query="lamp")
 
@@ -56,7 +64,8 @@ def asked(controller: Controller, after: int = 1, said: str = "Where is the lamp
 def told(converse: Opener) -> Callable[..., tuple[Controller, ScriptedEngine, str]]:
     def open_(learnt: Any = None, **keys: Any) -> tuple[Controller, ScriptedEngine, str]:
         engine = ScriptedEngine(looking(learnt))
-        controller = converse(engine, **{"write_skills": True, "skills": 2, "least_alike": 0.0, **keys})
+        keys = {"write_skills": True, "skills": 2, "least_alike": 0.0, **keys}
+        controller = converse(engine, config={"facts": {"answer": False}}, **keys)
         stored = controller.memory.add(f"I put the lamp in room {SECRET}.", user_id="ada", now=START)[0].id
         return controller, engine, stored
 
@@ -79,13 +88,15 @@ def test_a_helpful_reply_becomes_a_skill_that_the_next_prompt_shows(told: Any) -
     (hit,) = controller.memory.search("find a place", user_id="ada", kinds=["skill"], now=START + timedelta(hours=3))
     assert set(hit.unit.episode_ids) == set(noted.episode_ids)
     assert controller.memory.verify() == []
-    engine.requests.clear()
-    again = asked(controller, 3, "Where is the ladder?")
-    shown = [request for request in engine.requests if '"skills"' in request.turns[-1].content]
-    assert len(shown) == len(engine.requests) and again.skills == (learnt.skill.id,)
-    assert "search the thing with the room" in shown[0].turns[-1].content, "it is quoted as data"
-    assert "search the thing" not in shown[0].turns[0].content and '"skills" describes' in shown[0].turns[0].content
-    assert any("matching skill: Find a place" in line for line in again.trace)
+    for said, forms in (("Find the ladder.", ["DraftForm", "Act", "Act"]), ("Where is my ladder?", ["SearchAct"])):
+        engine.requests.clear()
+        again = asked(controller, 3, said)
+        shown = [request for request in engine.requests if '"skills"' in request.turns[-1].content]
+        assert [form_of(request) for request in shown] == forms and again.skills == (learnt.skill.id,)
+        data, _, task = shown[0].turns[-1].content.partition("\n\nThe user says now: ")
+        assert "search the thing with the room" in data, "it is quoted as data"
+        assert "search the thing" not in task and '"skills" describes' in task
+        assert any("matching skill: Find a place" in line for line in again.trace)
 
 
 def test_a_reply_may_repeat_what_a_skill_was_written_from(told: Any) -> None:

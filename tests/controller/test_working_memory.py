@@ -15,7 +15,7 @@ from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.core.records import Message, SourcedLine, Unit, Usage
 from nscma_torch.llm.engines.contract import Request
 from nscma_torch.reading.embedded_tasks import EmbeddedTasks
-from tests.controller.scripted import ScriptedEngine, act
+from tests.controller.scripted import ScriptedEngine, act, answering
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 Opener = Callable[..., Controller]
@@ -172,23 +172,28 @@ def test_an_exchange_of_many_replies_is_summarized_by_its_beginning(converse: Op
 CLAY = ("a pottery class", "my pottery bowl", "a pottery kiln", "the pottery studio")
 
 
-def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Opener) -> None:
+@pytest.mark.parametrize("said", ["Good morning!", "What do I like?"])
+def test_insights_are_in_view_and_a_reply_goes_with_their_messages(converse: Opener, said: str) -> None:
     """A model may repeat them: what an insight rests on is behind the reply that shares a word with it."""
     shown: list[dict[str, Any]] = []
 
     def script(form: str, data: Mapping[str, Any], _: Request) -> Any:
-        assert form == "SourcedDraft"
         shown.append(dict(data))
-        return {"known": True, "text": "You do a lot of pottery.", "evidence": []}
+        draft = {"known": True, "text": "You do a lot of pottery.", "evidence": []}
+        return draft if form == "SourcedDraft" else answering(form, data, "pottery", "pottery")
 
     controller = converse(ScriptedEngine(script), config={"insights": {"enabled": True, "gamma": 0.2}})
     memory = controller.memory
-    said = [Message("user", f"I paid for {what} today.", START + timedelta(days=i)) for i, what in enumerate(CLAY)]
-    list(memory.add_many(said, user_id="ada", now=later(200)))
+    paid = [Message("user", f"I paid for {what} today.", START + timedelta(days=i)) for i, what in enumerate(CLAY)]
+    list(memory.add_many(paid, user_id="ada", now=later(200)))
     memory.components.derivations.run("ada", later(200))
-    answer = controller.turn("What do I like?", now=later(201))
-    (insight,) = shown[-1]["conclusions_about_people"]
-    assert "pottery" in insight["text"] and insight["confidence"] > 0 and insight["until"] == "4 March 2026"
+    answer = controller.turn(said, now=later(201))
+    if said == "What do I like?":
+        (line,) = shown[-1]["lines"]
+        assert "pottery" in line and line.startswith("4 March 2026, memory: ") and answer.steps == ()
+    else:
+        (insight,) = shown[-1]["conclusions_about_people"]
+        assert "pottery" in insight["text"] and insight["confidence"] > 0 and insight["until"] == "4 March 2026"
     (known,) = controller.working_memory(now=later(202)).insights
     memory.erase(user_id="ada", memory_id=known.episode_ids[0])
     assert memory.get(answer.reply_id, user_id="ada", now=later(203)) is None
@@ -245,7 +250,7 @@ def test_a_reply_rests_on_the_lines_on_days_that_it_names_or_repeats(
         return act("answer", text=reply, evidence=named) if form == "Act" else act("memorize", content="kept")
 
     controller, ids = days_of(script)
-    answer = controller.turn("Well?", now=later(201))
+    answer = controller.turn("Well.", now=later(201))
     stored = controller.memory.get(answer.reply_id, user_id="ada", now=later(202))
     assert stored is not None and answer.text == reply
     assert set(stored.metadata["evidence"]) & set(ids) == {ids[place] for place in behind}
@@ -268,7 +273,16 @@ def test_lines_on_days_have_numbers_after_what_was_found(days_of: Any) -> None:
         return act("answer", text="It was the bowl.", evidence=[1, found + 2])
 
     controller, ids = days_of(script)
-    answer = controller.turn("Well?", now=later(201))
+    answer = controller.turn("Well.", now=later(201))
     first, second = answer.evidence
     assert (first.hit.unit.kind, second.hit.unit.kind) == ("chunk", "global_summary")
     assert second.hit.unit.episode_ids == (ids[1],) and second.text == "user: I paid for my pottery bowl."
+
+
+def test_an_answer_rests_on_the_lines_on_days_with_its_words(days_of: Any) -> None:
+    controller, ids = days_of(lambda asked, data: answering(asked, data, "bowl", "my bowl"))
+    answer = controller.turn("What did I pay for?", now=later(201))
+    (item,) = answer.evidence
+    assert item.hit.unit.kind == "global_summary" and item.hit.unit.episode_ids == (ids[1],)
+    stored = controller.memory.get(answer.reply_id, user_id="ada", now=later(202))
+    assert stored is not None and set(stored.metadata["evidence"]) & set(ids) == {ids[1]}
