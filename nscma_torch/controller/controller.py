@@ -259,7 +259,7 @@ class Controller:
         decision. A decision with a name or number that is neither in the turn nor shown is refused as invented.
         """
         situation = course.situation
-        if grounded(content, situation.said) and not only_asks(situation.said):
+        if grounded(content, situation.said):
             course.memorize = True
             return False, "will be kept"
         if not terms(content):

@@ -89,8 +89,8 @@ class Inquiry:
         self._least_known = least_known
         self._read_first = read_first
 
-    def answer(self, situation: Situation) -> tuple[Answered | None, float, Usage]:
-        """Return the answer and its certainty; None for the answer if what is known so far doesn't contain it."""
+    def answer(self, situation: Situation) -> tuple[Answered | None, Usage]:
+        """Return the answer; None if what is known so far doesn't contain it."""
         question = asked_in(situation.said)
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         prior = 0.5
@@ -100,10 +100,10 @@ class Inquiry:
                 told, prior = self._read_first(question, best.hits, best.answerability, situation.now)
         if told is not None and told.confidence >= self._least_known:
             worded, usage = self.worded(_read(told), situation)
-            return worded, told.confidence, added(told.usage, usage)
+            return worded, added(told.usage, usage)
         lines = self._lines(question, situation, told)
         if not lines:
-            return None, 0.0, Usage()
+            return None, Usage()
         asked = AskedQuestion(question, 0.0, situation.memory.asker, situation.now, prior)
         fit = fitting(
             lambda i: self._asker.tokens(longer_prompt(asked, _in_order(lines[: len(lines) - i]))),
@@ -113,11 +113,11 @@ class Inquiry:
         kept = lines[: len(lines) - (len(lines) - 1 if fit is None else fit)]
         reply = answered_by_model(self._asker, asked, kept, _in_order, least_known=self._least_known)
         if not reply.text:
-            return None, reply.known, reply.usage
+            return None, reply.usage
         shown = [one.shown for one in kept]
         numbers = [i + 1 for i in supporting(question, reply.text, [one.text for one in kept])]
         worded, usage = self.worded(answered(reply.text, numbers, shown, 1.0 - reply.known, situation), situation)
-        return worded, reply.known, added(reply.usage, usage)
+        return worded, added(reply.usage, usage)
 
     def worded(self, reply: Answered, situation: Situation) -> tuple[Answered, Usage]:
         """Return the reply in words that follow the standing instructions, if there are any.

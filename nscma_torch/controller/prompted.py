@@ -121,7 +121,7 @@ class PromptedPolicy:
         uncertainty is 1. The uncertainty of any other reply is the probability that it needs something from the memory.
         """
         if asks(situation.said):
-            found, _, usage = self._inquiry.answer(situation)
+            found, usage = self._inquiry.answer(situation)
             return found or Answered(unknown_answer(situation.said), 1.0, abstained=True), usage
         filled: Filled[DraftForm] | Filled[SourcedDraft]
         if situation.memory.insights or situation.memory.days:
@@ -159,7 +159,7 @@ class PromptedPolicy:
             return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
         if facts.told is None and "retrieve_episodic" not in tried:
             return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
-        found, _, usage = self._inquiry.answer(situation)
+        found, usage = self._inquiry.answer(situation)
         if found is not None:
             return Step(found, usage)
         if len(situation.done) >= _SEARCHES or not is_about_someone(situation.said):
@@ -178,7 +178,7 @@ class PromptedPolicy:
         """Return the reply, without a further action."""
         if not asks(situation.said):
             return self._concluded(situation)
-        found, _, usage = self._inquiry.answer(situation)
+        found, usage = self._inquiry.answer(situation)
         if found is not None:
             return found, usage
         reply, more = self._otherwise(situation)

@@ -1,7 +1,7 @@
 """The controller's actions as forms, and its prompts for the next action, the final answer and the rolling summary.
 
-All stored text is quoted as data (`quoting`). Only the system turn contains instructions, ending with the user's
-standing instructions.
+All stored text is quoted as data (`quoting`). The task stands after the data, followed by the user's standing
+instructions.
 """
 
 from __future__ import annotations
