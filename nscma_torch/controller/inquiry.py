@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from nscma_torch.controller.passages import clipped, fact_in_words, passage, sources
 from nscma_torch.controller.policy import Answered, Situation
-from nscma_torch.controller.prompt_budget import fitting
+from nscma_torch.controller.prompt_budget import fitting, too_long
 from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.working_memory import added
 from nscma_torch.core.config import ControllerConfig
@@ -90,7 +90,10 @@ class Inquiry:
         self._read_first = read_first
 
     def answer(self, situation: Situation) -> tuple[Answered | None, Usage]:
-        """Return the answer; None if what is known so far doesn't contain it."""
+        """Return the answer; None if what is known so far doesn't contain it.
+
+        Raises `InvalidInputError` if the question alone is too long for a prompt.
+        """
         question = asked_in(situation.said)
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
         prior = 0.5
@@ -110,7 +113,9 @@ class Inquiry:
             len(lines) - 1,
             self._most_tokens,
         )
-        kept = lines[: len(lines) - (len(lines) - 1 if fit is None else fit)]
+        if fit is None:
+            raise too_long(self._most_tokens)
+        kept = lines[: len(lines) - fit]
         reply = answered_by_model(self._asker, asked, kept, _in_order, least_known=self._least_known)
         if not reply.text:
             return None, reply.usage
@@ -122,17 +127,24 @@ class Inquiry:
     def worded(self, reply: Answered, situation: Situation) -> tuple[Answered, Usage]:
         """Return the reply in words that follow the standing instructions, if there are any.
 
-        A rewording that has no word of the reply is dropped: it says something else.
+        If they don't all fit in a prompt, the oldest are left out. A rewording that has no word of the reply is
+        dropped: it says something else.
         """
         memory = situation.memory
         if not memory.rules:
             return reply, Usage()
-        prompt = rewording(asked_in(situation.said), reply.text, memory.asker, memory.rules)
-        if not self._asker.fits(prompt):
+        question = asked_in(situation.said)
+        prompts = [
+            rewording(question, reply.text, memory.asker, memory.rules[start:]) for start in range(len(memory.rules))
+        ]
+        least = fitting(lambda i: self._asker.tokens(prompts[i]), len(prompts) - 1, self._most_tokens)
+        if least is None:
             return reply, Usage()
-        (form,), usage = self._asker.ask(TextForm, [prompt])
+        (form,), usage = self._asker.ask(TextForm, [prompts[least]])
         text = form.text.strip()
-        return replace(reply, text=text) if set(terms(text)) & set(terms(reply.text)) else reply, usage
+        if not set(terms(text)) & set(terms(reply.text)):
+            return reply, usage
+        return replace(reply, text=text), usage
 
     def _lines(self, question: str, situation: Situation, told: Answer | None) -> list[_Line]:
         """Return what was found and the context as lines, the most relevant first."""

@@ -25,11 +25,16 @@ def fit_desk(
     most = len(smaller) - 1
     least = fitting(lambda i: count(build(smaller[i])), most, limit)
     if least is None:
-        raise InvalidInputError(
-            f"the turn alone exceeds a prompt's {limit} tokens; add it as a document (`nscma add`), or "
-            "raise controller.prompt_tokens"
-        )
+        raise too_long(limit)
     return build(smaller[least]), smaller[least]
+
+
+def too_long(limit: int) -> InvalidInputError:
+    """Return the error for a turn that is too long for a prompt."""
+    return InvalidInputError(
+        f"the turn alone exceeds a prompt's {limit} tokens; add it as a document (`nscma add`), or "
+        "raise controller.prompt_tokens"
+    )
 
 
 def fitting(tokens: Callable[[int], int], most: int, limit: int) -> int | None:

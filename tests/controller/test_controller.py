@@ -255,12 +255,13 @@ def test_a_reply_is_kept_but_never_read_for_facts(converse: Opener) -> None:
     assert controller.memory.facts(user_id="ada") == []
 
 
-def test_a_turn_that_is_too_long_is_refused(converse: Opener) -> None:
+@pytest.mark.parametrize("said", ["lamp " * 5000, f"Where is my {'lamp ' * 5000}?"])
+def test_a_turn_that_is_too_long_is_refused(converse: Opener, said: str) -> None:
     engine = ScriptedEngine(replies())
     controller = converse(engine, config={"limits": {"max_question_characters": 100_000}})
     controller.memory.add("The lamp is old.", user_id="ada", run_id="chat")
     with pytest.raises(InvalidInputError, match=r"controller\.prompt_tokens"):
-        controller.turn("lamp " * 5000)
+        controller.turn(said)
     with pytest.raises(InvalidInputError, match="empty"):
         controller.turn("  ")
     assert engine.requests == [] and controller.memory.stats().messages == 1

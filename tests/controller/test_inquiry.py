@@ -138,6 +138,17 @@ def test_a_rewording_that_says_something_else_is_dropped(converse: Opener) -> No
     assert controller.turn(ASKED).text == "room 12" and engine.forms()[-1] == "TextForm"
 
 
+def test_the_oldest_instructions_leave_a_prompt_that_is_too_long(converse: Opener) -> None:
+    engine = ScriptedEngine(script)
+    controller = converse(engine, prompt_tokens=700, reply_tokens=100, config=NO_FACTS)
+    controller.memory.add(LAMP, user_id="ada")
+    controller.instruct("Answer in Welsh. " * 100)
+    controller.instruct("Call me Captain.")
+    assert controller.turn(ASKED).text == "room 12, Captain" and max(engine.spent) <= 700
+    task = quoted_in(engine.requests[-1])["task"]
+    assert "Welsh" not in task and "Call me Captain." in task
+
+
 def test_sure_facts_take_a_request_only_to_be_reworded(converse: Opener) -> None:
     engine = ScriptedEngine(script)
     controller = converse(engine, threshold=0.0)
