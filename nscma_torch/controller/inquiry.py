@@ -144,7 +144,8 @@ class Inquiry:
         text = form.text.strip()
         if not set(terms(text)) & set(terms(reply.text)):
             return reply, usage
-        return replace(reply, text=text), usage
+        shown = (*reply.shown, *(one.id for one in memory.instructions))
+        return replace(reply, text=text, shown=tuple(dict.fromkeys(shown))), usage
 
     def _lines(self, question: str, situation: Situation, told: Answer | None) -> list[_Line]:
         """Return what was found and the context as lines, the most relevant first."""

@@ -155,9 +155,11 @@ def test_sure_facts_take_a_request_only_to_be_reworded(converse: Opener) -> None
     controller.memory.add("I moved to Porto last March.", user_id="ada")
     answer = controller.turn("Where do I live?")
     assert answer.text == "Porto" and engine.requests == [] and answer.evidence
-    controller.instruct("Call me Captain.")
+    rule = controller.instruct("Call me Captain.")
     answer = controller.turn("Where do I live?")
     assert answer.text == "Porto, Captain" and engine.forms() == ["TextForm"]
+    controller.memory.erase(user_id="ada", memory_id=rule)
+    assert controller.memory.get(answer.reply_id, user_id="ada") is None, "it may repeat the instruction"
 
 
 def found(text: str = LAMP) -> Situation:
