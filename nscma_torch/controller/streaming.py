@@ -14,7 +14,7 @@ _ESCAPE = 12  # characters of the longest JSON escape, a surrogate pair
 
 
 class ShowingEngine(WrappedEngine):
-    """A `LanguageEngine` that streams from another engine and shows the value of "text" as it is generated.
+    """A `LanguageEngine` that streams from another engine and shows the draft or reply as it is generated.
 
     Args:
         show: called for each new piece with the whole value so far. An unusable draft or reply is followed by another
@@ -38,7 +38,7 @@ class ShowingEngine(WrappedEngine):
             for token in self._streaming.stream(request):
                 tokens.append(token)
                 text += token.text
-                value = written(text, "text")
+                value = written(text, "text") or written(text, "short_answer")
                 if value != shown:
                     self._show(value)
                     shown = value

@@ -14,7 +14,7 @@ from nscma_torch.controller.controller import Controller
 from nscma_torch.controller.streaming import ShowingEngine, written
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
-from tests.controller.scripted import ScriptedEngine, act
+from tests.controller.scripted import ScriptedEngine, act, answering
 
 
 class Streaming(ScriptedEngine):
@@ -52,6 +52,15 @@ def test_drafts_and_replies_are_shown_while_they_are_written(converse: Callable[
     assert answer.text == plain.consider("Go on.").text
     assert shown[:2] == ["G", "Gu"] and 'It is "Porto"' in shown[-1] and shown.index("I") > shown.index("Guess")
     assert answer.uncertainty == pytest.approx(plain.consider("Go on.").uncertainty)
+
+
+def test_a_short_answer_is_shown_while_it_is_written(converse: Callable[..., Controller]) -> None:
+    engine = Streaming(lambda form, quoted, _: answering(form, quoted, "Porto", "Porto"))
+    shown: list[str] = []
+    memory = converse(engine).memory
+    memory.add("I like Porto best.", user_id="ada", run_id="chat")
+    answer = Controller(memory, engine, user_id="ada", show=shown.append).consider("Which town do I like best?")
+    assert answer.text == "Porto" and shown == ["P", "Po", "Por", "Port", "Porto"]
 
 
 def test_a_stream_that_breaks_is_an_error(converse: Callable[..., Controller]) -> None:
