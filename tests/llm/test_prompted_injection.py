@@ -18,7 +18,7 @@ from nscma_torch.llm.prompted import PromptedTasks
 from nscma_torch.llm.prompted_answers import hit_lines
 from nscma_torch.llm.prompts import tasks as prompts
 from nscma_torch.llm.prompts.answering import answering as answering_turns
-from nscma_torch.llm.prompts.answering import contained
+from nscma_torch.llm.prompts.answering import contained, rewording
 from nscma_torch.llm.prompts.quoting import quoted
 from nscma_torch.reading.relations import load_relations
 from tests.helpers.noting import day
@@ -75,6 +75,15 @@ def test_a_message_that_is_read_for_an_answer_is_one_line_of_json(text: str) -> 
         assert not set(lines[1]) & set("<>\x00\x1b\x85\u2028\u2029\u202e\u200b\u2060\U000e0049")
         assert "[INST]" not in lines[1]
         turns[1].content.encode()
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_reworded_stays_on_its_lines(text: str) -> None:
+    lines, expected = (rewording(own, own, own, [own, own])[1].content.split("\n") for own in (text, "Hello."))
+    assert len(lines) == len(expected)
+    assert [json.loads(line.partition(": ")[2]) for line in lines[:2]] == [text, text]
+    assert not set("".join(lines)) & set("<>\x00\x1b\x85\u2028\u2029\u202e\u200b\u2060\U000e0049")
+    assert "[INST]" not in "".join(lines)
 
 
 def strings(value: Any) -> list[str]:

@@ -54,11 +54,19 @@ def test_a_summary_that_cannot_shrink_fails() -> None:
         ("One two three. Four five.", "One two three. Four five."),
         ("One two three four five six seven.", "One two three four five"),
         ("一二三四五六。七八九十。", "一二三四五六。"),
+        ("One two. ONE TWO. Three. One two.", "One two. Three."),
+        ("One two. Three fo", "One two."),
+        ("One two thr", "One two thr"),
     ],
 )
 def test_summaries_keep_to_their_words(said: str, kept: str) -> None:
     tasks = PromptedTasks(ScriptedEngine(lambda _: {"summary": said}), summary_words=5)
     assert tasks.summarize([[unit("a")]]) == [kept]
+
+
+def test_a_summary_is_bounded_by_its_words() -> None:
+    longest = [schema_of(prompts.summary_form(words))["properties"]["summary"]["maxLength"] for words in (50, 2000)]
+    assert longest == [400, 1900]
 
 
 @pytest.mark.parametrize("context", [1500, 8192])
