@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from nscma_torch.llm.prompts.acting import Act, DraftForm
+from nscma_torch.llm.prompts.acting import Act, SearchAct
 from train.controller.controller_base import tiny_llama, tokenizer_of
 from train.controller.controller_dialogues import Wording, made_up
 from train.controller.controller_drills import Drills, drill
@@ -37,7 +37,7 @@ def traces(count: int = 60) -> list[Trace]:
     for _ in range(count):
         system, user, assistant = drill(rng, WORDING, "train", rng.randint(1, 8))[:3]
         words = tuple({made_up(rng, "train") for _ in range(20)})
-        made.append(Trace("DraftForm", "in context", (system, user), json.loads(assistant.content), words))
+        made.append(Trace("Act", "in context", (system, user), json.loads(assistant.content), words))
     return made
 
 
@@ -49,30 +49,42 @@ def tokenizer() -> Any:
 
 
 def test_replies_of_a_drill_are_what_its_prompt_shows() -> None:
-    rng, known, actions = random.Random(0), set(), set()
-    for _ in range(60):
+    rng, seen = random.Random(0), set()
+    for _ in range(80):
         system, *turns = drill(rng, WORDING, "train", 4)
         assert system.role == "system" and [turn.role for turn in turns] == ["user", "assistant"] * (len(turns) // 2)
-        shown = json.loads(turns[0].content.split("\n")[1])
-        texts = [item["text"] for item in shown.get("earlier_turns", shown.get("found"))]
-        assert 2 <= len(texts) <= 4 and len(turns) >= 2 * len(texts)
+        head, *rest = turns[0].content.split("\n")
+        if head == "Messages:":
+            texts = [json.loads(line) for line in rest[: rest.index("")]]
+        else:
+            texts = [item["text"] for item in json.loads(rest[0])["earlier_turns"]]
+        assert 1 <= len(texts) <= 4
         for asked, reply in zip(turns[::2], turns[1::2], strict=True):
-            said = json.loads(asked.content.rpartition("says now: ")[2])
-            if "found" not in shown:
-                draft = DraftForm.model_validate_json(reply.content)
-                known.add(draft.known)
-                assert any(f" {draft.text}" in text for text in texts) if draft.known else draft.text == WORDING.unknown
+            given = json.loads(reply.content)
+            if "short_answer" in given:
+                assert any(given["short_answer"] in text for text in texts)
+                seen.add("short_answer")
                 continue
-            act = Act.model_validate_json(reply.content).act
-            actions.add(act.action)
-            if act.action == "answer":
-                assert all(act.text in texts[number - 1] for number in act.evidence) and act.evidence
+            if "contain_answer" in given:
+                seen.add(given["contain_answer"])
+                continue
+            said = json.loads(asked.content.partition("says now: ")[2].partition("\n")[0])
+            act = (SearchAct if said.endswith("?") else Act).model_validate_json(reply.content).act
+            seen.add(act.action)
             if act.action == "memorize":
-                assert act.content in said
+                assert act.content in said and act.content not in texts
             if act.action == "retrieve_semantic":
                 assert act.entity in (*said.replace("'", " ").replace("?", " ").split(), "user")
-    assert known == {True, False}
-    assert actions == {"answer", "memorize", "retrieve_semantic", "retrieve_episodic"}
+    actions = {"answer", "memorize", "retrieve_semantic", "retrieve_episodic"}
+    assert seen == {"short_answer", True, False, *actions}
+
+
+def test_only_the_first_turn_of_a_drill_shows_its_facts() -> None:
+    rng = random.Random(3)
+    for _ in range(40):
+        _, first, *rest = drill(rng, WORDING, "train", 4)
+        assert first.content.startswith(("DATA (", "Messages:"))
+        assert not any("DATA (" in turn.content or "Messages:" in turn.content for turn in rest)
 
 
 def test_only_replies_and_repetitions_have_labels(tokenizer: Any) -> None:

@@ -18,16 +18,17 @@ from nscma_torch.llm.engines.contract import Reply, Request
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import schema_of
 from nscma_torch.llm.loading import load_causal_lm
-from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm
+from nscma_torch.llm.prompts.acting import Act, Conclusion, Desk, DraftForm, SearchAct, conclusion_turns
+from nscma_torch.llm.prompts.answering import ContainedForm, ShortAnswerForm
 from train.controller.controller_base import tokenizer_of
-from train.controller.controller_dialogues import Split, Wording, made_up
+from train.controller.controller_dialogues import Fact, Said, Split, Wording, made_up
 from train.controller.controller_examples import IGNORED, Examples, spelled
 from train.controller.controller_sft import ReplyLoss, run
-from train.controller.controller_traces import Trace, traces_of
+from train.controller.controller_traces import Oracle, Trace, traces_of
 
 ROOT = Path(__file__).parents[2]
 WORDING = ROOT / "configs/train/controller_dialogues.toml"
-FORMS = {"DraftForm": DraftForm, "Act": Act, "Conclusion": Conclusion}
+FORMS = {form.__name__: form for form in (DraftForm, Act, SearchAct, ContainedForm, ShortAnswerForm, Conclusion)}
 
 
 def traced(folder: Path, split: Split = "train", dialogues: int = 5, **keys: Any) -> list[Trace]:
@@ -41,8 +42,12 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Trace]:
     return traced(tmp_path_factory.mktemp("traces"))
 
 
-def quoted_in(trace: Trace) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(trace.turns[-1].content.split("\n")[1])
+def shown_in(trace: Trace) -> dict[str, Any]:
+    """What a prompt quotes; of one for the answer to a question, its lines."""
+    head, *rest = trace.turns[-1].content.split("\n")
+    if head == "Messages:":
+        return {"lines": [json.loads(line) for line in rest[: rest.index("")]]}
+    shown: dict[str, Any] = json.loads(rest[0])
     return shown
 
 
@@ -60,27 +65,46 @@ def test_made_up_words_and_held_out_wording_are_apart() -> None:
 
 def test_right_replies_fill_the_forms_and_rest_on_what_the_prompt_shows(traces: list[Trace]) -> None:
     assert {trace.situation for trace in traces} == {"talk", "told", "remember", "in context", "in memory", "unknown"}
-    answered = 0
+    assert {trace.form for trace in traces} >= FORMS.keys() - {"Conclusion"}
+    contained = set()
     for trace in traces:
         FORMS[trace.form].model_validate(trace.reply, strict=False)
         assert [turn.role for turn in trace.turns] == ["system", "user"]
-        shown, reply = quoted_in(trace), trace.reply.get("act", trace.reply)
-        if trace.form == "DraftForm" and reply["known"] and trace.situation in ("in context", "in memory"):
-            assert any(reply["text"] in item["text"] for item in shown["earlier_turns"])
-        if trace.situation == "in memory" and reply.get("action") == "answer":
-            answered += 1
-            for number in reply["evidence"]:
-                assert reply["text"] in shown["found"][number - 1]["text"]
-        if trace.situation == "unknown" and "text" in reply:
+        shown, reply = shown_in(trace), trace.reply
+        if trace.form == "DraftForm":
+            assert reply["known"] == (trace.situation != "remember")
+        if trace.form == "ShortAnswerForm":
+            assert any(reply["short_answer"] in line for line in shown["lines"])
+        if trace.form == "ContainedForm":
+            contained.add((trace.situation, reply["contain_answer"]))
+        if trace.form == "Conclusion" and trace.situation == "unknown":
             assert reply["text"] == "I do not know."
-    assert answered > 5
-    first = [trace.reply["act"]["action"] for trace in traces if trace.form == "Act" and "done" not in quoted_in(trace)]
-    assert set(first) == {"retrieve_semantic", "retrieve_episodic", "memorize", "answer"}
+        if trace.form == "Act":
+            remembers = trace.situation == "remember" and "done" not in shown
+            assert reply["act"]["action"] == ("memorize" if remembers else "answer")
+    assert {("in context", True), ("in memory", True), ("in memory", False), ("unknown", False)} <= contained
+    assert ("unknown", True) not in contained
+    searches = {trace.reply["act"]["action"] for trace in traces if trace.form == "SearchAct"}
+    assert searches == {"retrieve_semantic", "retrieve_episodic"}
 
 
 def test_the_reply_is_forced_where_no_step_is_left(tmp_path: Path) -> None:
-    forms = {trace.form for trace in traced(tmp_path, "held out", 2, max_steps=1)}
-    assert forms == {"DraftForm", "Act", "Conclusion"}
+    replies = [trace.reply for trace in traced(tmp_path, "held out", 2, max_steps=1) if trace.form == "Conclusion"]
+    assert replies == [{"text": "I will keep that in mind.", "evidence": []}]
+
+
+def test_a_general_question_is_answered_from_what_was_found() -> None:
+    oracle, prompts = Oracle("I do not know."), []
+    fact = Fact("boiler", "", "Klado", "The boiler needs a Klado.", "", "retrieve_episodic", "user", "boiler")
+    oracle.said = Said("What does the boiler need?", "in memory", "Klado", fact)
+    for texts in (["A Brevu is here.", fact.said], ["A Brevu is here."]):
+        found = tuple({"who": "user", "day": "2 March 2026", "text": text} for text in texts)
+        prompts.append(Request(conclusion_turns(Desk("", oracle.said.text, found=found)), schema_of(Conclusion)))
+    oracle.generate(prompts)
+    assert [trace.reply for trace in oracle.traces] == [
+        {"text": "Klado", "evidence": [2]},
+        {"text": "I do not know.", "evidence": []},
+    ]
 
 
 def test_traces_survive_a_file_and_take_new_names(traces: list[Trace]) -> None:

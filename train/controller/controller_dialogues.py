@@ -64,12 +64,11 @@ class Said:
     keep: str = ""
 
     @property
-    def first_action(self) -> str:
-        """The right first decision: "answer", or the tool."""
+    def first_action(self) -> Literal["answer", "memorize", "retrieve"]:
+        """The right first decision."""
         if self.situation in ("talk", "told", "in context"):
             return "answer"
-        assert self.fact is not None
-        return "memorize" if self.situation == "remember" else self.fact.tool
+        return "memorize" if self.situation == "remember" else "retrieve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,7 @@ class Wording:
         self._only = only_held_out
         self.kinds: tuple[str, ...] = tuple(templates["facts"])
         self.unknown: str = templates["unknown"]["reply"]
+        self.told: str = templates["told"]["reply"]
 
     @classmethod
     def load(cls, path: Path, *, only_held_out: bool = False) -> Wording:
@@ -152,7 +152,7 @@ class Wording:
 
     def _turn(self, rng: random.Random, situation: Situation, fact: Fact) -> Said:
         if situation == "told":
-            return Said(fact.said, situation, self._templates["told"]["reply"], fact)
+            return Said(fact.said, situation, self.told, fact)
         if situation == "remember":
             return Said(self.remember(rng, fact), situation, self._templates["remember"]["reply"], fact, keep=fact.said)
         return Said(fact.asked, situation, self.unknown if situation == "unknown" else fact.value, fact)

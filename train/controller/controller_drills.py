@@ -3,8 +3,9 @@
 A trace asks for one value of a few tokens after a prompt of hundreds, and a fresh model learns copying from such after
 many steps only. A drill quotes some facts as a prompt of the controller does and asks for all of them, one after the
 other, each with its right reply; the number of facts may grow from one. What is learned on drills serves traces: forms,
-prompts and wording are theirs. Before them come lists of made-up words that are said twice, and facts in plain
-sentences with plain questions. Many of those are of one kind, so that only the name tells which value is asked for.
+prompts and wording are theirs, but only the first turn has the task of an action. Before them come lists of made-up
+words that are said twice, and facts in plain sentences with plain questions. Many of those are of one kind, so that
+only the name tells which value is asked for.
 
 Shapes: B rows of a batch, T tokens of its longest.
 """
@@ -12,84 +13,86 @@ Shapes: B rows of a batch, T tokens of its longest.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from datetime import date, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from nscma_torch.core.records import AskedQuestion
 from nscma_torch.llm.engines.chat_template import ChatTemplate
 from nscma_torch.llm.engines.contract import Turn
 from nscma_torch.llm.engines.structured import ReplyForm
-from nscma_torch.llm.prompts.acting import (
-    Act,
-    Desk,
-    DraftForm,
-    FinalAnswer,
-    Memorize,
-    RetrieveEpisodic,
-    RetrieveSemantic,
-    act_turns,
-    draft_turns,
-)
+from nscma_torch.llm.prompts.acting import Act, Desk, FinalAnswer, Memorize, SearchAct, act_turns, search_turns
+from nscma_torch.llm.prompts.answering import ContainedForm, ShortAnswerForm, answering, contained, shown_line
 from nscma_torch.text.calendar.timestamps import WEEKDAYS, format_day
 from train.controller.controller_dialogues import Fact, Split, Wording, made_up
 from train.controller.controller_examples import IGNORED, collated
+from train.controller.controller_traces import search_for
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-_FIRST_DAY = date(2026, 3, 2)
+_FIRST_DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _DAYS = 330
 _BETWEEN = ('", "', ", ", ". ", "; ", " and ")
 _INSIDE = (" lives in ", ": ", " works at ", " ")
 _KINDS = (1, 2, 2, 3)
 _PEOPLE = 7  # that facts of few kinds are about
+_FORMS: tuple[type[ReplyForm], ...] = (ShortAnswerForm, ContainedForm, SearchAct, Act)
 _SAYS = "\n\nThe user says now: "
 
 
 def drill(rng: random.Random, wording: Wording, split: Split, facts: int) -> tuple[Turn, ...]:
-    """Turns of system, user, assistant, user, assistant …: the prompt shows so many facts, and each is asked for.
+    """Turns of system, user, assistant, user, assistant …: the prompt shows so many facts.
 
-    So are, now and then, facts that the prompt does not show. Half of the drills ask for drafts, half for actions.
+    A drill asks for the values of the facts; or if the messages contain them, and so too for facts that they lack; or
+    for searches for facts that they lack; or for what to do with messages that tell such, or ask to keep them.
     """
     few = rng.random() < 0.5  # kinds: then names alone tell facts apart
     told = wording.facts(rng, split, kinds=2, people=_PEOPLE) if few else wording.facts(rng, split)
-    shown, hidden = told[:facts], told[facts : facts + 1 + facts // 3]
-    day = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS))
-    items = tuple({"who": "user", "day": format_day(day), "text": fact.said} for fact in shown)
-    today = f"{WEEKDAYS[day.weekday()]}, {format_day(day)}"
-    drafts = rng.random() < 0.5
-    asked = [*shown, *hidden]
-    rng.shuffle(asked)
+    facts = min(facts, len(told) - 1)
+    shown, hidden = told[:facts], told[facts:]
+    at = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS))
+    form = rng.choice(_FORMS)
+    asked = {ShortAnswerForm: shown, ContainedForm: [*shown, *hidden[: 1 + facts // 3]]}.get(form, hidden[: facts + 1])
     turns: list[Turn] = []
-    for fact in asked:
-        place = shown.index(fact) if fact in shown else None
-        if drafts:
-            said, reply = fact.asked, _draft(fact, wording, known=place is not None)
-            prompt = draft_turns(Desk(today, said, context=items))
+    for fact in rng.sample(asked, len(asked)):
+        if form in (ShortAnswerForm, ContainedForm):
+            lines = [shown_line("user", at, one.said) for one in shown]
+            question = AskedQuestion(fact.asked, now=at)
+            if form is ShortAnswerForm:
+                prompt, reply = answering(question, lines), _short(fact)
+            else:
+                prompt, reply = contained(question, lines), ContainedForm(contain_answer=fact in shown)
+            later = prompt[-1].content.partition("\n\n")[2]
         else:
-            said, reply = _act(rng, fact, place, wording)
-            prompt = act_turns(Desk(today, said, found=items))
-        if turns:
-            prompt = (Turn("user", _SAYS.lstrip() + prompt[-1].content.rpartition(_SAYS)[2]),)
-        turns += [*prompt, Turn("assistant", reply.model_dump_json())]
+            said, reply = _searched(fact) if form is SearchAct else _told(rng, fact, wording)
+            prompt = (search_turns if form is SearchAct else act_turns)(_desk(said, at, shown))
+            later = _SAYS.lstrip() + prompt[-1].content.partition(_SAYS)[2].partition("\n")[0]
+        turns += [*(prompt if not turns else (Turn("user", later),)), Turn("assistant", reply.model_dump_json())]
     return tuple(turns)
 
 
-def _draft(fact: Fact, wording: Wording, *, known: bool) -> ReplyForm:
-    return DraftForm(known=known, text=fact.value if known else wording.unknown)
+def _desk(said: str, at: datetime, shown: Sequence[Fact]) -> Desk:
+    items = tuple({"who": "user", "day": format_day(at.date()), "text": fact.said} for fact in shown)
+    return Desk(f"{WEEKDAYS[at.weekday()]}, {format_day(at.date())}", said, context=items)
 
 
-def _act(rng: random.Random, fact: Fact, place: int | None, wording: Wording) -> tuple[str, ReplyForm]:
+def _short(fact: Fact) -> ReplyForm:
+    return ShortAnswerForm(short_answer=fact.value)
+
+
+def _searched(fact: Fact) -> tuple[str, ReplyForm]:
+    """What the user asks, and the search for it."""
+    return fact.asked, SearchAct(act=search_for(fact))
+
+
+def _told(rng: random.Random, fact: Fact, wording: Wording) -> tuple[str, ReplyForm]:
     """What the user says, and the action."""
-    if place is not None:
-        return fact.asked, Act(act=FinalAnswer(action="answer", text=fact.value, evidence=(place + 1,)))
     if rng.random() < 0.5:
         return wording.remember(rng, fact), Act(act=Memorize(action="memorize", content=fact.said))
-    if fact.tool == "retrieve_semantic":
-        return fact.asked, Act(act=RetrieveSemantic(action="retrieve_semantic", entity=fact.entity))
-    return fact.asked, Act(act=RetrieveEpisodic(action="retrieve_episodic", query=fact.query))
+    return fact.said, Act(act=FinalAnswer(action="answer", text=wording.told, evidence=()))
 
 
 class Drills:

@@ -2,7 +2,8 @@
 
 The real `Controller` converses with an engine that knows the answers (`Oracle`); what it asked and what it was told is
 the trace, so that training and serving cannot differ in format. The oracle goes by what a prompt shows: it answers only
-what stands there, and asks the memory for the rest.
+what stands there, and searches the memory for the rest. Neither facts nor the trained reader answer here, so that every
+question reaches the model.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from nscma_torch.llm.prompts.acting import (
     Memorize,
     RetrieveEpisodic,
     RetrieveSemantic,
+    SearchAct,
 )
+from nscma_torch.llm.prompts.answering import ContainedForm, ShortAnswerForm, TextForm
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
-from train.controller.controller_dialogues import Dialogue, Said, Split, Wording, made_up
+from train.controller.controller_dialogues import Dialogue, Fact, Said, Split, Wording, made_up
 
 _EARLIER = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _SPAN = 300  # days over which dialogues are spread
@@ -115,6 +118,10 @@ class Oracle:
         right: dict[str, Callable[[Said, Mapping[str, Any]], ReplyForm]] = {
             "DraftForm": self._draft,
             "Act": self._act,
+            "SearchAct": self._search,
+            "ContainedForm": lambda said, shown: ContainedForm(contain_answer=_stated(said, shown) is not None),
+            "ShortAnswerForm": lambda said, _: ShortAnswerForm(short_answer=_value(said)),
+            "TextForm": lambda said, _: TextForm(text=_value(said)),
             "Conclusion": self._conclusion,
         }
         if form not in right:
@@ -128,39 +135,31 @@ class Oracle:
         (prompt,) = self.count_tokens([request.turns])
         return Reply(text, prompt, len(text.split()), True, (Token(text, 0.0),))
 
-    def _draft(self, said: Said, shown: Mapping[str, Any]) -> DraftForm:
-        if said.situation == "remember":
-            return DraftForm(known=False, text=said.reply)
-        if said.situation in ("talk", "told"):
-            return DraftForm(known=True, text=said.reply)
-        known = _stated(said, shown.get("earlier_turns", ())) is not None
-        return DraftForm(known=known, text=_value(said) if known else self._unknown)
+    def _draft(self, said: Said, _: Mapping[str, Any]) -> DraftForm:
+        return DraftForm(known=said.situation != "remember", text=said.reply)
 
     def _act(self, said: Said, shown: Mapping[str, Any]) -> Act:
-        done = [line.partition("(")[0] for line in shown.get("done", ())]
-        if said.situation == "remember" and "memorize" not in done:
+        if said.situation == "remember" and not shown.get("done"):
             return Act(act=Memorize(action="memorize", content=said.keep))
-        if said.situation in ("talk", "told", "remember") or _stated(said, shown.get("found", ())) is not None:
-            return Act(act=self._final(said, shown))
+        return Act(act=FinalAnswer(action="answer", text=said.reply, evidence=()))
+
+    def _search(self, said: Said, _: Mapping[str, Any]) -> SearchAct:
         assert said.fact is not None
-        semantic = RetrieveSemantic(action="retrieve_semantic", entity=said.fact.entity)
-        episodic = RetrieveEpisodic(action="retrieve_episodic", query=said.fact.query)
-        order = (semantic, episodic) if said.fact.tool == "retrieve_semantic" else (episodic, semantic)
-        left = [tool for tool in order if tool.action not in done]
-        return Act(act=left[0] if left else self._final(said, shown))
+        return SearchAct(act=search_for(said.fact))
 
     def _conclusion(self, said: Said, shown: Mapping[str, Any]) -> Conclusion:
-        final = self._final(said, shown)
-        return Conclusion(text=final.text, evidence=final.evidence)
-
-    def _final(self, said: Said, shown: Mapping[str, Any]) -> FinalAnswer:
         if said.situation in ("talk", "told", "remember"):
-            return FinalAnswer(action="answer", text=said.reply, evidence=())
-        place = _stated(said, shown.get("found", ()))
-        if place is not None:
-            return FinalAnswer(action="answer", text=_value(said), evidence=(place + 1,))
-        known = _stated(said, shown.get("earlier_turns", ())) is not None
-        return FinalAnswer(action="answer", text=_value(said) if known else self._unknown, evidence=())
+            return Conclusion(text=said.reply, evidence=())
+        place = _stated(said, shown)
+        numbers = () if place is None or place >= len(shown.get("found", ())) else (place + 1,)
+        return Conclusion(text=self._unknown if place is None else _value(said), evidence=numbers)
+
+
+def search_for(fact: Fact) -> RetrieveSemantic | RetrieveEpisodic:
+    """The search that finds a fact."""
+    if fact.tool == "retrieve_semantic":
+        return RetrieveSemantic(action="retrieve_semantic", entity=fact.entity)
+    return RetrieveEpisodic(action="retrieve_episodic", query=fact.query)
 
 
 def _value(said: Said) -> str:
@@ -168,28 +167,37 @@ def _value(said: Said) -> str:
     return said.fact.value
 
 
-def _stated(said: Said, items: Sequence[Mapping[str, Any]]) -> int | None:
-    """The first item that holds the answer: a value is said of one person and of nothing else."""
+def _stated(said: Said, shown: Mapping[str, Any]) -> int | None:
+    """The first text shown that holds the answer: a value is said of one person and of nothing else."""
     word = re.compile(rf"\b{_value(said)}\b")
-    return next((place for place, item in enumerate(items) if word.search(item["text"])), None)
+    texts = [item["text"] for key in ("found", "earlier_turns") for item in shown.get(key, ())]
+    return next((place for place, text in enumerate([*texts, *shown.get("messages", ())]) if word.search(text)), None)
 
 
 def _shown(request: Request) -> dict[str, Any]:
-    """The data that a prompt quotes."""
-    shown: dict[str, Any] = json.loads(request.turns[-1].content.split("\n")[1])
+    """The data that a prompt quotes; of a prompt for the answer to a question, its `messages`."""
+    head, data, *rest = request.turns[-1].content.split("\n")
+    if head == "Messages:":
+        return {"messages": [json.loads(line) for line in [data, *rest[: rest.index("")]]]}
+    shown: dict[str, Any] = json.loads(data)
     return shown
 
 
 @contextmanager
-def open_world(store: Path, settings: ControllerConfig) -> Iterator[Memory]:
-    """A memory of many users that keeps everything, without a model: what is learned here is to ask it, not to find."""
-    sections = {
+def open_world(store: Path, settings: ControllerConfig, *, answering: bool = True) -> Iterator[Memory]:
+    """A memory of many users that keeps everything, without a model: what is learned here is to ask it, not to find.
+
+    Unless it is `answering`, neither facts nor the trained reader answer a question.
+    """
+    sections: dict[str, Any] = {
         "device": "cpu",
         "embedder": {"model": "hash"},
         "gate": {"rule": "everything"},
         "hierarchy": {"enabled": False},
         "controller": settings.model_dump(),
     }
+    if not answering:
+        sections |= {"facts": {"answer": False}, "reading": {"model": "none"}}
     memory = Memory(store, config=sections, embedder=HashEmbedder(), surprise_model=IndifferentSurpriseModel())
     try:
         yield memory
@@ -214,7 +222,7 @@ def traces_of(
         update={"prompt_tokens": _NO_LIMIT, "turn_tokens": 64 * _NO_LIMIT, "reply_tokens": 512, "threshold": 0.5}
     )
     rng = random.Random(f"{seed} {split}")
-    with open_world(store, settings) as memory:
+    with open_world(store, settings, answering=False) as memory:
         for number in range(dialogues):
             dialogue, user = wording.dialogue(rng, split), f"{split} {seed} {number}"
             now = begun(memory, dialogue, user, number)

@@ -8,8 +8,8 @@ Without --model the [llm] section of the configuration names the engine; without
 Held-out dialogues of `train/controller/controller_dialogues.py`, their names and values new to a model that was trained
 on such; with `--new-wording` its sentences too. Each turn is answered three times: by the uncertainty rule, always
 retrieving (threshold 0) and never (threshold 1); the conversation goes on with the first. A first action is right where
-the rule answers at once, memorizes or retrieves by the right tool, as the dialogue knows; answers are judged on
-questions.
+it is to answer at once, to memorize or to retrieve, as the dialogue knows; answers are judged on questions. A question
+is first searched for as it is, whatever the model.
 
     python -m eval.experiments.retrieval.controller_calls --calibrate [--most-wrong 0.01] …
 
@@ -45,7 +45,8 @@ from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
 from nscma_torch.llm.engines.local import TransformersEngine
 from nscma_torch.llm.engines.structured import ReplyForm
 from nscma_torch.llm.engines.vllm_engine import VllmEngine
-from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm, RolledSummary
+from nscma_torch.llm.prompts.acting import Act, Conclusion, DraftForm, RolledSummary, SearchAct
+from nscma_torch.llm.prompts.answering import ContainedForm, ShortAnswerForm, TextForm
 from train.controller.controller_dialogues import Dialogue, Said, Split, Wording
 from train.controller.controller_traces import begun, open_world
 
@@ -54,7 +55,8 @@ RULES = ("uncertainty", "always", "never")
 _ABSTAINS = re.compile(
     r"\b(?:do not|don't|cannot|can't|could not|couldn't) (?:know|find|tell)\b|\bno memor", re.IGNORECASE
 )
-_FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in (DraftForm, Act, Conclusion, RolledSummary)}
+_ASKED = (DraftForm, Act, SearchAct, ContainedForm, ShortAnswerForm, TextForm, Conclusion, RolledSummary)
+_FORMS: dict[str, type[ReplyForm]] = {form.__name__: form for form in _ASKED}
 
 
 class CheckingEngine(WrappedEngine):
@@ -92,7 +94,7 @@ class Outcome:
         if self.answer is None:
             return False
         first = self.answer.steps[0].action if self.answer.steps else "answer"
-        return first == self.said.first_action
+        return first.partition("_")[0] == self.said.first_action
 
     @property
     def right(self) -> bool:
