@@ -86,7 +86,7 @@ def test_counts_requests_of_each_reply_form_and_reports_errors(tmp_path: Path) -
     assert counts("RatingForm") == (2, 0, 2, 2)
     assert counts("VerdictOnSides") == (2, 0, 0, 2)
     assert (rows["RatingForm"].tokens_out, rows["VerdictOnSides"].tokens_out) == (7, 0)
-    assert {"DraftForm", "Act", "OperationOnFacts"} <= rows.keys()
+    assert {"DraftForm", "Act", "ContainedForm", "OperationOnFacts"} <= rows.keys()
     assert {"PairsFromMessages", "DescriptionForm", "DescriptionAfterTurns"} <= rows.keys()
 
     lines = [json.loads(line) for line in out.read_text().splitlines()]
