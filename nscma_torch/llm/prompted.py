@@ -34,7 +34,7 @@ from nscma_torch.core.records import (
 from nscma_torch.llm import prompted_lines as on_texts
 from nscma_torch.llm.completion import ModelCaller
 from nscma_torch.llm.engines.contract import LanguageEngine, Turns, most_tokens
-from nscma_torch.llm.prompted_answers import answered, containing, evidence, hit_lines
+from nscma_torch.llm.prompted_answers import answered, containing, evidence, hit_lines, pooled
 from nscma_torch.llm.prompted_descriptions import descriptions
 from nscma_torch.llm.prompted_question_pairs import question_pairs
 from nscma_torch.llm.prompts import queries, sourced_lines
@@ -191,7 +191,7 @@ class PromptedTasks:
             lambda some: max(check(some), prompts.refining(question, some), key=most_tokens), hits
         )
         (known,), _ = containing(self._asker, [check(fitting)])
-        if known >= 0.5:
+        if pooled(known, 0.5) >= self._least_known:
             return ""
         (form,), _ = self._asker.ask(prompts.QuestionForm, [prompts.refining(question, fitting)])
         return "" if form.question.casefold() == question.strip().casefold() else form.question
