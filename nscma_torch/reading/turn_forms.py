@@ -7,11 +7,12 @@ import re
 from nscma_torch.text.sentences import split_sentences
 
 _MOST_CHARACTERS = 300  # of one instruction; longer sentences are stories, not rules
+_LEAD = r"^\W*(?:(?:and|so|but|well|then|also|ok|okay|hi|hey|oh|btw)\b[\s,]+){0,3}"
 _ASKS = re.compile(
     r"[?？]\W{0,40}$"
-    r"|^\W*(?:who|whom|whose|what|which|how)\b(?!\s+(?:a|an|i|we|you|he|she|they)\b)"
-    r"|^\W*(?:when|where|why|how|what)\s+(?:is|are|was|were|am|do|does|did|will|would|can|could|should|has|have|had)\b"
-    r"|^\W*(?:do|does|did|is|are|was|were|am|can|could|will|would|should|has|have|had)\s+(?:i|you|we|he|she|it|they"
+    rf"|{_LEAD}(?:who|whom|whose|what|which|how)\b(?!\s+(?:a|an|i|we|you|he|she|they|knows|is\s+why)\b)"
+    rf"|{_LEAD}(?:when|where|why|how|what)\s+(?:is|are|was|were|am|do|does|did|will|would|can|could|should|has|have|had)\b"
+    rf"|{_LEAD}(?:do|does|did|is|are|was|were|am|can|could|will|would|should|has|have|had)\s+(?:i|you|we|he|she|it|they"
     r"|my|your|our|his|her|their|the|there|any\w*|some\w*)\b"
     r"|^\W*(?:please\s+)?(?:tell|remind|show)\s+(?:me|us)\b"
     r"|(?:吗|呢|么)\W{0,40}$|^\W*(?:请问|告诉我|谁|什么|哪|几|多少|怎么|为什么|何时)"

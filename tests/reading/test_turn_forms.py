@@ -16,6 +16,8 @@ from nscma_torch.reading.turn_forms import asks, asks_to_keep, only_asks, questi
         "我住在哪里",
         "你记得我的名字吗？",
         "Do I like tea",
+        "And what do we get for a litre now",
+        "ok so where did I put the key",
     ],
 )
 def test_a_question(text: str) -> None:
@@ -23,7 +25,15 @@ def test_a_question(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I moved to Porto.", "Rosa works at the aquarium!", "我搬到了上海。", "What a day.", "Is that so. No."]
+    "text",
+    [
+        "I moved to Porto.",
+        "Rosa works at the aquarium!",
+        "我搬到了上海。",
+        "What a day.",
+        "Is that so. No.",
+        "And which is why I left.",
+    ],
 )
 def test_a_statement_is_not_only_a_question(text: str) -> None:
     assert not only_asks(text)
