@@ -96,14 +96,14 @@ class Inquiry:
         """
         question = asked_in(situation.said)
         told = next((finding.told for finding in situation.findings if finding.told is not None), None)
-        prior = 0.5
-        if told is None:
+        sure, prior = (told if self.is_sure(told) else None), 0.5
+        if sure is None:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
             if best is not None and best.hits:
-                told, prior = self._read_first(question, best.hits, best.answerability, situation.now)
-        if told is not None and told.confidence >= self._least_known:
-            worded, usage = self.worded(_read(told), situation)
-            return worded, added(told.usage, usage)
+                sure, prior = self._read_first(question, best.hits, best.answerability, situation.now)
+        if sure is not None:
+            worded, usage = self.worded(_read(sure), situation)
+            return worded, added(sure.usage, usage)
         lines = self._lines(question, situation, told)
         if not lines:
             return None, Usage()
@@ -123,6 +123,10 @@ class Inquiry:
         numbers = [i + 1 for i in supporting(question, reply.text, [one.text for one in kept])]
         worded, usage = self.worded(answered(reply.text, numbers, shown, 1.0 - reply.known, situation), situation)
         return worded, added(reply.usage, usage)
+
+    def is_sure(self, told: Answer | None) -> bool:
+        """Return True if an answer from facts is sure enough to be given without the messages."""
+        return told is not None and told.confidence >= self._least_known
 
     def worded(self, reply: Answered, situation: Situation) -> tuple[Answered, Usage]:
         """Return the reply in words that follow the standing instructions, if there are any.

@@ -117,8 +117,8 @@ class PromptedPolicy:
         """Return a reply from working memory.
 
         The draft of an answer is the one that the context contains, and its uncertainty the probability that it doesn't
-        contain it: a small model is sure of the wording of what it invents. If it is likelier that it doesn't, the
-        uncertainty is 1. The uncertainty of any other reply is the probability that it needs something from the memory.
+        contain it: a small model is sure of the wording of what it invents. It is 1 if that isn't sure enough for an
+        answer (`llm.least_known`). The uncertainty of any other reply is the probability that it needs the memory.
         """
         if asks(situation.said):
             found, usage = self._inquiry.answer(situation)
@@ -157,7 +157,7 @@ class PromptedPolicy:
         facts = tried.get("retrieve_semantic")
         if facts is None:
             return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
-        if facts.told is None and "retrieve_episodic" not in tried:
+        if not self._inquiry.is_sure(facts.told) and "retrieve_episodic" not in tried:
             return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
         found, usage = self._inquiry.answer(situation)
         if found is not None:

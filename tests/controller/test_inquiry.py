@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -208,10 +209,12 @@ def test_an_unsure_reader_counts_beside_an_unsure_model(prior: float, answers: b
 def test_unsure_facts_are_one_more_line_for_the_model() -> None:
     told = Answer("perhaps the lamp is in room 9", False, 0.5, (), ())
     tool = RetrieveSemantic(action="retrieve_semantic", entity=ASKED)
-    situation = Situation(
-        ASKED, NOW, WorkingMemory(), findings=(Finding(tool, told=told),), done=("retrieve_semantic",)
-    )
+    facts = Finding(tool, told=told)
+    situation = Situation(ASKED, NOW, WorkingMemory(), findings=(facts,), done=("retrieve_semantic",))
     engine = ScriptedEngine(script)
-    step = policy(engine, lambda *_: (None, 0.5)).act(situation)
+    controlled = policy(engine, lambda *_: (None, 0.5))
+    search = controlled.act(situation).move
+    assert isinstance(search, RetrieveEpisodic) and search.query == ASKED and engine.requests == []
+    step = controlled.act(replace(situation, findings=(Finding(search), facts)))
     assert isinstance(step.move, Answered) and step.move.text == "room 12"
     assert quoted_in(engine.requests[0])["lines"] == ["1 March 2026, memory: perhaps the lamp is in room 9"]
