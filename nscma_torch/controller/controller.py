@@ -382,6 +382,6 @@ def _kept_notes(memory: WorkingMemory) -> tuple[str, ...]:
 
 
 def grounded(content: str, said: str) -> bool:
-    """Return True if every word of a text occurs in another."""
-    words = set(terms(content))
-    return bool(words) and words <= set(terms(said))
+    """Return True if every word of a text occurs in another; "evil.example" occurs in "ldap://evil.example/a"."""
+    words, held = set(terms(content)), set(terms(said))
+    return bool(words) and all(word in held or set() < set(terms(word)) - {word} <= held for word in words)

