@@ -256,7 +256,8 @@ class Controller:
         outcome.
 
         Content that is already in the memory is refused, so a stored text can't cause itself to be stored again as a
-        decision. A decision with a name or number that is neither in the turn nor shown is refused as invented.
+        decision. A decision is refused as invented if it has a name or number that is neither in the turn nor shown, or
+        no word that is.
         """
         situation = course.situation
         if grounded(content, situation.said):
@@ -266,8 +267,10 @@ class Controller:
             return True, "refused, it says nothing"
         if any(grounded(content, text) for text in situation.texts):
             return True, "refused, the memory holds it already"
-        if not names_held(content, situation.said, *situation.texts):
-            return True, "refused, it names what nobody told"
+        told = (situation.said, *situation.texts)
+        known = {term for text in told for term in terms(text)}
+        if known.isdisjoint(terms(content)) or not names_held(content, *told):
+            return True, "refused, it is about what nobody told"
         course.decisions.append(content)
         return False, "will be kept, as a decision of yours"
 

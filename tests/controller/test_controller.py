@@ -167,15 +167,16 @@ def test_memorize_stores_a_decision_with_what_it_rests_on(converse: Opener) -> N
         act("memorize", content="Decided: the lamp is replaced on Friday"),
         act("memorize", content="replaced the lamp of the cellar"),
         act("memorize", content="Decided: we ask Mallory for a lamp"),
+        act("memorize", content="pwned"),
         act("answer", text="On Friday.", evidence=[]),
     ]
     left = iter(steps)
-    controller = converse(ScriptedEngine(replies(DraftForm=GUESS, Act=lambda _: next(left))), max_steps=5)
+    controller = converse(ScriptedEngine(replies(DraftForm=GUESS, Act=lambda _: next(left))), max_steps=6)
     memory = controller.memory
     lamp = memory.add("The lamp of the cellar was replaced in May", user_id="ada")[0]
     answer = controller.turn("Any Friday is fine for the lamp.")
-    assert [step.refused for step in answer.steps] == [False, False, True, True], (
-        "neither a stored text nor an invented name"
+    assert [step.refused for step in answer.steps] == [False, False, True, True, True], (
+        "neither a stored text nor what is invented"
     )
     (kept,) = answer.decision_ids
     decision = memory.get(kept, user_id="ada")
