@@ -42,10 +42,11 @@ class HeardEngine(WrappedEngine):
         self.requests += requests
         return super().generate(requests)
 
-    def shown(self, task: str) -> list[str]:
-        """The texts in the prompts of a task, by the words that its data end with."""
-        own = [request.turns for request in self.requests if request.turns[-1].content.endswith(task)]
-        return [text["text"] for turns in own for text in data_of(turns)["texts"].values()]
+    def judged(self) -> list[str]:
+        """The lines that were judged on their own."""
+        asked = [request.turns for request in self.requests if request.turns[-1].content.startswith("Messages:")]
+        shown = [data_of(turns)["messages"] for turns in asked]
+        return [lines[0] for lines in shown if len(lines) == 1]
 
     def read(self) -> list[str]:
         """The lines of the prompts that ask for an answer."""
@@ -72,10 +73,11 @@ def test_summaries_by_the_model_are_judged_and_read_by_it(http: LanguageEngine, 
         assert len(summaries) >= 2 and all(text and text not in TEXTS for text in summaries)
         for question in QUESTIONS:
             ask(memory, question)
-        assert summaries & set(engine.shown("Decide for the texts under DATA."))
+        plain = [" ".join(text.split()) for text in summaries]
+        assert any(line.endswith(f": {text}") for line in engine.judged() for text in plain)
+        engine.requests.clear()
     with opened(strategy="global", kinds=["summary"]) as memory:  # whatever the model has chosen, which may be nothing
         ask(memory, QUESTIONS[0])
-        plain = [" ".join(text.split()) for text in summaries]
         assert any(line.endswith(f": {text}") for line in engine.read() for text in plain)
 
 
