@@ -8,15 +8,15 @@ from datetime import datetime
 
 from nscma_torch.answering.answered import nothing_asked
 from nscma_torch.controller.context_suffices import ReadStatements, context_suffices, value_in
-from nscma_torch.controller.passages import clipped, sources
-from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step
+from nscma_torch.controller.passages import clipped
+from nscma_torch.controller.policy import Answered, Situation, SkillDraft, Solved, Step, own_search
+from nscma_torch.controller.sourced_reply import of_answer
 from nscma_torch.controller.working_memory import Exchange, Summarized
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.protocols import LanguageTasks
 from nscma_torch.core.records import Answer, AskedQuestion, Episode, Hit, Scope, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log.turns import ECHO
-from nscma_torch.llm.prompts.acting import RetrieveEpisodic, RetrieveSemantic
 from nscma_torch.reading.cues import only_small_talk
 from nscma_torch.reading.extractive_summary import extract_summary
 from nscma_torch.reading.passage import covered, term_weights
@@ -26,7 +26,6 @@ from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turn_forms import asks, questions, statements
 from nscma_torch.text.scripts import script
 
-_MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 _CERTAIN = 2.0  # support of text that is in context verbatim
 
 
@@ -79,7 +78,7 @@ class EmbeddedPolicy:
                 return Answered(own, 0.0, query=query), Usage()
         hits = [Hit(unit_of(turn), 1.0) for turn in _statements(exchange.turn for exchange in memory.context)]
         if not hits or intent(question) != "current":
-            return _answered(self._tasks.answer(AskedQuestion(question), []), 1.0), Usage()
+            return of_answer(self._tasks.answer(AskedQuestion(question), []), 1.0), Usage()
         weights = term_weights(question, (hit.text for hit in hits))
         mass = sum(weights.values()) or 1.0
         shares = [covered(hit.text, weights) / mass for hit in hits]
@@ -97,18 +96,12 @@ class EmbeddedPolicy:
             elif query is not None:
                 value = value_in(query, units[place], read[place], memory.asker, self._relations, situation.now)
                 answer = replace(answer, text=value, quotes=0) if value else answer
-        return replace(_answered(answer, uncertainty), query=query), answer.usage
+        return replace(of_answer(answer, uncertainty), query=query), answer.usage
 
     def act(self, situation: Situation) -> Step:
         """Query the facts, then the messages, then answer."""
-        query = questions(situation.said)[-_MOST_CHARACTERS:]
-        tried = {finding.tool.action: finding for finding in situation.findings}
-        facts = tried.get("retrieve_semantic")
-        if facts is None:
-            return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
-        if facts.told is None and "retrieve_episodic" not in tried:
-            return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
-        return Step(*self.conclude(situation))
+        search = own_search(situation, questions(situation.said), lambda told: told is not None)
+        return Step(*self.conclude(situation)) if search is None else Step(search)
 
     def conclude(self, situation: Situation) -> tuple[Answered, Usage]:
         """Answer from facts or, failing that, from the best passages. If neither exists, say that the answer isn't
@@ -119,7 +112,7 @@ class EmbeddedPolicy:
             best = max(situation.findings, key=lambda finding: finding.answerability, default=None)
             hits, answerability = ((), 0.0) if best is None else (best.hits, best.answerability)
             told = self._read(questions(situation.said), hits, answerability, situation.now)
-        return _answered(told, 1.0 - told.confidence), told.usage
+        return of_answer(told, 1.0 - told.confidence), told.usage
 
     def summarize(self, summary: str, leaving: Sequence[Exchange]) -> Summarized:
         """Return the sentences that best cover the old summary and the leaving exchanges, within the word budget."""
@@ -147,10 +140,3 @@ def _saying(situation: Situation) -> Unit | None:
         return None
     name = None if situation.memory.asker == "user" else situation.memory.asker
     return Unit("", Scope("nobody"), "chunk", said, (), situation.now, "user", name, end=len(said))
-
-
-def _answered(told: Answer, uncertainty: float) -> Answered:
-    hits = [item.hit for item in told.evidence]
-    known = (source for fact in told.facts for source in fact.episode_ids)
-    shown = tuple(dict.fromkeys((*sources(hits), *known)))
-    return Answered(told.text, uncertainty, told.evidence, told.abstained, shown, quotes=told.quotes)

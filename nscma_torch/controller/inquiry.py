@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from nscma_torch.controller.passages import clipped, fact_in_words, passage, sources
+from nscma_torch.controller.passages import clipped, fact_in_words, passage
 from nscma_torch.controller.policy import Answered, Situation
 from nscma_torch.controller.prompt_budget import fitting, too_long
-from nscma_torch.controller.sourced_reply import Shown, answered
+from nscma_torch.controller.sourced_reply import Shown, answered, of_answer
 from nscma_torch.controller.working_memory import added
 from nscma_torch.core.config import ControllerConfig
 from nscma_torch.core.records import Answer, AskedQuestion, Hit, Usage
@@ -192,7 +192,5 @@ def _told(told: Answer | None, now: datetime) -> list[_Line]:
 
 
 def _read(told: Answer) -> Answered:
-    hits = [item.hit for item in told.evidence]
-    known = (source for fact in told.facts for source in fact.episode_ids)
-    shown = tuple(dict.fromkeys((*sources(hits), *known)))
-    return Answered(told.short, 1.0 - told.confidence, told.evidence, told.abstained, shown, told.query)
+    """Return the answer without its quotations."""
+    return replace(of_answer(told, 1.0 - told.confidence), text=told.short, quotes=0, query=told.query)

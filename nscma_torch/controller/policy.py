@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -14,6 +14,7 @@ from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.llm.prompts.acting import Memorize, RetrieveEpisodic, RetrieveSemantic
 
 Tool = RetrieveEpisodic | RetrieveSemantic | Memorize
+_MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +167,17 @@ class Policy(Protocol):
 
     def write_skill(self, solved: Solved) -> tuple[SkillDraft | None, Usage]:
         """Write a skill from a solved task; None if there is nothing to learn, or the policy writes none."""
+
+
+def own_search(situation: Situation, question: str, settled: Callable[[Answer | None], bool]) -> Tool | None:
+    """Return the next search for a question as it is: the facts, then the messages unless the answer from facts is
+    settled; None after these.
+    """
+    query = question[-_MOST_CHARACTERS:]
+    tried = {finding.tool.action: finding for finding in situation.findings}
+    facts = tried.get("retrieve_semantic")
+    if facts is None:
+        return RetrieveSemantic(action="retrieve_semantic", entity=query)
+    if not settled(facts.told) and "retrieve_episodic" not in tried:
+        return RetrieveEpisodic(action="retrieve_episodic", query=query)
+    return None

@@ -18,7 +18,7 @@ from nscma_torch.controller.passages import (
     shown_text,
     shown_turn,
 )
-from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDraft, Solved, Step
+from nscma_torch.controller.policy import Answered, Finding, Situation, SkillDraft, Solved, Step, own_search
 from nscma_torch.controller.prompt_budget import count_text, fit_desk, fitting
 from nscma_torch.controller.sourced_reply import Shown, answered
 from nscma_torch.controller.uncertainty import uncertainty
@@ -39,8 +39,6 @@ from nscma_torch.llm.prompts.acting import (
     FinalAnswer,
     NotedAct,
     NotedSearchAct,
-    RetrieveEpisodic,
-    RetrieveSemantic,
     RolledSummary,
     SearchAct,
     SkillForm,
@@ -62,7 +60,6 @@ from nscma_torch.text.sentences import split_sentences
 
 FormT = TypeVar("FormT", bound=ReplyForm)
 _LEAST_PROMPT = 512  # tokens below which not even the rules fit
-_MOST_CHARACTERS = 400  # of a query, as the forms of actions have it
 _SEARCHES = 3  # of a question: two for the question itself, one by the model
 _FORMS = 3  # most forms of a decision: is the answer contained, the answer or a search
 
@@ -152,13 +149,9 @@ class PromptedPolicy:
 
     def _inquire(self, situation: Situation) -> Step:
         """Search for the question itself, then answer, or search for what is missing."""
-        query = asked_in(situation.said)[-_MOST_CHARACTERS:]
-        tried = {finding.tool.action: finding for finding in situation.findings}
-        facts = tried.get("retrieve_semantic")
-        if facts is None:
-            return Step(RetrieveSemantic(action="retrieve_semantic", entity=query))
-        if not self._inquiry.is_sure(facts.told) and "retrieve_episodic" not in tried:
-            return Step(RetrieveEpisodic(action="retrieve_episodic", query=query))
+        search = own_search(situation, asked_in(situation.said), self._inquiry.is_sure)
+        if search is not None:
+            return Step(search)
         found, usage = self._inquiry.answer(situation)
         if found is not None:
             return Step(found, usage)

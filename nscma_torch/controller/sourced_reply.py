@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nscma_torch.controller.passages import sources
 from nscma_torch.controller.policy import Answered, Situation
-from nscma_torch.core.records import Evidence, Hit, Unit
+from nscma_torch.core.records import Answer, Evidence, Hit, Unit
 from nscma_torch.curator.store.derived_texts import DerivedText
 from nscma_torch.text.terms import terms
 
@@ -31,6 +32,14 @@ def answered(
         item = _evidence(one)
         evidence.setdefault(item.hit.unit.id, item)
     return Answered(text, unsure, tuple(evidence.values()), shown=situation.told(derived))
+
+
+def of_answer(told: Answer, uncertainty: float) -> Answered:
+    """Return an answer from facts or the trained reader as a reply, with the messages that it may repeat."""
+    hits = [item.hit for item in told.evidence]
+    known = (source for fact in told.facts for source in fact.episode_ids)
+    shown = tuple(dict.fromkeys((*sources(hits), *known)))
+    return Answered(told.text, uncertainty, told.evidence, told.abstained, shown, quotes=told.quotes)
 
 
 def _evidence(cited: tuple[Hit, str] | DerivedText) -> Evidence:

@@ -2,7 +2,7 @@
 text.
 
 A task is one batch of requests. Each message or group of texts has its own request, so no text affects how another is
-read; hits are judged many at a time. Input larger than the context is split if possible; otherwise the task fails. An
+read; hits are judged one by one. Input larger than the context is split if possible; otherwise the task fails. An
 unusable reply is requested once more (`structured.fill`), and then raises an `EngineError`, so the job or the question
 fails visibly.
 """
