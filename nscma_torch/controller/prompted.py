@@ -1,5 +1,5 @@
-"""Controller policy with a language model: it fills a form for each decision, and uncertainty comes from the value's
-tokens.
+"""Controller policy with a language model: it fills a form for each decision, and uncertainty comes from the tokens of
+the decision.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Trace]:
 
 
 def shown_in(trace: Trace) -> dict[str, Any]:
-    """What a prompt quotes; of one for the answer to a question, its lines."""
+    """Return the data that a prompt quotes, or the lines of a prompt for an answer."""
     head, *rest = trace.turns[-1].content.split("\n")
     if head == "Messages:":
         return {"lines": [json.loads(line) for line in rest[: rest.index("")]]}

@@ -84,7 +84,7 @@ def _short(fact: Fact) -> ReplyForm:
 
 
 def _searched(fact: Fact) -> tuple[str, ReplyForm]:
-    """What the user asks, and the search for it."""
+    """The user's question, and the search for it."""
     return fact.asked, SearchAct(act=search_for(fact))
 
 

@@ -73,7 +73,7 @@ _OFTEN = 300.0  # seconds between two reports of progress
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """What the model made of a context; `error` says why a reply could not be used."""
+    """The model's reply to a context; `error` says why it could not be used."""
 
     text: str
     known: float

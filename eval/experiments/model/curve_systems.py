@@ -89,7 +89,7 @@ class OpenSystems:
         self._ranked: dict[tuple[str, str], Sequence[Passage]] = {}
 
     def ranked(self, system: str, question: str, tokens: int) -> Sequence[Passage]:
-        """What a system finds for a question, best first; `tokens` is how much of it will be read."""
+        """Return the passages that a system finds for a question, best first; of these `tokens` will be read."""
         section = _section(system, tokens, self._sample.user)
         key = str(section)
         if (key, question) not in self._ranked:
