@@ -58,7 +58,9 @@ def test_a_dialogue_is_read_whole(dialogue: Dialogue) -> None:
     assert dialogue.messages[0].said_at < dialogue.messages[1].said_at
     current, when, both, _, unknown = dialogue.questions
     assert (current.gold, current.evidence, current.stale) == ((("the florist's", "florist"),), (3,), ("the bakery",))
-    assert when.said == "on monday" and both.gold == (("the bakery",), ("the florist's",)) and unknown.gold == ()
+    assert (
+        when.said == ((1, "on monday"),) and both.gold == (("the bakery",), ("the florist's",)) and unknown.gold == ()
+    )
     assert dialogue.statements[0].stance == "holds" and dialogue.changes[0].old == "the bakery"
     assert dialogue.coreferences[0].referent_number == 2
 

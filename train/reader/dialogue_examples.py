@@ -22,6 +22,7 @@ WITHOUT_EVIDENCE = 0.25  # share of questions that are asked of the others alone
 OF_ANOTHER = 0.6  # share of questions that are also asked of a speaker of whom it was not told
 MENTION_TURNS = 3  # before a mention that are looked at, and more where it is named earlier
 _KIND = {"yesno": "yes", "when": "when", "count": "count", "list": "list"}
+_ADVERBS = ("", "still ", "now ")
 _WORD = re.compile(r"\w+")
 _TOLD_OF_ONE = ("single", "current", "past", "when")
 _OWN = re.compile(r"\b(?:I|[Mm]y|me|mine)\b")
@@ -42,14 +43,50 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
         yield _slot(dialogue, statement, statement.number, told=True)
         if (elsewhere := _silent(dialogue, statement, rng)) is not None:
             yield _slot(dialogue, statement, elsewhere, told=False)
-    for change in dialogue.changes:
-        read = with_turns_before(dialogue, change.new_number)
-        for number, label in ((change.old_number, change.kind), *_unchanged(dialogue, change.new_number, rng)):
-            earlier = dialogue.messages[number - 1]
-            yield Example(source, "change", f"{earlier.speaker}: {earlier.text}", read, label=CHANGES.index(label))
+    yield from change_examples(dialogue, rng)
+    for question in change_questions(dialogue, rng):
+        yield question_example(dialogue, question, rng)
     for mention in dialogue.coreferences:
         if mention.referent_number <= mention.number:
             yield _coreference(dialogue, mention.number, mention.mention, mention.referent, mention.referent_number)
+
+
+def change_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Example]:
+    """Each change of an earlier message, and beside it an earlier message that the same message doesn't change."""
+    for change in dialogue.changes:
+        if change.old_number == change.new_number:  # corrected in the same breath
+            continue
+        read = with_turns_before(dialogue, change.new_number)
+        for number, label in ((change.old_number, change.kind), *_unchanged(dialogue, change.new_number, rng)):
+            earlier = dialogue.messages[number - 1]
+            said = f"{earlier.speaker}: {earlier.text}"
+            yield Example(dialogue.id, "change", said, read, label=CHANGES.index(label))
+
+
+def change_questions(dialogue: Dialogue, rng: random.Random) -> Iterator[Question]:
+    """For each changed value, a yes-or-no question about the old or the new one; their wordings tell nothing.
+
+    Values that change again, or come back, are left out.
+    """
+    renewed = {change.old_number for change in dialogue.changes}
+    for change in dialogue.changes:
+        if change.kind not in ("replaces", "corrects") or change.old is None or change.new is None:
+            continue
+        later = [plain(o.new) for o in dialogue.changes if o.new is not None and o.new_number >= change.new_number]
+        choices = [] if plain(change.old) in later else [(change.old, "no")]
+        if change.new_number not in renewed or change.new_number == change.old_number:
+            choices.append((change.new, "yes"))
+        if choices:
+            value, answer = rng.choice(choices)
+            text = f"Is {change.topic} {rng.choice(_ADVERBS)}{value}?"
+            evidence = tuple(sorted({change.old_number, change.new_number}))
+            yield Question("yesno", text, ((answer,),), evidence)
+
+
+def kind_of(question: Question) -> int:
+    """Return the place in `KINDS` of a question's answer."""
+    answer = question.gold[0][0].lower()
+    return KINDS.index(answer if question.type == "yesno" else _KIND.get(question.type, "span"))
 
 
 def passage_of(dialogue: Dialogue, number: int, *, rank: int = 0, context: bool = False) -> InputPassage:
@@ -114,11 +151,8 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
     passages = []
     for n in sorted(ranks.keys() | context):
         passage = passage_of(dialogue, n, rank=ranks.get(n, 0), context=n not in ranks)
-        passages.append(_labelled(passage, question, n in question.evidence))
-    kind: int | None = None
-    if answered:
-        answer = question.gold[0][0].lower()
-        kind = KINDS.index(answer if question.type == "yesno" else _KIND.get(question.type, "span"))
+        passages.append(labelled(passage, question, n))
+    kind = kind_of(question) if answered else None
     asked = asked_by(dialogue.messages[0].speaker, question.text)
     return Example(dialogue.id, "read", asked, tuple(passages), kind=kind)
 
@@ -151,16 +185,19 @@ def _tells(dialogue: Dialogue, question: Question, numbers: Sequence[int]) -> bo
     """Whether messages may answer a question, or hold what once did, without its evidence."""
     if question.type in ("yesno", "count", "multihop"):
         return True
-    wordings = [*(w for member in question.gold for w in member), *question.stale, *filter(None, [question.said])]
+    wordings = [*(w for member in question.gold for w in member), *question.stale, *(w for _, w in question.said)]
     return any(dialogue.says(n, wording) for n in numbers for wording in wordings)
 
 
-def _labelled(passage: InputPassage, question: Question, evidence: bool) -> Labelled:
-    if not evidence:
+def labelled(passage: InputPassage, question: Question, number: int) -> Labelled:
+    """Label message `number` with the spans that answer a question."""
+    if number not in question.evidence:
         return Labelled(passage)
     if question.type == "yesno":
         return Labelled(passage, (), True)
-    wordings = [question.said] if question.said else [w for member in question.gold for w in member]
+    wordings = [words for n, words in question.said if n == number]
+    if not question.said:
+        wordings = [wording for member in question.gold for wording in member]
     answers = [span for wording in wordings for span in spans_of(passage, wording)]
     if question.type == "count":  # a number that is told is an answer; things that are counted are not labelled
         return Labelled(passage, tuple(dict.fromkeys(answers)), True)

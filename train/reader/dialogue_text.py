@@ -34,6 +34,7 @@ QUESTION_TYPES = ("single", "current", "past", "when", "multihop", "yesno", "lis
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")
 CHANGES = ("replaces", "corrects", "ends", "cancels", "confirms")
 
+_ASSISTANT = re.compile(r"(?:.*\s)?(?:(?:\w+-?)?assistant|agent|support|ai|\w*bot|\w*desk)", re.IGNORECASE)
 _SPAN_TYPES = ("single", "current", "past", "multihop", "list")
 _HEAD = re.compile(r"== (?P<id>[\w-]+) \| (?P<genre>.+)")
 _DAY = re.compile(r"-- (?P<day>\d{4}-\d\d-\d\d \d\d:\d\d)")
@@ -51,14 +52,20 @@ class Message:
     speaker: str
     text: str
     said_at: datetime.datetime
+    role: str = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question asked after the last message.
 
-    `gold`: the members of the answer, each with its accepted wordings; one member but for lists, none where the
-    dialogue does not tell. `evidence`: numbers of messages. `said`: the wording in the evidence, where gold has none.
+    Attributes:
+        gold: the members of the answer, each with its accepted wordings; one member except for lists, none if the
+            dialogue doesn't tell.
+        evidence: numbers of messages.
+        stale: outdated values, or values that are easily confused with the answer.
+        said: numbers of messages with the words that carry the answer, if these are not a wording of `gold`.
+        also: other ways to divide a list into members.
     """
 
     type: str
@@ -66,7 +73,8 @@ class Question:
     gold: tuple[tuple[str, ...], ...]
     evidence: tuple[int, ...]
     stale: tuple[str, ...] = ()
-    said: str | None = None
+    said: tuple[tuple[int, str], ...] = ()
+    also: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,15 @@ def _add_message(dialogue: Dialogue, day: datetime.datetime | None, line: str) -
         raise DialogueError(f"the next message has the number {len(dialogue.messages) + 1}")
     if dialogue.messages and dialogue.messages[-1].said_at >= day:
         day = dialogue.messages[-1].said_at + datetime.timedelta(seconds=30)
-    dialogue.messages.append(Message(found["speaker"].strip(), found["text"].strip(), day))
+    speaker = found["speaker"].strip()
+    owner = not dialogue.messages or dialogue.messages[0].speaker == speaker
+    role = "assistant" if not owner and is_assistant(speaker) else "user"
+    dialogue.messages.append(Message(speaker, found["text"].strip(), day, role))
+
+
+def is_assistant(speaker: str) -> bool:
+    """Return True if a speaker is named as an assistant, agent, bot or desk, not as a person."""
+    return _ASSISTANT.fullmatch(speaker) is not None
 
 
 def _add_label(dialogue: Dialogue, line: str) -> None:
@@ -205,7 +221,8 @@ def _question(dialogue: Dialogue, head: str, fields: list[str]) -> Question:
         if not evidence or not all(gold):
             raise DialogueError("an answerable question has a gold wording and at least one message")
         _check_gold(dialogue, kind, gold, evidence, said)
-    return Question(kind, text, gold, evidence, stale, said)
+    carried = tuple((n, said) for n in evidence if said is not None and dialogue.says(n, said))
+    return Question(kind, text, gold, evidence, stale, carried)
 
 
 def _check_gold(
