@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from nscma_torch.core.errors import ModelError
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
-from nscma_torch.reading.low_rank import LowRank, add_changes, merge_changes
+from nscma_torch.text.embedders.low_rank import LowRank, add_changes, merge_changes
 from nscma_torch.text.embedders.minilm import DIMENSION, MAX_TOKENS, MiniLM, bundled_folder, load_tokenizer, verify
 
 RELATIONS = "relations"  # key of their names in the metadata of a file of weights

@@ -57,6 +57,11 @@ class EmbedderConfig(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto", description="Precision of the forward pass; 'auto' is bfloat16 if native on the device."
     )
+    questions: Literal["trained", "plain"] = Field(
+        "trained",
+        description="Encoder of questions for all-MiniLM-L6-v2: 'trained' adds updates learned on labelled questions "
+        "about conversations; 'plain' is the published model. Stored vectors are the same.",
+    )
     deferred: bool = Field(True, description="Also embed messages that the gate defers.")
 
 

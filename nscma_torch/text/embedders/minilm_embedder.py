@@ -6,6 +6,7 @@ Shapes: L tokens in the longest text in a batch, d = 384.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from nscma_torch.text.embedders.minilm import (
     load_tokenizer,
     verify,
 )
+from nscma_torch.text.embedders.question_encoder import question_encoder
 from nscma_torch.text.embedders.vector_checks import (
     refuse_empty,
     refuse_longer,
@@ -34,21 +36,28 @@ class MiniLMEmbedder:
     """An `Embedder` that uses `MiniLM`; texts are sorted by length to reduce padding.
 
     A text's vector varies with its batch by at most 1e-6 per coordinate in float32 and 5e-3 in bfloat16.
+
+    Args:
+        folder: the model's folder; by default, that of the installed wheel.
+        trained_questions: whether to encode questions with the trained updates of `question_encoder`.
     """
 
     def __init__(
         self,
-        folder: Path | None = None,  # None: the installed wheel
+        folder: Path | None = None,
         *,
         device: str | torch.device = "cpu",
         batch_size: int = EmbedderConfig().batch_size,
         dtype: torch.dtype = torch.float32,
+        trained_questions: bool = EmbedderConfig().questions == "trained",
     ) -> None:
         folder = folder or bundled_folder()
         verify(folder)
+        self._checkpoint = folder / "model.safetensors"
+        self._trained_questions = trained_questions
         self._tokenizer = load_tokenizer(folder)
         self._device = torch.device(device)
-        self._model = MiniLM.from_checkpoint(folder / "model.safetensors").to(self._device, dtype)
+        self._model = MiniLM.from_checkpoint(self._checkpoint).to(self._device, dtype)
         self._batch_size = batch_size
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a text
         self._multiple = 16 if dtype == torch.bfloat16 and self._device.type == "cpu" else 1
@@ -68,10 +77,13 @@ class MiniLMEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(ids) for ids in self._tokenize(texts)]
 
-    @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, 384]; raises `EmptyTextError`, `EncodingError`, `TextTooLongError` or
         `VectorError`."""
+        return self._encoded(self._model, texts)
+
+    @torch.no_grad()
+    def _encoded(self, model: MiniLM, texts: Sequence[str]) -> torch.Tensor:
         refuse_empty(texts)
         tokens = self._tokenize(texts)
         lengths = [len(ids) for ids in tokens]
@@ -84,7 +96,7 @@ class MiniLMEmbedder:
                 ids[row, : lengths[i]] = torch.tensor(tokens[i])
             size = torch.tensor([lengths[i] for i in batch])
             mask = torch.arange(ids.shape[1]) < size[:, None]
-            vectors[batch] = self._model(ids.to(self._device), mask.to(self._device))
+            vectors[batch] = model(ids.to(self._device), mask.to(self._device))
         return refuse_not_finite(vectors)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -101,12 +113,20 @@ class MiniLMEmbedder:
             del order[:size]
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return a unit vector [384]; the model has no query prompt."""
-        return self.embed([text])[0]
+        """Return a unit vector [384] for a question; raises the same errors as `embed`."""
+        return self.embed_queries([text])[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, 384] for questions; raises the same errors as `embed`."""
-        return self.embed(texts)
+        return self._encoded(self._question_model if self._trained_questions else self._model, texts)
+
+    @cached_property
+    def _question_model(self) -> MiniLM:
+        """The encoder with trained updates, merged in float32; it shares the word table."""
+        own = question_encoder(MiniLM.from_checkpoint(self._checkpoint))
+        own.word, own.position, own.norm = self._model.word, self._model.position, self._model.norm
+        own.layers.to(self._device, self._model.norm.weight.dtype)
+        return own
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         refuse_unencodable(texts)
