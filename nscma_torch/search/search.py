@@ -39,7 +39,7 @@ from nscma_torch.search.lexical import bm25, idf
 from nscma_torch.search.query import Query, parse
 from nscma_torch.search.ranking import Ranking
 from nscma_torch.search.search_bounds import Bounds
-from nscma_torch.text.embedders.query_vector import query_vector
+from nscma_torch.text.embedders.query_vector import query_vector, text_vector
 from nscma_torch.text.known_names import mentions
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
@@ -126,7 +126,8 @@ class Searcher:
         while True:
             query = parse(text, names=people.names, now=bounds.now, user=people.user)
             whole = self._config.score.similarity == "cosine"
-            meaning = query_vector(self._embedder, text if whole else query.meaning).to(self._device)
+            meaning = text_vector(self._embedder, text) if whole else query_vector(self._embedder, query.meaning)
+            meaning = meaning.to(self._device)
             with self.indexes.reading(user_id) as reading:
                 index = reading.index
                 mask = self._mask(reading.connection, index, bounds)
@@ -155,7 +156,7 @@ class Searcher:
         vector are skipped.
         """
         parse(text, names=(), now=bounds.now)
-        meaning = query_vector(self._embedder, text).to(self._device)
+        meaning = text_vector(self._embedder, text).to(self._device)
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
             passing = self._mask(reading.connection, index, bounds) & index.embedded
@@ -355,7 +356,8 @@ class Searcher:
 
         @cache
         def known() -> float:
-            return answerability(index, view, postings, query, asked.meaning, mask, asked.author)
+            meaning = text_vector(self._embedder, query.meaning)  # whose cosines the estimate was fitted to
+            return answerability(index, view, postings, query, meaning.to(self._device), mask, asked.author)
 
         return _Scored(lanes, boost, fused, known)
 
