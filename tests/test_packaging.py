@@ -56,6 +56,7 @@ def test_wheel_contents(wheel: Path) -> None:
         "nscma_torch/surprise/weights/proxy.safetensors",
         "nscma_torch/reading/weights/reader.safetensors",
         "nscma_torch/reading/weights/README.md",
+        "nscma_torch/text/embedders/weights/questions.safetensors",
         "nscma_torch/server/view/page/index.html",
         "nscma_torch/server/view/page/style.css",
         "nscma_torch/server/view/page/main.js",

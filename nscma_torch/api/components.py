@@ -138,10 +138,14 @@ class Components(Models):
     def searcher(self) -> Searcher:
         """Return the part for hybrid search."""
         from nscma_torch.search.search import Searcher
+        from nscma_torch.text.embedders.question_encoder import question_embedder
         from nscma_torch.text.embedders.shared_queries import sharing
 
-        embedder = sharing(self.embedder, self.config.embedder.batch_size)
-        return Searcher(self.database, embedder, self.config, self.device)
+        section = self.config.embedder
+        embedder = sharing(self.embedder, section.batch_size)
+        trained = question_embedder(self.embedder, section, self.device)
+        questions = None if trained is None else sharing(trained, section.batch_size)
+        return Searcher(self.database, embedder, self.config, self.device, questions)
 
     @locked_cached_property
     def fact_graphs(self) -> FactGraphs:

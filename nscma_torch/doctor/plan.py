@@ -133,6 +133,7 @@ def plan(config: Config, *, units: int) -> MemoryPlan:
     vectors = f"{units:,} units of {embedder.dimension} dimensions, twice: alone and with their neighbours"
     parts += [
         PlanPart("embedder", embedder.weights, "memory", f"{embedder.parameters / 1e6:.0f} M parameters"),
+        *_questions(config, embedder),
         PlanPart("its activations", tokens * embedder.working_per_token, "memory", f"{tokens:,} tokens"),
         _surprise_model(config, shape),
         *_reranker(config),
@@ -178,6 +179,13 @@ def embedder_shape(config: Config) -> ModelShape:
         size = (bundled_folder() / "model.safetensors").stat().st_size
         return ModelShape(size, size // 4, 0, 4 * (4 * DIMENSION + 2 * FEED_FORWARD), DIMENSION, MAX_TOKENS)
     return model_shape(config_of(name), kind="embedding", dtype=dtype)
+
+
+def _questions(config: Config, embedder: ModelShape) -> list[PlanPart]:
+    """Return the part for the encoder of questions, if it has trained updates."""
+    if config.embedder.questions == "plain" or config.embedder.model not in MINILM_NAMES:
+        return []
+    return [PlanPart("encoder of questions", embedder.weights, "memory", "the embedder with trained updates")]
 
 
 def _reading_networks(config: Config) -> list[PlanPart]:

@@ -39,7 +39,7 @@ from nscma_torch.search.lexical import bm25, idf
 from nscma_torch.search.query import Query, parse
 from nscma_torch.search.ranking import Ranking
 from nscma_torch.search.search_bounds import Bounds
-from nscma_torch.text.embedders.query_vector import query_vector, text_vector
+from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.known_names import mentions
 from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
@@ -100,11 +100,25 @@ class _Scored(NamedTuple):
 
 
 class Searcher:
-    """Searches users' memories. It is thread-safe; questions are embedded without holding a lock."""
+    """Searches users' memories. It is thread-safe; questions are embedded without holding a lock.
 
-    def __init__(self, database: Database, embedder: Embedder, config: Config, device: torch.device) -> None:
+    Args:
+        embedder: the embedder for the store's vectors.
+        questions: another embedder for the questions of hybrid search. Searches by cosine alone, as papers define them,
+            and the answerability use `embedder`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        config: Config,
+        device: torch.device,
+        questions: Embedder | None = None,
+    ) -> None:
         self._database = database
         self._embedder = embedder
+        self._questions = questions or embedder
         self._config = config
         self._settings = config.retrieval
         self._device = device
@@ -126,8 +140,8 @@ class Searcher:
         while True:
             query = parse(text, names=people.names, now=bounds.now, user=people.user)
             whole = self._config.score.similarity == "cosine"
-            meaning = text_vector(self._embedder, text) if whole else query_vector(self._embedder, query.meaning)
-            meaning = meaning.to(self._device)
+            embedder = self._embedder if whole else self._questions
+            meaning = query_vector(embedder, text if whole else query.meaning).to(self._device)
             with self.indexes.reading(user_id) as reading:
                 index = reading.index
                 mask = self._mask(reading.connection, index, bounds)
@@ -156,7 +170,7 @@ class Searcher:
         vector are skipped.
         """
         parse(text, names=(), now=bounds.now)
-        meaning = text_vector(self._embedder, text).to(self._device)
+        meaning = query_vector(self._embedder, text).to(self._device)
         with self.indexes.reading(bounds.scope.user_id) as reading:
             index = reading.index
             passing = self._mask(reading.connection, index, bounds) & index.embedded
@@ -356,8 +370,10 @@ class Searcher:
 
         @cache
         def known() -> float:
-            meaning = text_vector(self._embedder, query.meaning)  # whose cosines the estimate was fitted to
-            return answerability(index, view, postings, query, meaning.to(self._device), mask, asked.author)
+            meaning = asked.meaning
+            if self._questions is not self._embedder:  # the estimate was fitted with the store's embedder
+                meaning = query_vector(self._embedder, query.meaning).to(self._device)
+            return answerability(index, view, postings, query, meaning, mask, asked.author)
 
         return _Scored(lanes, boost, fused, known)
 

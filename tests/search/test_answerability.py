@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import pytest
+import torch
+
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import Message, Scope
+from nscma_torch.search.search import Searcher
 from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 
 Open = Callable[..., Memory]
 NOW = datetime(2024, 9, 1, tzinfo=UTC)
@@ -44,3 +49,24 @@ def test_it_is_the_less_the_more_others_said_of_it(open_memory: Open) -> None:
     beside.add(Message("user", "I adopted a parrot named Coco.", NOW, name="Kim"), user_id="ada", now=NOW)
     question = "Did Robin adopt the parrot Coco?"
     assert support(beside, question) < support(alone, question) - 0.3
+
+
+class _Misled(HashEmbedder):
+    """Takes every question for one about a kettle."""
+
+    def embed_query(self, text: str) -> torch.Tensor:
+        return super().embed_query("the kettle is blue" if text else text)
+
+
+def test_questions_have_an_embedder_of_their_own_but_the_estimate_does_not(memory: Memory) -> None:
+    for text in ("My sister Ana moved to Bergen.", "The kettle is blue."):
+        memory.add(text, user_id="ada", now=NOW)
+    parts = memory.components
+    misled = Searcher(parts.database, parts.embedder, parts.config, parts.device, _Misled())
+    plain = Searcher(parts.database, parts.embedder, parts.config, parts.device)
+    question, bounds = "where did sister Ana move?", Bounds(Scope("ada"), NOW)
+    other, own = misled.rank(question, bounds, 2, explain=True), plain.rank(question, bounds, 2, explain=True)
+    kettle, moved = ([part["vector_score"] for part in found.parts.values()] for found in (other, own))
+    assert max(kettle) > 0.9 > max(moved)
+    assert other.answerability() == pytest.approx(own.answerability())
+    assert misled.nearest(question, bounds).scores == plain.nearest(question, bounds).scores

@@ -1,4 +1,4 @@
-"""Questions are encoded with trained updates; texts stay those of the published encoder."""
+"""Questions of a search are encoded with trained updates; texts stay those of the published encoder."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from safetensors.torch import save_file
 
 from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.errors import ModelError, ModelNotFoundError
-from nscma_torch.text.embedders.embedder import load_embedder
+from nscma_torch.core.protocols import Embedder
+from nscma_torch.text.embedders.hash_embedder import HashEmbedder
 from nscma_torch.text.embedders.minilm import MiniLM, bundled_folder
 from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
-from nscma_torch.text.embedders.query_vector import query_vector, text_vector
-from nscma_torch.text.embedders.question_encoder import question_encoder, updates, with_updates
+from nscma_torch.text.embedders.question_encoder import (
+    add_trained_updates,
+    question_embedder,
+    updates,
+    with_updates,
+)
 
 QUESTION = "Who looks after my teeth?"
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -25,30 +31,39 @@ def embedder() -> MiniLMEmbedder:
 
 
 @pytest.fixture(scope="module")
+def trained(embedder: MiniLMEmbedder) -> Embedder:
+    found = question_embedder(embedder, EmbedderConfig(dtype="float32"), CPU)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
 def published() -> MiniLM:
     return MiniLM.from_checkpoint(bundled_folder() / "model.safetensors")
 
 
-def test_a_question_moves_towards_an_answer_in_other_words(embedder: MiniLMEmbedder) -> None:
+def test_a_question_moves_towards_an_answer_in_other_words(embedder: MiniLMEmbedder, trained: Embedder) -> None:
     said = embedder.embed(
         ["dr Quist did the root canal, i am numb", "my gums? i look after them myself, teeth and all"]
     )
-    plain, trained = said @ embedder.embed([QUESTION])[0], said @ embedder.embed_query(QUESTION)
-    assert trained[0] - trained[1] > plain[0] - plain[1] + 0.02
-    assert embedder.embed_query(QUESTION).norm() == pytest.approx(1, abs=1e-5)
+    before, after = said @ embedder.embed_query(QUESTION), said @ trained.embed_query(QUESTION)
+    assert after[0] - after[1] > before[0] - before[1] + 0.02
+    assert trained.embed_query(QUESTION).norm() == pytest.approx(1, abs=1e-5)
 
 
-def test_a_configuration_can_leave_the_updates_out(embedder: MiniLMEmbedder) -> None:
-    plain = load_embedder(EmbedderConfig(questions="plain", dtype="float32"))
-    text = embedder.embed([QUESTION])[0]
-    assert torch.allclose(plain.embed_query(QUESTION), text, atol=1e-6)
-    assert not torch.allclose(embedder.embed_query(QUESTION), text, atol=0.05)
-    assert plain.fingerprint == embedder.fingerprint  # stored vectors are the same
+def test_vectors_of_the_two_are_told_apart(embedder: MiniLMEmbedder, trained: Embedder) -> None:
+    assert trained.fingerprint != embedder.fingerprint
+    assert question_embedder(embedder, EmbedderConfig(dtype="float32"), CPU) is trained  # loaded once
 
 
-def test_texts_that_are_compared_with_texts_use_no_updates(embedder: MiniLMEmbedder) -> None:
-    assert torch.allclose(text_vector(embedder, QUESTION), embedder.embed([QUESTION])[0], atol=1e-6)
-    assert torch.allclose(query_vector(embedder, QUESTION), embedder.embed_query(QUESTION), atol=1e-6)
+def test_other_embedders_and_the_plain_setting_have_none(embedder: MiniLMEmbedder) -> None:
+    assert question_embedder(embedder, EmbedderConfig(questions="plain"), CPU) is None
+    assert question_embedder(HashEmbedder(), EmbedderConfig(), CPU) is None
+
+
+def test_bfloat16_updates_are_added_before_rounding(trained: Embedder) -> None:
+    rounded = MiniLMEmbedder(dtype=torch.bfloat16, change=add_trained_updates).embed_query(QUESTION)
+    assert torch.dot(rounded, trained.embed_query(QUESTION)) > 0.999
 
 
 def test_new_updates_change_nothing_and_share_the_tables(published: MiniLM) -> None:
@@ -56,19 +71,31 @@ def test_new_updates_change_nothing_and_share_the_tables(published: MiniLM) -> N
     assert copy.word is published.word and copy.layers is not published.layers
     ids, mask = torch.tensor([[101, 2040, 3504, 102]]), torch.ones(1, 4, dtype=torch.bool)
     assert torch.allclose(copy(ids, mask), published(ids, mask), atol=1e-6)
-    next(iter(updates(copy).values())).data.fill_(1.0)
-    for name, value in updates(copy).items():
-        if name.endswith(".b"):
-            value.data.fill_(0.1)
+    for value in updates(copy).values():
+        value.data.fill_(0.1)
     assert not torch.allclose(copy(ids, mask), published(ids, mask), atol=1e-2)
+
+
+def test_added_updates_equal_those_that_were_trained(published: MiniLM, tmp_path: Path) -> None:
+    copy, file = with_updates(published, rank=2), tmp_path / "questions.safetensors"
+    for value in updates(copy).values():
+        value.data.uniform_(-0.1, 0.1)
+    save_file({name: value.detach().contiguous() for name, value in updates(copy).items()}, file)
+    ids, mask = torch.tensor([[101, 2040, 3504, 102]]), torch.ones(1, 4, dtype=torch.bool)
+    expected = copy(ids, mask)
+    add_trained_updates(published, file)
+    torch.testing.assert_close(published(ids, mask), expected, rtol=0, atol=1e-5)
 
 
 def test_updates_of_another_encoder_are_refused(published: MiniLM, tmp_path: Path) -> None:
     file = tmp_path / "questions.safetensors"
     with pytest.raises(ModelNotFoundError, match="install nscma-torch again"):
-        question_encoder(published, file)
+        add_trained_updates(published, file)
     weights = {name: value.detach().contiguous() for name, value in updates(with_updates(published, 2)).items()}
-    weights.pop("layers.0.qkv.a")
-    save_file(weights, file, {"rank": "2"})
-    with pytest.raises(ModelError, match="another encoder"):
-        question_encoder(published, file)
+    for wrong in (
+        {name: value for name, value in weights.items() if name != "layers.0.qkv.a"},
+        {**weights, "layers.0.qkv.a": torch.zeros(2, 7)},
+    ):
+        save_file(wrong, file)
+        with pytest.raises(ModelError, match="another encoder"):
+            add_trained_updates(published, file)

@@ -87,6 +87,7 @@ def test_a_chat_is_read_whole(chat: Dialogue) -> None:
         ({"said": [[4, "in front of"]]}, "does not say"),
         ({"evidence": [5]}, "none of the 4 messages"),
         ({"answer": None}, "must have a gold answer"),
+        ({"said": [[1, "bakery"]]}, "must stand in its evidence"),
     ],
 )
 def test_a_label_that_the_chat_does_not_bear_out_is_refused(folder: Path, change: dict[str, Any], message: str) -> None:
@@ -134,12 +135,14 @@ def test_missing_evidence_is_mostly_added_in_training(chat: Dialogue) -> None:
     assert 20 < answered < 50
 
 
-def test_a_changed_value_is_asked_for_both_ways(chat: Dialogue) -> None:
+def test_the_last_value_of_a_topic_is_asked_for_both_ways(chat: Dialogue) -> None:
     rng = random.Random(0)
+    chat.changes.insert(0, Change("replaces", 3, 1, "the rent", "380", "400"))
     asked = {(q.text.split(" ", 1)[1], q.gold[0][0]) for _ in range(40) for q in change_questions(chat, rng)}
     assert ("my place of work still the bakery?", "no") in asked
     assert ("the rent 420?", "yes") in asked
     assert all((answer == "no") == ("bakery" in text or "400" in text) for text, answer in asked)
+    assert not any("380" in text for text, _ in asked)
 
 
 def test_a_correction_in_the_same_message_is_no_change_of_an_earlier_one(chat: Dialogue) -> None:

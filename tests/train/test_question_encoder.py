@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-import torch
 
 from train.queries.train_question_encoder import QuestionTraining, Recipe, answered
 from train.reader.dialogue_text import Dialogue, read_dialogues
@@ -62,4 +61,3 @@ def test_some_questions_are_reduced_to_their_content_words() -> None:
     training = QuestionTraining(_RECIPE.model_copy(update={"keywords": 1.0}))
     assert training._drawn("Where is my brother's new flat?", random.Random(0)) == "brother's new flat"
     assert training._drawn("Who is it?", random.Random(0)) == "Who is it?"
-    assert torch.is_grad_enabled()

@@ -3,9 +3,8 @@
     python -m train.queries.train_question_encoder --config FILE --dialogues DIR --chats DIR --out FILE
 
 Vectors of messages stay those of the published encoder. Low-rank updates move a question towards the messages that
-answer it, and away from all other messages of its conversation and from some of others: the loss is the cross-entropy
+answer it, and away from all other messages of its conversation and from some of all: the loss is the cross-entropy
 of the softmax over cosines, as in DPR (Karpukhin et al. 2020, equation 2), with the mean over a question's messages.
-Takes minutes on one CPU.
 """
 
 from __future__ import annotations
@@ -73,13 +72,13 @@ class Asked:
 
 
 def answered(dialogue: Dialogue) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The text that a search embeds for each answerable question, and the places of the messages with its answer."""
+    """Yield each answerable question as a search embeds it, with the places of the messages that answer it."""
     speakers = sorted({message.speaker for message in dialogue.messages})
     now = dialogue.messages[-1].said_at
     for question in dialogue.questions:
         numbers = sorted({number for number, _ in question.said} or set(question.evidence))
         if question.gold and numbers:
-            meaning = parse(question.text, names=speakers, now=now).meaning or question.text
+            meaning = parse(question.text, names=speakers, now=now).meaning
             yield meaning, tuple(number - 1 for number in numbers)
 
 
@@ -120,7 +119,7 @@ class QuestionTraining:
         return vectors
 
     def run(self, conversations: Sequence[Asked], folder: Path) -> None:
-        """All epochs, with a log in `folder`."""
+        """Train for all epochs; write a log to `folder`."""
         recipe = self._recipe
         rng = random.Random(recipe.seed)
         everything = torch.cat([one.vectors for one in conversations])
@@ -142,7 +141,7 @@ class QuestionTraining:
                 losses.clear()
 
     def _batches(self, conversations: Sequence[Asked], rng: random.Random) -> Iterator[list[Asked]]:
-        """Draw the conversations in order; a batch has the first whole ones with enough questions."""
+        """Shuffle the conversations, and yield as many whole ones at a time as have enough questions."""
         order = list(conversations)
         rng.shuffle(order)
         batch: list[Asked] = []
@@ -167,20 +166,22 @@ class QuestionTraining:
         return torch.stack(losses).mean()
 
     def _drawn(self, question: str, rng: random.Random) -> str:
-        """The question, or its content words, as a person or a model may type them."""
+        """Return the question, or with probability `keywords` its content words, as somebody may type them."""
         if rng.random() >= self._recipe.keywords:
             return question
         return " ".join(word for word in _WORD.findall(question) if word.casefold() not in STOP_WORDS) or question
 
 
 def main() -> None:
-    """Train."""
+    """Train the encoder and save its updates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--dialogues", type=Path, required=True, help="folder with one of dialogues for each author")
-    parser.add_argument("--chats", type=Path, required=True, help="folder with one of chats for each author")
+    parser.add_argument(
+        "--dialogues", type=Path, required=True, help="folder with a subfolder of dialogues for each author"
+    )
+    parser.add_argument("--chats", type=Path, required=True, help="folder with a subfolder of chats for each author")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--threads", type=int, default=1, help="of torch")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
@@ -192,7 +193,7 @@ def main() -> None:
     )
     training.run(conversations, arguments.out.parent)
     weights = {name: value.detach().bfloat16().contiguous() for name, value in training.updates.items()}
-    save_file(weights, arguments.out, {"rank": str(recipe.rank)})
+    save_file(weights, arguments.out, {"recipe": recipe.model_dump_json()})
 
 
 if __name__ == "__main__":

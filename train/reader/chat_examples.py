@@ -13,12 +13,10 @@ from dataclasses import replace
 from nscma_torch.reading.reader_input import InputPassage, asked_by
 from train.reader.dialogue_examples import (
     change_examples,
-    change_questions,
     kind_of,
     labelled,
     of_another,
     passage_of,
-    question_example,
 )
 from train.reader.dialogue_text import Dialogue, Question
 from train.reader.examples import Example, Labelled
@@ -31,7 +29,7 @@ OF_ANOTHER = 0.3  # share of questions that are also asked of a speaker of whom 
 
 
 def chat_examples(chat: Dialogue, searched: Sequence[Searched], rng: random.Random) -> Iterator[Example]:
-    """All examples of a chat; `searched` has the passages for each of its questions."""
+    """Yield all examples of a chat; `searched` has the passages for each of its questions."""
     for question, found in zip(chat.questions, searched, strict=True):
         example = searched_example(chat, question, found, rng)
         if example is not None:
@@ -39,12 +37,10 @@ def chat_examples(chat: Dialogue, searched: Sequence[Searched], rng: random.Rand
         if rng.random() < OF_ANOTHER and (other := of_another(chat, question, rng)) is not None:
             yield other
     yield from change_examples(chat, rng)
-    for asked in change_questions(chat, rng):
-        yield question_example(chat, asked, rng)
 
 
 def searched_example(chat: Dialogue, question: Question, found: Searched, rng: random.Random | None) -> Example | None:
-    """A question over what a search found; with `rng`, evidence is added or removed and other passages are dropped.
+    """Build a question over what a search found; with `rng`, add or remove evidence and drop other passages.
 
     Returns None if no passage is left, or only part of the evidence, so that it isn't known whether they answer.
     """

@@ -66,6 +66,8 @@ def _question(row: Mapping[str, Any], chat: Dialogue) -> Question:
     )
     evidence = tuple(_number(number, chat) for number in row["evidence"])
     said = tuple(_words(said, chat) for said in row.get("said", ()))
+    if not all(words and number in evidence for number, words in said):
+        raise DialogueError(f"the words that carry the answer to {row['question']!r} must stand in its evidence")
     return Question(row["type"], row["question"], gold, evidence, stale, said, tuple(also))
 
 
@@ -75,10 +77,10 @@ def _members(wording: str) -> tuple[tuple[str, ...], ...]:
 
 def _change(row: Mapping[str, Any], chat: Dialogue) -> Change:
     if row["kind"] not in CHANGES:
-        raise DialogueError(f"{row['kind']!r} is no kind of change; known are {', '.join(CHANGES)}")
+        raise DialogueError(f"{row['kind']!r} is not a kind of change; known are {', '.join(CHANGES)}")
     (new_number, new), (old_number, old) = (_words(row[name], chat) for name in ("new", "old"))
     if old_number > new_number:
-        raise DialogueError(f"the change of {row['topic']!r} must not stand before the message that it concerns")
+        raise DialogueError(f"the change of {row['topic']!r} must come after the message that it changes")
     return Change(row["kind"], new_number, old_number, row["topic"], old or None, new or None)
 
 

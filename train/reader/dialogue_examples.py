@@ -52,7 +52,7 @@ def dialogue_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Exampl
 
 
 def change_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Example]:
-    """Each change of an earlier message, and beside it an earlier message that the same message doesn't change."""
+    """Yield an example for each change of an earlier message, and one for an earlier message that isn't changed."""
     for change in dialogue.changes:
         if change.old_number == change.new_number:  # corrected in the same breath
             continue
@@ -64,23 +64,21 @@ def change_examples(dialogue: Dialogue, rng: random.Random) -> Iterator[Example]
 
 
 def change_questions(dialogue: Dialogue, rng: random.Random) -> Iterator[Question]:
-    """For each changed value, a yes-or-no question about the old or the new one; their wordings tell nothing.
+    """Yield a yes-or-no question about the old or the new value of each topic's last change.
 
-    Values that change again, or come back, are left out.
+    Values that come back in a later change are left out.
     """
-    renewed = {change.old_number for change in dialogue.changes}
-    for change in dialogue.changes:
+    last = {change.topic: change for change in dialogue.changes}
+    for change in last.values():
         if change.kind not in ("replaces", "corrects") or change.old is None or change.new is None:
             continue
-        later = [plain(o.new) for o in dialogue.changes if o.new is not None and o.new_number >= change.new_number]
-        choices = [] if plain(change.old) in later else [(change.old, "no")]
-        if change.new_number not in renewed or change.new_number == change.old_number:
-            choices.append((change.new, "yes"))
-        if choices:
-            value, answer = rng.choice(choices)
-            text = f"Is {change.topic} {rng.choice(_ADVERBS)}{value}?"
-            evidence = tuple(sorted({change.old_number, change.new_number}))
-            yield Question("yesno", text, ((answer,),), evidence)
+        if any(later.old_number == change.new_number < later.new_number for later in dialogue.changes):
+            continue
+        value, answer = rng.choice([(change.old, "no"), (change.new, "yes")])
+        if plain(change.old) == plain(change.new):
+            continue
+        evidence = tuple(sorted({change.old_number, change.new_number}))
+        yield Question("yesno", f"Is {change.topic} {rng.choice(_ADVERBS)}{value}?", ((answer,),), evidence)
 
 
 def kind_of(question: Question) -> int:
@@ -177,7 +175,7 @@ def of_another(dialogue: Dialogue, question: Question, rng: random.Random) -> Ex
     other = rng.choice(others)
     text = question.text if not named else re.sub(rf"\b{re.escape(owner)}\b", other, question.text)
     example = question_example(dialogue, question, rng)
-    passages = tuple(Labelled(labelled.passage) for labelled in example.passages)
+    passages = tuple(Labelled(one.passage) for one in example.passages)
     return Example(dialogue.id, "read", asked_by(asker if named else other, text), passages)
 
 

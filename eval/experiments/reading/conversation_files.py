@@ -17,6 +17,7 @@ from nscma_torch.demo.short_answers import Gold
 from nscma_torch.text.calendar.timestamps import parse_timestamp
 from train.reader.chat_files import read_chat
 from train.reader.dialogue_text import Dialogue, read_dialogues
+from train.reader.dialogue_text import Question as LabelledQuestion
 
 _MOMENT = timedelta(minutes=1)
 
@@ -88,9 +89,14 @@ def _of_dialogue(dialogue: Dialogue) -> Conversation:
         Question(
             asked.type,
             asked.text,
-            Gold((asked.gold, *asked.also) if asked.gold else (), asked.stale, yes_no=asked.type == "yesno"),
+            gold_of(asked),
             tuple(number - 1 for number in asked.evidence),
         )
         for asked in dialogue.questions
     )
     return Conversation(dialogue.id, messages, questions)
+
+
+def gold_of(asked: LabelledQuestion) -> Gold:
+    """Return the accepted answers to a labelled question."""
+    return Gold((asked.gold, *asked.also) if asked.gold else (), asked.stale, yes_no=asked.type == "yesno")

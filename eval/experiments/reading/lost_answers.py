@@ -5,17 +5,17 @@
 Each answerable question of labelled chats (`train/reader/chat_files.py`) is searched for, read, and asked. Its stage is
 the first at which an oracle would have to help:
 
-- search: a message that carries the answer is not among the hits;
-- type: the reader answers yes or no to another question, or something else to such a one;
+- search: a message that carries the answer is not among the passages that are read;
+- type: the reader answers yes or no to a question of another type, or doesn't to a yes-or-no question;
 - verdict: yes for no, or no for yes;
 - span: none of the reader's spans is a right answer;
 - currency: an outdated or confusable value is chosen, and a right span is among the others;
 - choice: any other wrong span is chosen, and a right one is among the others;
 - wording: the chosen span lies in the words that carry the answer, and is not accepted as it is told;
-- facts: the reader is right, and `ask` answers otherwise from facts or rejects the passage;
-- threshold: the reader is right, and `ask` abstains.
+- facts: the reader is right, and `ask` answers otherwise, from facts or another passage;
+- threshold: the reader is right, and `ask` abstains, as its confidence is low or its passages are rejected.
 
-The reader's spans need no language model. Stages say where the most can be won, not what a change of one would win.
+Stages say where the most can be won, not what a change of one would win.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.reading.conversation_files import gold_of
 from nscma_torch import Memory, Scope
 from nscma_torch.answering.reader_qa import ReadHits
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Answer, Message, Usage
-from nscma_torch.demo.short_answers import Gold, judge
+from nscma_torch.demo.short_answers import judge
 from nscma_torch.reading.short_answer import short_answer
 from nscma_torch.search.search_bounds import Bounds
 from train.reader.chat_files import read_chat
@@ -61,7 +62,7 @@ class Lost:
 
 
 def lost_answers(chat: Dialogue, author: str) -> Iterator[Lost]:
-    """The stage of each answerable question of a chat, with the default configuration."""
+    """Yield the stage of each answerable question of a chat, with the default configuration."""
     owner = chat.messages[0].speaker
     now = chat.messages[-1].said_at + _MOMENT
     messages = [Message(said.role, said.text, said.said_at, name=said.speaker) for said in chat.messages]
@@ -80,15 +81,15 @@ def lost_answers(chat: Dialogue, author: str) -> Iterator[Lost]:
             read = parts.reader_qa.read(question.text, found.hits, user_id=owner, now=now)
             heard = {numbers[episode] for hit in read.hits for episode in hit.unit.episode_ids}
             stage = _stage(question, read, heard, asked, parts.config.reading)
-            gold = str(_gold(question))
+            gold = str(gold_of(question))
             yield Lost(author, chat.id, question.type, question.text, gold, asked.short, stage)
 
 
 def _stage(question: Question, read: ReadHits, heard: set[int], asked: Answer, settings: ReadingConfig) -> str:
-    gold = _gold(question)
+    gold = gold_of(question)
     if judge(gold, asked).short:
         return "right"
-    if not {number for number, _ in question.said} <= heard:
+    if not ({number for number, _ in question.said} or set(question.evidence)) <= heard:
         return "search"
     answer = short_answer(question.text, read.result, read.passages, settings, read.query.periods)
     told = "" if answer is None else answer.text
@@ -107,13 +108,9 @@ def _stage(question: Question, read: ReadHits, heard: set[int], asked: Answer, s
 
 
 def _carries(question: Question, text: str) -> bool:
-    """Whether a text lies within the words that carry the answer, or they in it."""
+    """Return True if a text contains the words that carry the answer, or is part of them."""
     own = text.casefold().strip()
     return bool(own) and any(own in words.casefold() or words.casefold() in own for _, words in question.said)
-
-
-def _gold(question: Question) -> Gold:
-    return Gold((question.gold, *question.also), question.stale, yes_no=question.type == "yesno")
 
 
 def _said(text: str) -> Answer:
@@ -121,7 +118,7 @@ def _said(text: str) -> Answer:
 
 
 def table(found: Sequence[Lost], by: str) -> Table:
-    """The share of questions at each stage, a row for each author, type or chat."""
+    """Return the share of questions at each stage, with a row for each author, type or chat."""
     printed = Table(title=f"{len(found)} answerable questions", title_justify="left")
     for name in (by, "n", *STAGES):
         printed.add_column(name, justify="left" if name == by else "right")
@@ -138,11 +135,11 @@ def main() -> None:
     """Print the tables by type and by author."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--chats", type=Path, nargs="+", required=True, help="folders with one of chats for each author"
+        "--chats", type=Path, nargs="+", required=True, help="folders with a subfolder of chats for each author"
     )
     parser.add_argument("--by", nargs="+", choices=("type", "author", "chat"), default=("type", "author"))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the stage of each question")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     files = sorted(file for folder in arguments.chats for file in folder.rglob("chat-*.jsonl"))

@@ -59,8 +59,9 @@ class EmbedderConfig(Section):
     )
     questions: Literal["trained", "plain"] = Field(
         "trained",
-        description="Encoder of questions for all-MiniLM-L6-v2: 'trained' adds updates learned on labelled questions "
-        "about conversations; 'plain' is the published model. Stored vectors are the same.",
+        description="Encoder of a hybrid search's questions if `model` is all-MiniLM-L6-v2: 'trained' adds updates "
+        "learned on labelled questions about conversations; 'plain' is the published model. Stored vectors are the "
+        "same.",
     )
     deferred: bool = Field(True, description="Also embed messages that the gate defers.")
 

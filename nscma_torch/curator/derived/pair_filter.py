@@ -20,7 +20,7 @@ from nscma_torch.core.records import Evidence, QAPair, SourcedLine, Unit
 from nscma_torch.llm.grounding import holds
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.text.calendar.timestamps import format_day
-from nscma_torch.text.embedders.query_vector import text_vector
+from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.terms import terms
 
 
@@ -67,7 +67,7 @@ class PairFilter:
             read = self._read(pair, group, cited)
             if read is None:
                 continue
-            vector = text_vector(self._embedder(), pair.text).cpu()
+            vector = query_vector(self._embedder(), pair.text).cpu()
             if self._nearest(vector, [one.vector for one in found if not one.said_by]) is not None:
                 continue
             nearest = self._nearest(vector, [one.vector for one in known])

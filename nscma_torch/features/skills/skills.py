@@ -22,7 +22,7 @@ from nscma_torch.episodic.index.units import NewUnit
 from nscma_torch.episodic.log import episodes, streams, turns
 from nscma_torch.features.skills import rows as skills
 from nscma_torch.hierarchy.summaries import UnitMaker
-from nscma_torch.text.embedders.query_vector import text_vector
+from nscma_torch.text.embedders.query_vector import query_vector
 from nscma_torch.text.surrogates import refuse_surrogates
 
 
@@ -96,7 +96,7 @@ class Skills:
         """Return the skills in a scope with the triggers that best match the situation, best first; more successful
         skills win ties.
         """
-        asked = text_vector(self._embedder, situation).cpu().numpy()
+        asked = query_vector(self._embedder, situation).cpu().numpy()
         with self._database.read(scope.user_id) as connection:
             own = {skill.id: skill for skill in skills.select_skills(connection, scope)}
             parts = skills.units_of(connection, scope.user_id)

@@ -38,12 +38,7 @@ def load_embedder(section: EmbedderConfig, device: str | torch.device = "cpu") -
     if name in MINILM_NAMES:
         from nscma_torch.text.embedders.minilm_embedder import MiniLMEmbedder
 
-        return MiniLMEmbedder(
-            device=device,
-            batch_size=section.batch_size,
-            dtype=dtype,
-            trained_questions=section.questions == "trained",
-        )
+        return MiniLMEmbedder(device=device, batch_size=section.batch_size, dtype=dtype)
     from nscma_torch.text.embedders.sentence_transformer import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(name, device=device, batch_size=section.batch_size, dtype=dtype)

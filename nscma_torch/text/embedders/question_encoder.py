@@ -1,22 +1,68 @@
 """Encode questions with all-MiniLM-L6-v2 and low-rank updates learned on labelled questions about conversations.
 
-Only questions are encoded with the updates, so stored vectors stay those of the published model. Questions then lie
-nearer to statements that answer them in other words ("Who looks after my teeth?"). Trained by `train/queries`.
+Only the questions of a search are encoded with the updates, so stored vectors stay those of the published model. A
+question then lies nearer to statements that answer it in other words ("Who looks after my teeth?"). The updates are
+trained by `train/queries`.
 """
 
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
+from nscma_torch.core.config import EmbedderConfig
 from nscma_torch.core.errors import ModelError
+from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
-from nscma_torch.text.embedders.low_rank import LowRank, add_changes, merge_changes
+from nscma_torch.text.embedders.embedder import precision
+from nscma_torch.text.embedders.low_rank import LAYERS, LowRank, add_changes
 from nscma_torch.text.embedders.minilm import MiniLM
+from nscma_torch.text.embedders.minilm_embedder import FINGERPRINT, MiniLMEmbedder
 
 WEIGHTS = Path(__file__).with_name("weights") / "questions.safetensors"
+
+
+def question_embedder(embedder: Embedder, section: EmbedderConfig, device: torch.device) -> Embedder | None:
+    """Return the embedder of a search's questions, or None if they are embedded by the store's own embedder.
+
+    It is loaded once per process.
+
+    Raises:
+        ModelNotFoundError: the updates are missing.
+        ModelError: the file doesn't contain updates of this encoder.
+    """
+    if section.questions == "plain" or embedder.fingerprint != FINGERPRINT:
+        return None
+    return _shared(section.batch_size, device, precision(section.dtype, device))
+
+
+@lru_cache(maxsize=4)
+def _shared(batch_size: int, device: torch.device, dtype: torch.dtype) -> Embedder:
+    return MiniLMEmbedder(device=device, batch_size=batch_size, dtype=dtype, change=add_trained_updates)
+
+
+@torch.no_grad()
+def add_trained_updates(encoder: MiniLM, path: Path = WEIGHTS) -> None:
+    """Add the trained updates to an encoder's weights in float32: W + B A (Hu et al. 2021, equation 3).
+
+    Raises:
+        ModelNotFoundError: the file is missing.
+        ModelError: the file doesn't contain updates of this encoder.
+    """
+    missing = f"the updates for questions are missing: {path}; install nscma-torch again"
+    with open_tensors(path, "updates for questions", missing=missing) as file:
+        weights = all_tensors(file)
+    linear = {f"layers.{i}.{name}": getattr(layer, name) for i, layer in enumerate(encoder.layers) for name in LAYERS}
+    if weights.keys() != {f"{name}.{part}" for name in linear for part in ("a", "b")}:
+        raise ModelError(f"{path} has updates of another encoder; train it again with train/queries")
+    for name, module in linear.items():
+        a, b = weights[f"{name}.a"].float(), weights[f"{name}.b"].float()
+        if (len(b), a.shape[1], b.shape[1]) != (module.out_features, module.in_features, len(a)):
+            raise ModelError(f"{path} has updates of another encoder; train it again with train/queries")
+        module.weight = torch.nn.Parameter(module.weight + b @ a, requires_grad=False)
 
 
 def with_updates(published: MiniLM, rank: int) -> MiniLM:
@@ -31,25 +77,3 @@ def updates(encoder: MiniLM) -> dict[str, torch.Tensor]:
     """Return the parameters of an encoder's updates by name."""
     changed = ((name, module) for name, module in encoder.named_modules() if isinstance(module, LowRank))
     return {f"{name}.{part}": getattr(module, part) for name, module in changed for part in ("a", "b")}
-
-
-@torch.no_grad()
-def question_encoder(published: MiniLM, path: Path = WEIGHTS) -> MiniLM:
-    """Return a copy of the published encoder with the trained updates merged.
-
-    Raises:
-        ModelNotFoundError: the file is missing.
-        ModelError: the file doesn't hold updates of this encoder.
-    """
-    missing = f"the updates for questions are missing: {path}; install nscma-torch again"
-    with open_tensors(path, "updates for questions", missing=missing) as file:
-        weights = all_tensors(file)
-        rank = int(file.metadata()["rank"])
-    encoder = with_updates(published, rank)
-    own = updates(encoder)
-    if {n: p.shape for n, p in own.items()} != {n: w.shape for n, w in weights.items()}:
-        raise ModelError(f"{path} has updates of another encoder; train it again with train/queries")
-    for name, parameter in own.items():
-        parameter.copy_(weights[name])
-    merge_changes(encoder)
-    return encoder.eval().requires_grad_(False)
