@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import pytest
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
+from train.reader import stage_groups
 from train.reader.chat_examples import searched_example
 from train.reader.chat_files import read_chat
 from train.reader.dialogue_examples import change_examples, change_questions, labelled
 from train.reader.dialogue_text import Change, Dialogue
+from train.reader.recipe import Recipe
 from train.reader.searched_passages import Searched, searched_passages
+from train.reader.stage_groups import Folders
 
 _SAID = (
     ("Ada", "still at the bakery, my feet hurt"),
@@ -148,6 +153,18 @@ def test_the_last_value_of_a_topic_is_asked_for_both_ways(chat: Dialogue) -> Non
 def test_a_correction_in_the_same_message_is_no_change_of_an_earlier_one(chat: Dialogue) -> None:
     texts = [example.question for example in change_examples(chat, random.Random(0))]
     assert texts[0] == "Ada: still at the bakery, my feet hurt" and not any("420" in text for text in texts)
+
+
+def test_a_stage_reads_chats_as_often_as_it_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_groups, "drawn_examples", lambda *_: iter(()))
+    recipe = tomllib.loads(Path("configs/train/reader.toml").read_text(encoding="utf-8"))
+    stage = recipe["stages"][0] | {"dialogue_epochs": 0, "chat_epochs": 3}
+    chosen = Recipe.model_validate(recipe | {"stages": [stage]})
+    assert list(stage_groups.missing_folders(chosen, Folders(folder))) == ["chats"]
+    groups = stage_groups.stage_groups(chosen, 0, Folders(folder, chats=folder), load_tokenizer(bundled_folder()))
+    asked = [group.example.question for group in groups if group.example.task == "read"]
+    assert asked.count("Ada asks: What is Tom's wife called?") == 3
+    assert sum(group.example.task == "change" for group in groups) >= 3
 
 
 def test_a_search_gives_each_question_the_passages_that_the_reader_reads(chat: Dialogue) -> None:

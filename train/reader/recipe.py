@@ -20,6 +20,7 @@ class Stage(BaseModel):
     public_shares: dict[str, float] = {}
     dialogue_epochs: int
     exchange_epochs: int
+    chat_epochs: int = 0
     unlabelled_epochs: int
 
     @field_validator("public_shares")

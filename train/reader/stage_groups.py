@@ -13,6 +13,8 @@ from nscma_torch.reading.fact_proposer import FactProposer
 from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.relations import load_relations
 from train.reader.batches import Group, group_of
+from train.reader.chat_examples import chat_examples
+from train.reader.chat_files import read_chat
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
 from train.reader.exchange_examples import exchange_examples, proposals_of
@@ -20,6 +22,7 @@ from train.reader.exchange_text import read_all
 from train.reader.labelled_questions import read_folder
 from train.reader.public_sets import drawn_examples
 from train.reader.recipe import Recipe
+from train.reader.searched_passages import searched_passages
 from train.reader.unlabelled_examples import unlabelled_examples
 
 
@@ -31,6 +34,7 @@ class Folders:
     dialogues: Path | None = None
     exchanges: Path | None = None
     questions: Path | None = None
+    chats: Path | None = None
 
 
 def missing_folders(recipe: Recipe, folders: Folders) -> Iterator[str]:
@@ -40,6 +44,7 @@ def missing_folders(recipe: Recipe, folders: Folders) -> Iterator[str]:
             "dialogues": stage.dialogue_epochs,
             "exchanges": stage.exchange_epochs or stage.unlabelled_epochs,
             "questions": stage.unlabelled_epochs,
+            "chats": stage.chat_epochs,
         }
         yield from (name for name, epochs in read.items() if epochs and getattr(folders, name) is None)
 
@@ -53,6 +58,11 @@ def stage_groups(recipe: Recipe, number: int, folders: Folders, tokenizer: Token
         for dialogue in read_dialogues(path):
             for _ in range(stage.dialogue_epochs):
                 examples += dialogue_examples(dialogue, rng)
+    chats = sorted(folders.chats.rglob("chat-*.jsonl")) if folders.chats is not None and stage.chat_epochs else []
+    for chat in map(read_chat, chats):
+        searched = list(searched_passages(chat))
+        for _ in range(stage.chat_epochs):
+            examples += chat_examples(chat, searched, rng)
     schema = load_relations()
     told = []
     if folders.exchanges is not None and (stage.exchange_epochs or stage.unlabelled_epochs):

@@ -1,7 +1,7 @@
 """Train a reader (`nscma_torch/reading/reader_model.py`), on the bundled encoder or on another.
 
     python -m train.reader.train_reader --config FILE --data DIR --out FILE [--dialogues DIR] [--exchanges DIR]
-        [--questions DIR]
+        [--questions DIR] [--chats DIR]
 
 `configs/train/reader.toml` makes the reader of answers, `configs/train/facts.toml` goes on from it to that of facts.
 `--data` holds `reading/` with the public sets, `--dialogues` and `--exchanges` folders of labelled ones, one an author,
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--dialogues", type=Path, help="folder with one of dialogues for each author")
     parser.add_argument("--exchanges", type=Path, help="folder with one of exchanges for each author")
     parser.add_argument("--questions", type=Path, help="folder with a file of questions for each author")
+    parser.add_argument("--chats", type=Path, help="folder with one of long chats for each author")
     parser.add_argument("--out", type=Path, required=True, help="file, or folder for another base")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
@@ -144,7 +145,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
-    folders = Folders(arguments.data, arguments.dialogues, arguments.exchanges, arguments.questions)
+    folders = Folders(arguments.data, arguments.dialogues, arguments.exchanges, arguments.questions, arguments.chats)
     if lacking := next(missing_folders(recipe, folders), None):
         parser.error(f"the configuration has stages that read {lacking}: give --{lacking}")
     training = Training(recipe, torch.device(arguments.device), arguments.out)

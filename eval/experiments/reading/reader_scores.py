@@ -34,7 +34,7 @@ from eval.reporting.measures import Measure, area, average, measure_table, share
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage
-from nscma_torch.reading.reader_model import CHANGES, STANCES
+from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import Dialogue, read_dialogues
 from train.reader.examples import Example, Labelled
@@ -120,7 +120,8 @@ def changes(dialogues: Sequence[Dialogue]) -> list[Example]:
 def objects(dialogues: Sequence[Dialogue]) -> list[Example]:
     """Subject and predicate of a statement, asked of the message that makes it and of one that does not."""
     bare = [replace(dialogue, questions=[], coreferences=[]) for dialogue in dialogues]
-    return [example for example in _examples(bare) if example.task == "read"]
+    yes_no = (KINDS.index("yes"), KINDS.index("no"))  # of questions about changed values
+    return [example for example in _examples(bare) if example.task == "read" and example.kind not in yes_no]
 
 
 def mentions(dialogues: Sequence[Dialogue]) -> list[Example]:
