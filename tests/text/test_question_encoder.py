@@ -32,7 +32,7 @@ def embedder() -> MiniLMEmbedder:
 
 @pytest.fixture(scope="module")
 def trained(embedder: MiniLMEmbedder) -> Embedder:
-    found = question_embedder(embedder, EmbedderConfig(dtype="float32"), CPU)
+    found = question_embedder(embedder, EmbedderConfig(questions="trained", dtype="float32"), CPU)
     assert found is not None
     return found
 
@@ -53,12 +53,14 @@ def test_a_question_moves_towards_an_answer_in_other_words(embedder: MiniLMEmbed
 
 def test_vectors_of_the_two_are_told_apart(embedder: MiniLMEmbedder, trained: Embedder) -> None:
     assert trained.fingerprint != embedder.fingerprint
-    assert question_embedder(embedder, EmbedderConfig(dtype="float32"), CPU) is trained  # loaded once
+    assert (
+        question_embedder(embedder, EmbedderConfig(questions="trained", dtype="float32"), CPU) is trained
+    )  # loaded once
 
 
 def test_other_embedders_and_the_plain_setting_have_none(embedder: MiniLMEmbedder) -> None:
-    assert question_embedder(embedder, EmbedderConfig(questions="plain"), CPU) is None
-    assert question_embedder(HashEmbedder(), EmbedderConfig(), CPU) is None
+    assert question_embedder(embedder, EmbedderConfig(), CPU) is None
+    assert question_embedder(HashEmbedder(), EmbedderConfig(questions="trained"), CPU) is None
 
 
 def test_bfloat16_updates_are_added_before_rounding(trained: Embedder) -> None:

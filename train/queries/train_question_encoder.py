@@ -132,7 +132,7 @@ class QuestionTraining:
             others = everything[torch.randint(len(everything), (recipe.others,))]
             loss = self._loss(batch, others, rng)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             losses.append(loss.item())
             if (number + 1) % recipe.log_every == 0 or number + 1 == len(batches):
@@ -156,10 +156,11 @@ class QuestionTraining:
     def _loss(self, batch: Sequence[Asked], others: Tensor, rng: random.Random) -> Tensor:
         recipe = self._recipe
         texts = [self._drawn(question, rng) for one in batch for question in one.questions]
-        asked = iter(self.encoded(self.encoder, texts).float().split([len(one.questions) for one in batch]))
-        losses = []
+        asked = self.encoded(self.encoder, texts).float()
+        losses, first = [], 0
         for one in batch:
-            questions = next(asked)
+            questions = asked[first : first + len(one.questions)]
+            first += len(one.questions)
             scores = torch.cat([questions @ one.vectors.T, questions @ others.T], dim=1) / recipe.temperature
             shares = scores.log_softmax(1)
             losses += [-shares[row, list(places)].mean() for row, places in enumerate(one.answers)]

@@ -57,11 +57,11 @@ class EmbedderConfig(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto", description="Precision of the forward pass; 'auto' is bfloat16 if native on the device."
     )
-    questions: Literal["trained", "plain"] = Field(
-        "trained",
-        description="Encoder of a hybrid search's questions if `model` is all-MiniLM-L6-v2: 'trained' adds updates "
-        "learned on labelled questions about conversations; 'plain' is the published model. Stored vectors are the "
-        "same.",
+    questions: Literal["plain", "trained"] = Field(
+        "plain",
+        description="Encoder of a hybrid search's questions if `model` is all-MiniLM-L6-v2: 'plain' is the published "
+        "model; 'trained' adds updates learned on labelled questions about conversations, which find more of the "
+        "evidence. Stored vectors are the same.",
     )
     deferred: bool = Field(True, description="Also embed messages that the gate defers.")
 
