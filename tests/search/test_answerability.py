@@ -54,8 +54,8 @@ def test_it_is_the_less_the_more_others_said_of_it(open_memory: Open) -> None:
 class _Misled(HashEmbedder):
     """Takes every question for one about a kettle."""
 
-    def embed_query(self, text: str) -> torch.Tensor:
-        return super().embed_query("the kettle is blue" if text else text)
+    def embed_query(self, text: str) -> torch.Tensor:  # noqa: ARG002
+        return super().embed_query("the kettle is blue")
 
 
 def test_questions_have_an_embedder_of_their_own_but_the_estimate_does_not(memory: Memory) -> None:

@@ -118,7 +118,7 @@ def test_the_words_that_were_said_are_the_answer(chat: Dialogue) -> None:
 
 def _found(chat: Dialogue, *numbers: int) -> Searched:
     passages = tuple(InputPassage(chat.messages[n - 1].text, chat.messages[n - 1].speaker, rank=n) for n in numbers)
-    return Searched(passages, numbers, 0.5)
+    return Searched(passages, numbers)
 
 
 def test_a_question_is_answerable_only_with_its_evidence(chat: Dialogue) -> None:
@@ -171,4 +171,4 @@ def test_a_search_gives_each_question_the_passages_that_the_reader_reads(chat: D
     found = list(searched_passages(chat))
     assert len(found) == 3
     assert [p.text for p in found[0].passages] == [chat.messages[n - 1].text for n in found[0].numbers]
-    assert found[0].numbers == (1, 2, 3, 4) and 0 <= found[0].answerability <= 1
+    assert found[0].numbers == (1, 2, 3, 4)

@@ -26,12 +26,10 @@ class Searched:
     Attributes:
         passages: the hits, and as context the turns before them.
         numbers: the number of each passage's message, from 1.
-        answerability: the search's estimate that the hits answer the question, in [0, 1].
     """
 
     passages: tuple[InputPassage, ...]
     numbers: tuple[int, ...]
-    answerability: float
 
 
 def searched_passages(dialogue: Dialogue) -> Iterator[Searched]:
@@ -49,6 +47,4 @@ def searched_passages(dialogue: Dialogue) -> Iterator[Searched]:
             )
             with parts.database.read(owner) as connection:
                 hits, passages = in_order(connection, owner, found.hits, to_micros(now), owner)
-            yield Searched(
-                tuple(passages), tuple(numbers[hit.unit.episode_ids[0]] for hit in hits), found.answerability()
-            )
+            yield Searched(tuple(passages), tuple(numbers[hit.unit.episode_ids[0]] for hit in hits))

@@ -72,26 +72,22 @@ def _read(file: Path) -> Iterator[Conversation]:
     if not file.is_file():
         raise InvalidInputError(f"there is no file or folder {file}")
     if file.suffix == ".jsonl":
-        yield _of_dialogue(read_chat(file))
+        yield of_dialogue(read_chat(file))
     elif file.suffix == ".txt":
         for dialogue in read_dialogues(file):
             if dialogue.messages:
-                yield _of_dialogue(dialogue)
+                yield of_dialogue(dialogue)
     else:
         raise InvalidInputError(f"{file} is neither chat-NN.jsonl nor a dialogue in *.txt")
 
 
-def _of_dialogue(dialogue: Dialogue) -> Conversation:
+def of_dialogue(dialogue: Dialogue) -> Conversation:
+    """Return a labelled dialogue as a conversation."""
     messages = tuple(
         Message(said.role, said.text, parse_timestamp(said.said_at), name=said.speaker) for said in dialogue.messages
     )
     questions = tuple(
-        Question(
-            asked.type,
-            asked.text,
-            gold_of(asked),
-            tuple(number - 1 for number in asked.evidence),
-        )
+        Question(asked.type, asked.text, gold_of(asked), tuple(number - 1 for number in asked.evidence))
         for asked in dialogue.questions
     )
     return Conversation(dialogue.id, messages, questions)

@@ -22,22 +22,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.reading.conversation_files import gold_of
-from nscma_torch import Memory, Scope
+from eval.experiments.reading.conversation_files import gold_of, of_dialogue
+from eval.experiments.reading.conversations import Models, loaded, stored
+from nscma_torch import Scope, load_config
 from nscma_torch.answering.reader_qa import ReadHits
 from nscma_torch.core.config import ReadingConfig
-from nscma_torch.core.records import Answer, Message, Usage
+from nscma_torch.core.records import Answer, Usage
 from nscma_torch.demo.short_answers import judge
 from nscma_torch.reading.short_answer import short_answer
 from nscma_torch.search.search_bounds import Bounds
@@ -45,7 +44,6 @@ from train.reader.chat_files import read_chat
 from train.reader.dialogue_text import Dialogue, Question
 
 STAGES = ("right", "search", "type", "verdict", "span", "currency", "choice", "wording", "facts", "threshold")
-_MOMENT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,11 @@ class Lost:
     stage: str
 
 
-def lost_answers(chat: Dialogue, author: str) -> Iterator[Lost]:
-    """Yield the stage of each answerable question of a chat, with the default configuration."""
-    owner = chat.messages[0].speaker
-    now = chat.messages[-1].said_at + _MOMENT
-    messages = [Message(said.role, said.text, said.said_at, name=said.speaker) for said in chat.messages]
-    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "chat.db") as memory:
-        numbers = {item.id: n for n, item in enumerate(memory.add_many(messages, user_id=owner, now=now), start=1)}
-        memory.flush()
+def lost_answers(chat: Dialogue, author: str, models: Models) -> Iterator[Lost]:
+    """Yield the stage of each answerable question of a chat."""
+    conversation = of_dialogue(chat)
+    owner, now = conversation.user, conversation.asked_at
+    with stored(conversation, range(len(chat.messages)), models) as (memory, places):
         parts = memory.components
         assert parts.reader_qa is not None
         for question in chat.questions:
@@ -79,7 +74,7 @@ def lost_answers(chat: Dialogue, author: str) -> Iterator[Lost]:
                 question.text, Bounds(Scope(owner), now), top_k=parts.config.reading.passages
             )
             read = parts.reader_qa.read(question.text, found.hits, user_id=owner, now=now)
-            heard = {numbers[episode] for hit in read.hits for episode in hit.unit.episode_ids}
+            heard = {places[episode] + 1 for hit in read.hits for episode in hit.unit.episode_ids}
             stage = _stage(question, read, heard, asked, parts.config.reading)
             gold = str(gold_of(question))
             yield Lost(author, chat.id, question.type, question.text, gold, asked.short, stage)
@@ -145,7 +140,8 @@ def main() -> None:
     files = sorted(file for folder in arguments.chats for file in folder.rglob("chat-*.jsonl"))
     if not files:
         parser.error(f"no chat-NN.jsonl below {', '.join(map(str, arguments.chats))}")
-    found = [one for file in files for one in lost_answers(read_chat(file), file.parent.name)]
+    models = loaded(load_config(None))
+    found = [one for file in files for one in lost_answers(read_chat(file), file.parent.name, models)]
     console = Console(width=160)
     for by in arguments.by:
         console.print(table(found, by))

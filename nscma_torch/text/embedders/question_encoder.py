@@ -56,13 +56,14 @@ def add_trained_updates(encoder: MiniLM, path: Path = WEIGHTS) -> None:
     with open_tensors(path, "updates for questions", missing=missing) as file:
         weights = all_tensors(file)
     linear = {f"layers.{i}.{name}": getattr(layer, name) for i, layer in enumerate(encoder.layers) for name in LAYERS}
-    if weights.keys() != {f"{name}.{part}" for name in linear for part in ("a", "b")}:
+    rank = min((min(weight.shape, default=0) for weight in weights.values()), default=0)
+    shapes = {f"{name}.a": (rank, module.in_features) for name, module in linear.items()}
+    shapes |= {f"{name}.b": (module.out_features, rank) for name, module in linear.items()}
+    if {name: tuple(weight.shape) for name, weight in weights.items()} != shapes:
         raise ModelError(f"{path} has updates of another encoder; train it again with train/queries")
     for name, module in linear.items():
-        a, b = weights[f"{name}.a"].float(), weights[f"{name}.b"].float()
-        if (len(b), a.shape[1], b.shape[1]) != (module.out_features, module.in_features, len(a)):
-            raise ModelError(f"{path} has updates of another encoder; train it again with train/queries")
-        module.weight = torch.nn.Parameter(module.weight + b @ a, requires_grad=False)
+        change = weights[f"{name}.b"].float() @ weights[f"{name}.a"].float()
+        module.weight = torch.nn.Parameter(module.weight + change, requires_grad=False)
 
 
 def with_updates(published: MiniLM, rank: int) -> MiniLM:
