@@ -15,19 +15,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.int8_tensors import dequantized
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
-from nscma_torch.reading import transformers_encoder
-from nscma_torch.reading.bundled_encoder import BundledEncoder
+from nscma_torch.reading import minilm_encoder, mpnet_encoder, transformers_encoder
+from nscma_torch.reading.minilm_encoder import MiniLMEncoder
+from nscma_torch.reading.mpnet_encoder import MPNetEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, InputPart, InputPassage, InputRow, Packer, Piece, padded_rows
 from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.reading.whole_tokens import whole_tokens
 
+ENCODERS: dict[str, type[Encoder]] = {minilm_encoder.NAME: MiniLMEncoder, mpnet_encoder.NAME: MPNetEncoder}
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
 MAX_TOKENS = 512  # of a row, where the encoder reads as many
 MAX_SPAN = 24  # tokens of the longest answer
@@ -93,24 +97,21 @@ class Reader:
     ) -> Reader:
         """Load the bundled reader, or one created by `train/reader`.
 
-        A reader with the bundled encoder is a file; a reader with another encoder is a folder.
+        A reader with one of `ENCODERS` is a file; a reader with an encoder of transformers is a folder.
 
         Raises:
             ModelNotFoundError: a file is missing.
             ModelError: the file isn't a reader of this version.
-            ChecksumError: the bundled encoder's files differ from the published ones.
+            ChecksumError: the bundled embedder's files differ from the published ones.
             MissingDependencyError: another encoder needs transformers, which is not installed.
         """
-        path = weights or WEIGHTS
-        encoder: Encoder
-        if path.is_dir():
-            encoder, path = TransformersEncoder.from_reader(path), path / transformers_encoder.WEIGHTS
-        else:
-            encoder = BundledEncoder()
-        model = ReaderModel(encoder)
+        folder = weights if weights is not None and weights.is_dir() else None
+        other = None if folder is None else TransformersEncoder.from_reader(folder)
+        path = weights or WEIGHTS if folder is None else folder / transformers_encoder.WEIGHTS
         remedy = "install nscma-torch again" if weights is None else "give a file or a folder that train/reader wrote"
         with open_tensors(path, "a reader", missing=f"the reader's weights are missing: {path}; {remedy}") as file:
-            model.load(all_tensors(file), path)
+            model = ReaderModel(other or _encoder_of(file))
+            model.load(dequantized(all_tensors(file)), path)
         return cls(model.to(torch.device(device), dtype))
 
     @torch.no_grad()
@@ -169,6 +170,14 @@ class Reader:
             for place, i in enumerate(batch):
                 found[i] = Outputs(*(part[place].cpu() for part in out))
         return [found[i] for i in range(len(rows))]
+
+
+def _encoder_of(file: Any) -> Encoder:
+    """Return the encoder that an open weights file names; a file without a name has MiniLM's."""
+    name = (file.metadata() or {}).get("encoder", minilm_encoder.NAME)
+    if name not in ENCODERS:
+        raise ValueError(f"its encoder is {name!r}; known are {', '.join(ENCODERS)}")
+    return ENCODERS[name]()
 
 
 def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:

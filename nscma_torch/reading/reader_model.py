@@ -41,11 +41,14 @@ class Encoder(nn.Module, ABC):
         max_tokens: maximum number of tokens in a row.
     """
 
+    pools_evidence = False  # whether a `ReaderModel` reads classes from the passages' ends, too
+
     def __init__(self, tokenizer: Tokenizer, *, dimension: int, max_tokens: int) -> None:
         super().__init__()
         self.tokenizer = tokenizer
         self.dimension = dimension
         self.max_tokens = max_tokens
+        self.separator: int = tokenizer.encode("").ids[-1]
 
     @abstractmethod
     def forward(
@@ -62,7 +65,11 @@ class Encoder(nn.Module, ABC):
 
 
 class ReaderModel(nn.Module):
-    """Reads a question together with its passages (Devlin et al. 2019, section 4.2, with more heads)."""
+    """Reads a question together with its passages (Devlin et al. 2019, section 4.2, with more heads).
+
+    Classes are read from the first token, and with the encoder's `pools_evidence` from the ends of the passages as
+    well, weighted by the softmax of their evidence.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
@@ -70,6 +77,8 @@ class ReaderModel(nn.Module):
         self.encoder = encoder
         self.token = nn.Linear(d, 3)
         self.pool = nn.Linear(d, d)
+        if encoder.pools_evidence:
+            self.context = nn.Linear(d, d, bias=False)
         self.answerable = nn.Linear(d, 1)
         self.kind = nn.Linear(d, len(KINDS))
         self.stance = nn.Linear(d, len(STANCES))
@@ -83,7 +92,10 @@ class ReaderModel(nn.Module):
     ) -> Outputs:
         x = self.encoder(ids, mask, passage)
         first, last, evidence = self.token(x).float().unbind(-1)
-        whole = torch.tanh(self.pool(x[:, 0]))
+        whole = self.pool(x[:, 0])
+        if self.encoder.pools_evidence:
+            whole = whole + self.context(self._of_evidence(x, evidence, ids, passage))
+        whole = torch.tanh(whole)
         return Outputs(
             first,
             last,
@@ -93,6 +105,19 @@ class ReaderModel(nn.Module):
             self.stance(whole).float(),
             self.change(whole).float(),
         )
+
+    def _of_evidence(
+        self,
+        x: Tensor,  # [B, L, d]
+        evidence: Tensor,  # [B, L]
+        ids: Tensor,  # [B, L]
+        passage: Tensor,  # [B, L] bool
+    ) -> Tensor:  # [B, d]
+        """Return the mean hidden state at the passages' ends, weighted by the softmax of their evidence."""
+        ends = passage & (ids == self.encoder.separator)
+        ends[:, 0] |= ~ends.any(1)  # a row without passages
+        weight = evidence.masked_fill(~ends, -torch.inf).softmax(-1)
+        return (weight.to(x.dtype).unsqueeze(1) @ x)[:, 0]
 
     def trained(self) -> dict[str, nn.Parameter]:
         """Return the trainable parameters by their names in a weights file."""

@@ -13,15 +13,14 @@ import pytest
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
-from train.reader import stage_groups
+from train.reader import stage_examples
 from train.reader.chat_examples import searched_example
 from train.reader.chat_files import read_chat
 from train.reader.dialogue_examples import change_examples, change_questions, labelled
 from train.reader.dialogue_text import Change, Dialogue
 from train.reader.recipe import Recipe
 from train.reader.searched_passages import Searched, searched_passages
-from train.reader.stage_groups import Folders
+from train.reader.stage_examples import Folders
 
 _SAID = (
     ("Ada", "still at the bakery, my feet hurt"),
@@ -156,15 +155,15 @@ def test_a_correction_in_the_same_message_is_no_change_of_an_earlier_one(chat: D
 
 
 def test_a_stage_reads_chats_as_often_as_it_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_groups, "drawn_examples", lambda *_: iter(()))
+    monkeypatch.setattr(stage_examples, "drawn_examples", lambda *_: iter(()))
     recipe = tomllib.loads(Path("configs/train/reader.toml").read_text(encoding="utf-8"))
     stage = recipe["stages"][0] | {"dialogue_epochs": 0, "chat_epochs": 3}
     chosen = Recipe.model_validate(recipe | {"stages": [stage]})
-    assert list(stage_groups.missing_folders(chosen, Folders(folder))) == ["chats"]
-    groups = stage_groups.stage_groups(chosen, 0, Folders(folder, chats=folder), load_tokenizer(bundled_folder()))
-    asked = [group.example.question for group in groups if group.example.task == "read"]
+    assert list(stage_examples.missing_folders(chosen, Folders(folder))) == ["chats"]
+    examples = stage_examples.stage_examples(chosen, 0, Folders(folder, chats=folder))
+    asked = [example.question for example in examples if example.task == "read"]
     assert asked.count("Ada asks: What is Tom's wife called?") == 3
-    assert sum(group.example.task == "change" for group in groups) >= 3
+    assert sum(example.task == "change" for example in examples) >= 3
 
 
 def test_a_search_gives_each_question_the_passages_that_the_reader_reads(chat: Dialogue) -> None:

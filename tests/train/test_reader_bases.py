@@ -15,14 +15,14 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from nscma_torch.core.errors import ConfigError, MissingDependencyError, ModelError, ModelNotFoundError
-from nscma_torch.reading.bundled_encoder import BundledEncoder
+from nscma_torch.reading.minilm_encoder import MiniLMEncoder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows
 from nscma_torch.reading.reader_model import ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
-from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
+from train.reader.examples import Example
 from train.reader.recipe import Recipe
 from train.reader.train_reader import Training
 
@@ -138,17 +138,17 @@ def recipe(base: Path | str, **keys: Any) -> Recipe:
     )
 
 
-def groups_of(training: Training, folder: Path) -> list[Group]:
+def examples_in(folder: Path) -> list[Example]:
     path = folder / "one.txt"
     path.write_text(DIALOGUE, encoding="utf-8")
-    packer, rng = Packer(training.model.encoder.tokenizer, 48), random.Random(0)
+    rng = random.Random(0)
     (dialogue,) = read_dialogues(path)
-    return [group_of(e, packer, 4) for _ in range(40) for e in dialogue_examples(dialogue, rng)]
+    return [example for _ in range(40) for example in dialogue_examples(dialogue, rng)]
 
 
 def trained(base: Path, out: Path) -> Training:
     training = Training(recipe(base), torch.device("cpu"), out)
-    training.run(groups_of(training, out.parent))
+    training.run(examples_in(out.parent))
     return training
 
 
@@ -250,7 +250,7 @@ def test_roberta_numbers_positions_from_beyond_the_padding(bert: Path) -> None:
         assert torch.isfinite(encoder(ids, ids > 0, ids > 0)).all()
 
 
-def test_the_bundled_encoder_writes_what_it_always_wrote() -> None:
+def test_minilm_writes_what_it_always_wrote() -> None:
     layer = [
         f"{name}.{part}"
         for name in ("qkv", "out", "attention_norm", "up", "down", "output_norm")
@@ -262,7 +262,7 @@ def test_the_bundled_encoder_writes_what_it_always_wrote() -> None:
         for part in ("weight", "bias")
     ]
     names = ["passage", *(f"upper.{i}.{name}" for i in range(4) for name in layer), *heads]
-    assert list(ReaderModel(BundledEncoder()).trained()) == names
+    assert list(ReaderModel(MiniLMEncoder()).trained()) == names
 
 
 def test_out_is_of_the_sort_that_the_base_needs(bert: Path, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_out_is_of_the_sort_that_the_base_needs(bert: Path, tmp_path: Path) -> N
     with pytest.raises(ConfigError, match=r"is a folder, and .*file is not"):
         Training(recipe(bert), torch.device("cpu"), tmp_path / "file")
     with pytest.raises(ConfigError, match="is a file, and"):
-        Training(recipe("bundled"), torch.device("cpu"), tmp_path)
+        Training(recipe("minilm"), torch.device("cpu"), tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -40,9 +40,13 @@ def taught_by(teacher: str) -> Recipe:
     return Recipe.model_validate({**RECIPE, **sizes, "teacher": teacher, "stages": [alone]})
 
 
-def asked(question: str, texts: Sequence[str] = TEXTS, tokens: int = 64) -> Group:
+def example(question: str, texts: Sequence[str] = TEXTS) -> Example:
     passages = tuple(Labelled(InputPassage(text, speaker="Ana"), holds=None) for text in texts)
-    return group_of(Example("test", "read", question, passages), Packer(load_tokenizer(bundled_folder()), tokens), 4)
+    return Example("test", "read", question, passages)
+
+
+def asked(question: str, texts: Sequence[str] = TEXTS, tokens: int = 64) -> Group:
+    return group_of(example(question, texts), Packer(load_tokenizer(bundled_folder()), tokens), 4)
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +117,9 @@ def _sure_of(word: str, row: InputRow, shown: Sequence[str]) -> Outputs:
 
 def test_a_student_learns_from_a_teacher_alone(tmp_path: Path, teacher: Teacher) -> None:
     recipe = taught_by(str(WEIGHTS))
-    groups = [asked("Where did Ana move to?"), asked("What does Ana's sister keep?")] * 14
+    questions = ["Where did Ana move to?", "What does Ana's sister keep?"]
     training = Training(recipe, CPU, tmp_path / "student")
-    batch = padded(groups[:2])
+    batch = padded([asked(question) for question in questions])
 
     def far() -> float:
         training.model.eval()
@@ -126,7 +130,7 @@ def test_a_student_learns_from_a_teacher_alone(tmp_path: Path, teacher: Teacher)
         return float(parts["span"])
 
     before = far()
-    training.run(groups)
+    training.run([example(question) for question in questions] * 14)
     assert far() < before / 2
     lines = [json.loads(line) for line in (tmp_path / "student.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {"taught span", "taught evidence", "taught answerable"} == {name for name in lines[-1] if "taught" in name}

@@ -15,10 +15,8 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import InputPassage, Packer
-from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
+from nscma_torch.reading.reader_input import InputPassage
 from train.reader import public_sets
-from train.reader.batches import Group, group_of
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
 from train.reader.examples import Example
@@ -35,7 +33,7 @@ DIALOGUE = """== c-1 | friends
 = holds 1 | the shed | is | green
 """
 RECIPE: dict[str, Any] = {
-    "base": "bundled",
+    "base": "minilm",
     "start": "",
     "teacher": "",
     "seed": 1,
@@ -73,25 +71,25 @@ RECIPE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     path = tmp_path_factory.mktemp("dialogues") / "one.txt"
     path.write_text(DIALOGUE, encoding="utf-8")
-    packer, rng = Packer(load_tokenizer(bundled_folder()), 48), random.Random(0)
+    rng = random.Random(0)
     (dialogue,) = read_dialogues(path)
-    return [group_of(e, packer, 4) for _ in range(30) for e in dialogue_examples(dialogue, rng)]
+    return [example for _ in range(30) for example in dialogue_examples(dialogue, rng)]
 
 
-def trained(out: Path, groups: list[Group]) -> Training:
+def trained(out: Path, examples: list[Example]) -> Training:
     training = Training(Recipe.model_validate(RECIPE), torch.device("cpu"), out)
-    training.run(groups)
+    training.run(examples)
     return training
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
-    tmp_path: Path, groups: list[Group], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, examples: list[Example], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.set_num_threads(1)
-    trained(tmp_path / "whole", groups)
+    trained(tmp_path / "whole", examples)
     steps = Training._step
     done = 0
 
@@ -105,8 +103,8 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     with monkeypatch.context() as patch:
         patch.setattr(Training, "_step", stop)
         with pytest.raises(KeyboardInterrupt):
-            trained(tmp_path / "parts", groups)
-    trained(tmp_path / "parts", groups)
+            trained(tmp_path / "parts", examples)
+    trained(tmp_path / "parts", examples)
     whole, parts = load_file(tmp_path / "whole"), load_file(tmp_path / "parts")
     assert whole.keys() == parts.keys()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)

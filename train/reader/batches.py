@@ -13,7 +13,7 @@ from torch import Tensor
 from nscma_torch.reading.reader_input import InputRow, Packer, padded_rows
 from train.reader.examples import Example, Labelled, Span
 
-CHUNK = 1024  # examples that are sorted by length together
+CHUNK = 1024  # examples that are packed, and sorted by length, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +80,37 @@ def _labelled(row: InputRow, passages: Sequence[Labelled]) -> LabelledRow:
     return LabelledRow(row, tuple(answers), tuple(evidence), held if held or known else None)
 
 
-def batches(groups: Sequence[Group], tokens: int, rng: random.Random) -> Iterator[list[Group]]:
-    """All groups once, in batches of at most `tokens` tokens, padding included, or of one group."""
-    order = list(groups)
-    rng.shuffle(order)
+def batches(
+    examples: Sequence[Example], packers: Sequence[Packer], most_rows: int, tokens: int, seed: str
+) -> Iterator[tuple[int, list[Group]]]:
+    """Yield all examples once in batches of at most `tokens` tokens, padding included, or of one example.
+
+    Each batch comes with the number of examples in the batches before it. Examples are packed when their chunk of
+    `CHUNK` is reached, each by a packer drawn for it, so that a long stage needs no more memory than a short one.
+    """
+    order = list(examples)
+    random.Random(f"{seed} order").shuffle(order)
+    read = 0
     for at in range(0, len(order), CHUNK):
-        made: list[list[Group]] = []
-        rows = longest = 0
-        for group in sorted(order[at : at + CHUNK], key=lambda g: g.length):
-            longest = max(longest, group.length) if rows else group.length
-            if not rows or (rows + len(group.rows)) * longest > tokens:
-                made.append([])
-                rows, longest = 0, group.length
-            made[-1].append(group)
-            rows += len(group.rows)
-        rng.shuffle(made)
-        yield from made
+        rng = random.Random(f"{seed} chunk {at}")
+        groups = [group_of(example, rng.choice(packers), most_rows) for example in order[at : at + CHUNK]]
+        for batch in _of_similar_length(groups, tokens, rng):
+            yield read, batch
+            read += len(batch)
+
+
+def _of_similar_length(groups: Sequence[Group], tokens: int, rng: random.Random) -> list[list[Group]]:
+    made: list[list[Group]] = []
+    rows = longest = 0
+    for group in sorted(groups, key=lambda g: g.length):
+        longest = max(longest, group.length) if rows else group.length
+        if not rows or (rows + len(group.rows)) * longest > tokens:
+            made.append([])
+            rows, longest = 0, group.length
+        made[-1].append(group)
+        rows += len(group.rows)
+    rng.shuffle(made)
+    return made
 
 
 def padded(groups: list[Group], multiple: int = 16) -> Batch:

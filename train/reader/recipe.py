@@ -18,7 +18,7 @@ class Stage(BaseModel):
     stop_after: int
     public_share: float
     public_shares: dict[str, float] = {}
-    dialogue_epochs: int
+    dialogue_epochs: float
     exchange_epochs: int
     chat_epochs: int = 0
     unlabelled_epochs: int

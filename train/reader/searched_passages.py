@@ -16,6 +16,7 @@ from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.search.search_bounds import Bounds
 from train.reader.dialogue_text import Dialogue
 
+PASSAGES = 16  # more than are read in use, because `chat_examples` drops some
 _MOMENT = timedelta(minutes=1)
 
 
@@ -33,7 +34,7 @@ class Searched:
 
 
 def searched_passages(dialogue: Dialogue) -> Iterator[Searched]:
-    """Store a dialogue with the default configuration, and search it for each of its questions."""
+    """Store a dialogue with the default configuration, and take `PASSAGES` hits for each of its questions."""
     owner = dialogue.messages[0].speaker
     now = dialogue.messages[-1].said_at + _MOMENT
     messages = [Message(said.role, said.text, said.said_at, name=said.speaker) for said in dialogue.messages]
@@ -42,9 +43,7 @@ def searched_passages(dialogue: Dialogue) -> Iterator[Searched]:
         numbers = {item.id: number for number, item in enumerate(added, start=1)}
         parts = memory.components
         for question in dialogue.questions:
-            found = parts.retriever.retrieve(
-                question.text, Bounds(Scope(owner), now), top_k=parts.config.reading.passages
-            )
+            found = parts.retriever.retrieve(question.text, Bounds(Scope(owner), now), top_k=PASSAGES)
             with parts.database.read(owner) as connection:
                 hits, passages = in_order(connection, owner, found.hits, to_micros(now), owner)
             yield Searched(tuple(passages), tuple(numbers[hit.unit.episode_ids[0]] for hit in hits))

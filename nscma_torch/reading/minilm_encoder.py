@@ -1,4 +1,4 @@
-"""The reader's bundled encoder: the embedder's frozen lower layers, and its retrained upper layers."""
+"""The encoder of the bundled reader of facts: the embedder's frozen lower layers, and its retrained upper layers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from nscma_torch.text.embedders.minilm import (
     verify,
 )
 
+NAME = "minilm"  # of the encoder, in the metadata of a weights file
 TRAINED_LAYERS = 4  # the upper ones
 
 
-class BundledEncoder(Encoder):
+class MiniLMEncoder(Encoder):
     """All-MiniLM-L6-v2; only the trained layers are saved, in one file.
 
     Raises:
@@ -56,4 +57,4 @@ class BundledEncoder(Encoder):
         return x
 
     def write(self, weights: dict[str, Tensor], path: Path) -> None:
-        save_file(weights, path)
+        save_file(weights, path, metadata={"encoder": NAME})

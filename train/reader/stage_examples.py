@@ -1,4 +1,4 @@
-"""What a stage of `train_reader.py` reads: examples of public sets, dialogues and exchanges, as rows of tokens."""
+"""What a stage of `train_reader.py` reads: examples of public sets, dialogues, chats and exchanges."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from nscma_torch.reading.fact_proposer import FactProposer
-from nscma_torch.reading.reader_input import Packer
 from nscma_torch.reading.relations import load_relations
-from train.reader.batches import Group, group_of
 from train.reader.chat_examples import chat_examples
 from train.reader.chat_files import read_chat
 from train.reader.dialogue_examples import dialogue_examples
 from train.reader.dialogue_text import read_dialogues
+from train.reader.examples import Example
 from train.reader.exchange_examples import exchange_examples, proposals_of
 from train.reader.exchange_text import read_all
 from train.reader.labelled_questions import read_folder
@@ -49,14 +46,14 @@ def missing_folders(recipe: Recipe, folders: Folders) -> Iterator[str]:
         yield from (name for name, epochs in read.items() if epochs and getattr(folders, name) is None)
 
 
-def stage_groups(recipe: Recipe, number: int, folders: Folders, tokenizer: Tokenizer) -> list[Group]:
-    """The examples of a stage, each as often as it is read, in rows of a length that is drawn for each."""
+def stage_examples(recipe: Recipe, number: int, folders: Folders) -> list[Example]:
+    """The examples of a stage, each as often as it is read."""
     stage, rng = recipe.stages[number], random.Random(f"{recipe.seed} examples {number}")
     examples = list(drawn_examples(folders.data / "reading", rng, stage.public_share, stage.public_shares))
     dialogues = sorted(folders.dialogues.glob("*/*.txt")) if folders.dialogues is not None else []
     for path in dialogues if stage.dialogue_epochs else ():
         for dialogue in read_dialogues(path):
-            for _ in range(stage.dialogue_epochs):
+            for _ in range(_times(stage.dialogue_epochs, rng)):
                 examples += dialogue_examples(dialogue, rng)
     chats = sorted(folders.chats.rglob("chat-*.jsonl")) if folders.chats is not None and stage.chat_epochs else []
     for chat in map(read_chat, chats):
@@ -76,5 +73,9 @@ def stage_groups(recipe: Recipe, number: int, folders: Folders, tokenizer: Token
         questions = list(read_folder(folders.questions, schema.relations.keys()))
         for _ in range(stage.unlabelled_epochs):
             examples += unlabelled_examples(told, questions, rng)
-    packers = [Packer(tokenizer, tokens) for tokens in recipe.max_tokens]
-    return [group_of(example, rng.choice(packers), recipe.most_rows) for example in examples]
+    return examples
+
+
+def _times(epochs: float, rng: random.Random) -> int:
+    """Return how often a dialogue is read: the whole epochs, and once more with the probability of the rest."""
+    return int(epochs) + (rng.random() < epochs % 1)

@@ -1,0 +1,147 @@
+"""The lower layers of MPNet in plain PyTorch, as the encoder of the bundled reader of answers.
+
+MPNet (Song et al. 2020, arXiv:2004.09297) is a BERT encoder with relative position biases (Raffel et al. 2020, section
+2.1) that all layers share. Its vocabulary is that of BERT after five tokens of its own, so rows of tokens come from the
+tokenizer of the bundled embedder.
+
+Legend: B rows, L tokens of the longest row, H heads, d width of the hidden states.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from nscma_torch.core.int8_tensors import quantized
+from nscma_torch.reading.reader_model import Encoder
+from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer, verify
+
+NAME = "mpnet"  # of the encoder, in the metadata of a weights file
+LAYERS = 6
+VOCABULARY, POSITIONS, DIMENSION, HEADS, FEED_FORWARD = 30522, 512, 768, 12, 3072
+BUCKETS, FARTHEST = 32, 128  # of relative positions; tokens beyond share the last bucket
+EPS = 1e-5
+_OWN_TOKENS = 4  # of MPNet, before BERT's
+_SPECIAL = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2}  # tokens of BERT, as ids of MPNet
+_FIRST_POSITION = 2  # of the published position table; the rows before it are for padding
+
+
+class MPNetLayer(nn.Module):
+    """A post-norm transformer layer whose attention scores have a bias for the distance of two tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(DIMENSION, 3 * DIMENSION)
+        self.out = nn.Linear(DIMENSION, DIMENSION)
+        self.attention_norm = nn.LayerNorm(DIMENSION, EPS)
+        self.up = nn.Linear(DIMENSION, FEED_FORWARD)
+        self.down = nn.Linear(FEED_FORWARD, DIMENSION)
+        self.output_norm = nn.LayerNorm(DIMENSION, EPS)
+
+    def forward(
+        self,
+        x: Tensor,  # [B, L, d]
+        bias: Tensor,  # [B or 1, H, L, L], -inf at padding
+    ) -> Tensor:  # [B, L, d]
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, HEADS, DIMENSION // HEADS).permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
+        x = self.attention_norm(x + self.out(attended.transpose(1, 2).reshape(batch, length, DIMENSION)))
+        y: Tensor = self.output_norm(x + self.down(F.gelu(self.up(x))))
+        return y
+
+
+class MPNetEncoder(Encoder):
+    """The lower `LAYERS` layers of MPNet; all of it is trained and saved, in one file.
+
+    Raises:
+        ModelNotFoundError: the bundled embedder, whose tokenizer it uses, is not installed.
+        ChecksumError: the embedder's files differ from the published ones.
+    """
+
+    pools_evidence = True
+
+    def __init__(self) -> None:
+        folder = bundled_folder()
+        verify(folder)
+        super().__init__(load_tokenizer(folder), dimension=DIMENSION, max_tokens=POSITIONS)
+        self.word = nn.Embedding(VOCABULARY, DIMENSION)
+        self.position = nn.Embedding(POSITIONS, DIMENSION)
+        self.norm = nn.LayerNorm(DIMENSION, EPS)
+        self.relative = nn.Embedding(BUCKETS, HEADS)
+        self.layers = nn.ModuleList(MPNetLayer() for _ in range(LAYERS))
+        self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
+
+    @classmethod
+    def from_published(cls, folder: Path) -> MPNetEncoder:
+        """Take the lower layers of all-mpnet-base-v2, whose `model.safetensors` is in `folder`."""
+        encoder = cls()
+        published = load_file(folder / "model.safetensors")
+        encoder.load_state_dict(_renamed(published, encoder.tokenizer), strict=False)
+        return encoder
+
+    def forward(
+        self,
+        ids: Tensor,  # [B, L] int64
+        mask: Tensor,  # [B, L] bool, False at padding
+        passage: Tensor,  # [B, L] bool, True at the tokens after the question
+    ) -> Tensor:  # [B, L, d]
+        length = ids.shape[1]
+        x: Tensor = self.norm(self.word(ids) + self.position.weight[:length] + passage.unsqueeze(-1) * self.passage)
+        bias = self.relative(_buckets(length).to(ids.device)).permute(2, 0, 1)[None]  # [1, H, L, L]
+        if not bool(mask.all()):
+            bias = bias.masked_fill(~mask[:, None, None, :], float("-inf"))
+        if torch.is_autocast_enabled(ids.device.type):
+            dtype = torch.get_autocast_dtype(ids.device.type)
+            x, bias = x.to(dtype), bias.to(dtype)
+        for layer in self.layers:
+            x = layer(x, bias)
+        return x
+
+    def write(self, weights: dict[str, Tensor], path: Path) -> None:
+        save_file(quantized(weights), path, metadata={"encoder": NAME})
+
+
+def _buckets(length: int) -> Tensor:
+    """Return the bucket of each pair of positions, [L, L] int64 (Raffel et al. 2020)."""
+    place = torch.arange(length)
+    gap = place[:, None] - place[None, :]  # query minus key
+    half = BUCKETS // 2
+    exact = half // 2
+    far = exact + (
+        torch.log(gap.abs().clamp(min=1) / exact) / torch.log(torch.tensor(FARTHEST / exact)) * (half - exact)
+    ).long().clamp(max=half - exact - 1)
+    return torch.where(gap < 0, half, 0) + torch.where(gap.abs() < exact, gap.abs(), far)
+
+
+def _renamed(published: dict[str, Tensor], tokenizer: Tokenizer) -> dict[str, Tensor]:
+    """Return the tensors of the published checkpoint by the names above, the words in BERT's order."""
+    words = published["embeddings.word_embeddings.weight"]
+    own = words[_OWN_TOKENS : _OWN_TOKENS + VOCABULARY].clone()
+    for token, place in _SPECIAL.items():
+        own[tokenizer.token_to_id(token)] = words[place]
+    state = {
+        "word.weight": own,
+        "position.weight": published["embeddings.position_embeddings.weight"][_FIRST_POSITION:],
+        "relative.weight": published["encoder.relative_attention_bias.weight"],
+    }
+    names = {
+        "out": "attention.attn.o",
+        "attention_norm": "attention.LayerNorm",
+        "up": "intermediate.dense",
+        "down": "output.dense",
+        "output_norm": "output.LayerNorm",
+    }
+    for part in ("weight", "bias"):
+        state[f"norm.{part}"] = published[f"embeddings.LayerNorm.{part}"]
+        for i in range(LAYERS):
+            theirs, ours = f"encoder.layer.{i}", f"layers.{i}"
+            state[f"{ours}.qkv.{part}"] = torch.cat([published[f"{theirs}.attention.attn.{n}.{part}"] for n in "qkv"])
+            for name, source in names.items():
+                state[f"{ours}.{name}.{part}"] = published[f"{theirs}.{source}.{part}"]
+    return state
