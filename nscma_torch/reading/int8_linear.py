@@ -31,3 +31,19 @@ class Int8Linear(nn.Module):
         product = torch._int_mm((rows / scale).round().to(torch.int8), self.weight)
         y = torch.addcmul(self.bias, product * scale, self.scale)
         return y.view(*x.shape[:-1], -1)
+
+
+def quantize_linear_layers(module: nn.Module) -> None:
+    """Replace all linear layers inside a module, in place."""
+    for parent in list(module.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, nn.Linear):
+                setattr(parent, name, Int8Linear(child))
+
+
+def native_int8(device: torch.device) -> bool:
+    """Return True if int8 products are exact and fast on a device: on CPUs with VNNI.
+
+    On CPUs without it, sums of two products can overflow.
+    """
+    return device.type == "cpu" and torch.cpu._is_vnni_supported()

@@ -96,13 +96,18 @@ def configured_facts(
     The factory raises `ModelNotFoundError` or `ModelError` if the folder lacks valid files from `train/reader`.
     """
     folder = _folder(section)
-    return None if folder is None else lambda: _loaded(folder, schema, device, precision(section.dtype, device))
+    return None if folder is None else lambda: _loaded(folder, schema, device, _precision(section, device))
 
 
 def configured_reader(section: ReadingConfig, device: torch.device) -> Reader | None:
     """Return the reader that judges facts, configured as `reading.facts`, or None if none is configured."""
     folder = _folder(section)
-    return None if folder is None else shared_reader(folder / FACTS, device, precision(section.dtype, device))
+    return None if folder is None else shared_reader(folder / FACTS, device, _precision(section, device))
+
+
+def _precision(section: ReadingConfig, device: torch.device) -> torch.dtype:
+    """Return the dtype for facts: never int8, so that CPUs with and without fast int8 read the same facts."""
+    return precision("float32" if section.dtype == "int8" else section.dtype, device)
 
 
 def _folder(section: ReadingConfig) -> Path | None:

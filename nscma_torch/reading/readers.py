@@ -40,12 +40,11 @@ class Readers:
 
     def reader(self) -> Reader:
         """Return the configured reader."""
-        from nscma_torch.reading.reader import shared_reader
-        from nscma_torch.text.embedders.embedder import precision
+        from nscma_torch.reading.reader import reader_precision, shared_reader
 
         section, device = self._config.reading, self._device()
         weights = None if section.model == "bundled" else Path(section.model)
-        return shared_reader(weights, device, precision(section.dtype, device))
+        return shared_reader(weights, device, reader_precision(section.dtype, device))
 
     def facts_reader(self) -> Reader:
         """Return the reader for facts if one is configured, else the reader that answers questions."""

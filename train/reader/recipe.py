@@ -44,6 +44,7 @@ class Recipe(BaseModel):
     most_rows: int
     batch_tokens: int
     bfloat16: bool
+    heads_rate: float = 1.0
     weight_decay: float
     clip: float
     ema: float

@@ -16,11 +16,11 @@ from __future__ import annotations
 import argparse
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.reading import mpnet_encoder
@@ -78,10 +78,15 @@ class Training:
             self.model,
             out,
             device,
-            lambda trained: torch.optim.AdamW(trained.values(), weight_decay=recipe.weight_decay),
+            self._optimizer,
             clip=recipe.clip,
             ema=recipe.ema,
         )
+
+    def _optimizer(self, trained: Mapping[str, nn.Parameter]) -> torch.optim.Optimizer:
+        heads = {name for name, _ in self.model.named_parameters() if not name.startswith("encoder.")}
+        groups = [{"params": [p], "scale": self._recipe.heads_rate if n in heads else 1.0} for n, p in trained.items()]
+        return torch.optim.AdamW(groups, weight_decay=self._recipe.weight_decay)
 
     @property
     def stage(self) -> int:
