@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import Renewable
 
 CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
+REPLACES = 0.5  # probability of being right from which the reader's answer replaces facts that may be outdated
 CHANGED = 0.5  # probability of a change to a fact's source from which a newer passage replaces it
 _WORD = re.compile(r"\w+")
 
@@ -102,7 +103,7 @@ def _against_later(
 
 
 def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:
-    """Return the reader's answer if it is sure enough.
+    """Return the reader's answer if it is likely enough to be right.
 
     Assistant replies that only repeat the memory are skipped.
     """
@@ -112,7 +113,7 @@ def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> An
     skew = timedelta(seconds=config.limits.max_clock_skew)
     bounds = Bounds(scope, now, skew, config.retrieval.kinds, without={ECHO: True})
     read, _ = from_messages(parts, parts.embedded_tasks, question, bounds, config.reading.passages)
-    return None if read.abstained or read.confidence < config.reading.sure else read
+    return None if read.abstained or read.confidence < REPLACES else read
 
 
 def _day(unit: Unit) -> str:

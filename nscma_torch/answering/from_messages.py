@@ -110,22 +110,14 @@ def read_first(
     """
     if not _reads_first(parts, question) or parts.reader_qa is None:
         return None, 0.5
-    read = answer_from(
-        parts,
-        parts.embedded_tasks,
-        question,
-        hits,
-        answerability,
-        top_k=top_k,
-        user_id=user_id,
-        now=now,
-        search_again=search_again,
+    attempt = parts.reader_qa.attempt(
+        question, hits, answerability, user_id=user_id, now=now, search_again=search_again
     )
-    if read.abstained:
-        return None, min(read.confidence, parts.config.reading.unsure)
-    if read.confidence < parts.config.reading.instead_of_model:
-        return None, read.confidence
-    return replace(read, trace=(*read.trace, "the language model was not asked")), read.confidence
+    quoted = parts.embedded_tasks.answer(AskedQuestion(question, answerability), hits[:top_k])
+    read = parts.reader_qa.worded(attempt, quoted)
+    if read.abstained or read.confidence < parts.config.reading.instead_of_model:
+        return None, attempt.told
+    return replace(read, trace=(*read.trace, "the language model was not asked")), attempt.told
 
 
 def _reads_first(parts: Parts, question: str) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime
 from nscma_torch.answering.reader_qa import ReaderQA
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Evidence, Scope
+from nscma_torch.reading.confidence import TOLD, confidence
 from nscma_torch.search.retriever import Retriever
 from nscma_torch.search.search_bounds import Bounds
 
@@ -38,7 +39,8 @@ class SearchAndRead:
             return None
         best = read.result.spans[0]
         start, end = (best.start, best.end) if best.of_text else (0, 0)
-        return Evidence(read.hits[best.passage], best.text, start, end, read.confidence(found.answerability()))
+        told = confidence(read.features(None, found.answerability()), TOLD)
+        return Evidence(read.hits[best.passage], best.text, start, end, told)
 
 
 def read_back(retriever: Retriever, reader: ReaderQA | None, passages: int) -> SearchAndRead:

@@ -19,6 +19,7 @@ from nscma_torch.core.records import ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import speakers, turns
 from nscma_torch.reading.chinese_subjects import is_of_another
+from nscma_torch.reading.confidence import RIGHT, TOLD, confidence, features_of
 from nscma_torch.reading.embedded_tasks import quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
@@ -29,7 +30,6 @@ from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.short_answer import (
     ShortAnswer,
-    confidence,
     said_by_others,
     short_answer,
     tells_of,
@@ -50,6 +50,7 @@ SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
+_UNSURE = 0.5  # most of the confidence of an answer that is unsure for a reason beside the reader's
 _TOLD = 3  # messages that are shown to a question of what happens at a time
 _ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
 
@@ -68,22 +69,27 @@ class ReadHits(NamedTuple):
     result: ReadResult
     asker: str
 
-    def confidence(self, answerability: float) -> float:
-        """Return the probability that the memory contains the answer, given the search's answerability."""
-        return confidence(self.result, answerability, said_by_others(self.result, self.passages, self.query.speakers))
+    def features(self, found: ShortAnswer | None, answerability: float) -> dict[str, float]:
+        """Return the features of this reading for `confidence`, given the search's answerability."""
+        others = said_by_others(self.result, self.passages, self.query.speakers)
+        return features_of(self.result, found, self.passages, others=others, answerability=answerability)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a question: its short answer, or None if there is none, and the confidence in [0, 1].
+    """One reading of a question: its short answer, or None if there is none, and the features of the reading.
 
-    `vetoes` describe the rejected passages and the reasons.
+    `right` is the probability that the answer is right, `told` that the passages contain one. `trace` describes the
+    rejected passages with the reasons, and earlier readings.
     """
 
     read: ReadHits
     found: ShortAnswer | None
-    sure: float
-    vetoes: tuple[str, ...] = ()
+    features: Mapping[str, float]
+    right: float
+    told: float
+    trace: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 class ReaderQA:
@@ -152,32 +158,46 @@ class ReaderQA:
     ) -> Answer:
         """Put a short answer before the passages in `quoted`, if the reader finds one.
 
-        The answer is marked as unsure if its confidence is below `reading.sure`, and dropped if it is below
-        `reading.unsure`. As the reader only knows English, a question in Chinese keeps its quotations, without passages
-        about somebody else. `answerability` is the search's estimate.
+        The answer is marked as unsure if it is right with a probability below `reading.sure`, and dropped if the
+        passages contain an answer with a probability below `reading.told`. As the reader only knows English, a question
+        in Chinese keeps its quotations, without passages about somebody else. `answerability` is the search's estimate.
 
         With `search_again`, an unsure answer is added to the question for another search, and its results are read, up
         to `reading.hops` readings in total.
         """
         if script(question) == "cjk":
             return _of_asker(question, quoted)
+        attempt = self.attempt(question, hits, answerability, user_id=user_id, now=now, search_again=search_again)
+        return self.worded(attempt, quoted)
+
+    def attempt(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        answerability: float,
+        *,
+        user_id: str,
+        now: datetime,
+        search_again: SearchAgain | None = None,
+    ) -> Attempt:
+        """Read, and read again after another search while the answer is unsure; see `answer`."""
         begin = time.perf_counter()
         last = self._attempt(question, hits, answerability, user_id, now)
         hops: list[str] = []
         while (
             search_again is not None
             and last.found is not None
-            and last.sure < self._settings.sure
+            and last.right < self._settings.sure
             and len(hops) + 1 < self._settings.hops
         ):
             again = search_again(f"{question} {last.found.text}")
             following = self._attempt(question, again, answerability, user_id, now)
-            kept = following.sure >= last.sure + SURER
+            kept = following.right >= last.right + SURER
             hops.append(_hop(len(hops) + 2, last, following, kept=kept))
             if not kept:
                 break
             last = following
-        return self._told(last, quoted, hops, time.perf_counter() - begin)
+        return replace(last, trace=(*hops, *last.trace), seconds=time.perf_counter() - begin)
 
     def _attempt(
         self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
@@ -194,11 +214,11 @@ class ReaderQA:
         assert found is not None
         past = {first.read.hits[found.passage].id: f"{found.text!r} rejected: it is about earlier years"}
         other = self._admitted(question, hits, answerability, user_id, now, past)
-        known = other.found is not None and other.sure >= self._settings.unsure
+        known = other.found is not None and other.told >= self._settings.told
         if known and not _is_of_years_ago(question, other):
             return other
         over = has_past_of(question, first.read.passages[found.passage].text)
-        return replace(first, sure=min(first.sure, self._settings.unsure)) if over else first
+        return replace(first, right=min(first.right, _UNSURE)) if over else first
 
     def _admitted(
         self,
@@ -220,7 +240,10 @@ class ReaderQA:
             without[read.hits[found.passage].id] = f"{found.text!r} rejected: {reason}"
         left = f"{found.text!r} rejected: {reason}" if found is not None and reason else ""
         vetoes = (*without.values(), left) if left else tuple(without.values())
-        return Attempt(read, None if left else found, read.confidence(answerability), vetoes)
+        answer = None if left else found
+        features = read.features(answer, answerability)
+        right = 0.0 if answer is None else confidence(features, RIGHT)
+        return Attempt(read, answer, features, right, confidence(features, TOLD), vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
         """Return the reason for rejecting an answer's passage as evidence, or "" if it is accepted."""
@@ -230,34 +253,33 @@ class ReaderQA:
         answer = next((span.text for span in read.result.spans if span.passage == place), found.text)
         return self._veto.reason(question, answer, found.kind, read.passages, place, read.hits[place].unit, read.asker)
 
-    def _told(self, attempt: Attempt, quoted: Answer, hops: Sequence[str], seconds: float) -> Answer:
-        """Build the answer from the selected reading."""
-        read, found, sure = attempt.read, attempt.found, attempt.sure
-        hops = [*hops, *attempt.vetoes]
-        spent = replace(quoted.usage, seconds=quoted.usage.seconds + seconds)
-        if found is None or sure < self._settings.unsure:
-            if told := _told_of_times(read):
-                return self._of_times(read, told, sure, quoted, spent)
-            trace = (*quoted.trace, *hops, f"read: no answer ({sure:.2f} of {self._settings.unsure:.2f} needed)")
-            return Answer(UNKNOWN, True, sure, (), trace, spent)
-        evidence = _evidence(read.hits[found.passage], sure, quoted)
-        short = found.text if sure >= self._settings.sure else f"{found.text} (not sure)"
+    def worded(self, attempt: Attempt, quoted: Answer) -> Answer:
+        """Put the short answer of a reading before the passages in `quoted`, or say that there is none."""
+        read, found = attempt.read, attempt.found
+        spent = replace(quoted.usage, seconds=quoted.usage.seconds + attempt.seconds)
+        if found is None or attempt.told < self._settings.told:
+            if times := _told_of_times(read):
+                return self._of_times(read, times, quoted, spent)
+            least = f"{attempt.told:.2f} of {self._settings.told:.2f} needed"
+            trace = (*quoted.trace, *attempt.trace, f"read: no answer ({least})")
+            return Answer(UNKNOWN, True, attempt.told, (), trace, spent)
+        evidence = _evidence(read.hits[found.passage], attempt.right, quoted)
+        short = found.text if attempt.right >= self._settings.sure else f"{found.text} (not sure)"
         return replace(
             quoted,
             text="\n".join([short, *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
-            confidence=sure,
+            confidence=attempt.right,
             evidence=evidence,
-            trace=(*quoted.trace, *hops, f"read: {found.kind}, {found.why} ({sure:.2f})"),
+            trace=(*quoted.trace, *attempt.trace, f"read: {found.kind}, {found.why} ({attempt.right:.2f})"),
             usage=spent,
             quotes=len(evidence),
         )
 
-    def _of_times(self, read: ReadHits, told: Sequence[int], sure: float, quoted: Answer, spent: Usage) -> Answer:
+    def _of_times(self, read: ReadHits, told: Sequence[int], quoted: Answer, spent: Usage) -> Answer:
         """Quote the messages about the periods named in a question, if it names nothing else."""
-        sure = max(sure, self._settings.unsure)
         evidence = tuple(
-            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), sure) for i in told[-_TOLD:]
+            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), _UNSURE) for i in told[-_TOLD:]
         )
         texts = (resolved(item.text, item.hit.unit.occurred_at) for item in evidence)
         short = " ".join(" ".join(text.split()) for text in texts)
@@ -265,7 +287,7 @@ class ReaderQA:
             quoted,
             text="\n".join([f"{short} (not sure)", *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
-            confidence=sure,
+            confidence=_UNSURE,
             evidence=evidence,
             trace=(*quoted.trace, f"{len(evidence)} messages are about the time in question"),
             usage=spent,
@@ -333,9 +355,8 @@ def _hop(number: int, before: Attempt, after: Attempt, *, kept: bool) -> str:
     assert before.found is not None
     text = "nothing" if after.found is None else repr(after.found.text)
     what = "kept" if kept else f"not surer by {SURER}, rejected"
-    return (
-        f"hop {number}: searched with {before.found.text!r} ({before.sure:.2f}); read {text} ({after.sure:.2f}), {what}"
-    )
+    searched = f"hop {number}: searched with {before.found.text!r} ({before.right:.2f})"
+    return f"{searched}; read {text} ({after.right:.2f}), {what}"
 
 
 def _evidence(hit: Hit, confidence: float, quoted: Answer) -> tuple[Evidence, ...]:

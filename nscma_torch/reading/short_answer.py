@@ -6,7 +6,6 @@ newest of about equally good passages is preferred. Relative dates are resolved 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +22,6 @@ from nscma_torch.text.calendar.tense import leading
 from nscma_torch.text.calendar.timestamps import format_day, format_days
 from nscma_torch.text.sentences import split_sentences
 
-# of `confidence`, fitted by eval.experiments.reading.calibration, the last with the others as they were
-INTERCEPT, READ, FOUND, OTHERS = -0.482, 0.440, 1.533, -2.7
 # of a span's share in a passage of another time than the question names; of .01 to 1 on LoCoMo's even half
 OTHER_TIMES = 0.01
 _NUMBER = re.compile(r"\d")
@@ -42,27 +39,12 @@ class ShortAnswer:
     why: str
 
 
-def confidence(read: ReadResult, answerability: float, others: float) -> float:
-    """Return the probability that the memory contains the answer, in [0, 1].
-
-    This is a logistic regression on the logit of the reader's probability, the search's answerability, and the share of
-    possible answers by speakers not named in the question (`said_by_others`).
-    """
-    return 1 / (1 + math.exp(-(INTERCEPT + READ * logit(read.answerable) + FOUND * answerability + OTHERS * others)))
-
-
 def said_by_others(read: ReadResult, passages: Sequence[InputPassage], speakers: Collection[str]) -> float:
     """Return the share of possible answers that aren't by `speakers`, in [0, 1]; 0 if `speakers` is empty."""
     shares = sum(span.share for span in read.spans)
     if not speakers or not shares:
         return 0.0
     return sum(span.share for span in read.spans if passages[span.passage].speaker not in speakers) / shares
-
-
-def logit(probability: float) -> float:
-    """Return log(p / (1 - p)), with p bounded away from 0 and 1."""
-    inside = min(max(probability, 1e-6), 1 - 1e-6)
-    return math.log(inside / (1 - inside))
 
 
 def short_answer(

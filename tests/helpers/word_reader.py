@@ -41,4 +41,4 @@ def put_in_place(reader: WordReader, monkeypatch: pytest.MonkeyPatch, sure: floa
     """Has it answer instead of the trained reader; returns the section [reading] for that."""
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
     read_plainly(monkeypatch)
-    return {"model": "bundled", "sure": sure, "unsure": min(sure, 0.1), "hops": 1}
+    return {"model": "bundled", "sure": sure, "told": min(sure, 0.1), "hops": 1}

@@ -13,7 +13,7 @@ from nscma_torch.core.config import ReadingConfig
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
-from nscma_torch.reading.short_answer import confidence, said_by_others, short_answer, tells_of, tells_of_years_ago
+from nscma_torch.reading.short_answer import said_by_others, short_answer, tells_of, tells_of_years_ago
 
 OLD = InputPassage("the rent is 900", "Ana", datetime(2025, 1, 8, tzinfo=UTC))
 NEW = InputPassage("they want 950 since yesterday", "Ana", datetime(2025, 6, 4, tzinfo=UTC))
@@ -105,16 +105,6 @@ def test_a_list_has_each_member_once_and_a_count_counts_them() -> None:
     assert found is not None and found.text == "soup, fish"
     found = short_answer(ASKED, read(spans, kind="count"), passages, SETTINGS)
     assert found is not None and found.text == "2"
-
-
-def test_confidence_grows_with_what_was_read_and_what_was_found() -> None:
-    sure = ReadResult((), 0.9, (), ())
-    unsure = ReadResult((), 0.2, (), ())
-    assert 0 < confidence(unsure, 0.5, 0.0) < confidence(sure, 0.5, 0.0) < 1
-    assert confidence(sure, 0.5, 0.0) < confidence(sure, 1.5, 0.0)
-    assert confidence(sure, 0.5, 1.0) < confidence(sure, 0.5, 0.5) < confidence(sure, 0.5, 0.0)
-    worst, best = ReadResult((), 0.0, (), ()), ReadResult((), 1.0, (), ())
-    assert confidence(worst, -1.0, 1.0) > 0 and confidence(best, 2.0, 0.0) < 1
 
 
 def test_what_others_said_than_those_whom_the_question_names() -> None:

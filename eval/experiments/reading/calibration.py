@@ -1,11 +1,12 @@
-"""Fits the confidence of short answers (`nscma_torch.reading.short_answer.confidence`) on development data.
+"""Fits the confidence of short answers (`nscma_torch/reading/confidence.py`), and measures it on other authors.
 
-    python -m eval.experiments.reading.calibration --data DIR --conversations DIR|FILE... [--json FILE]
+    python -m eval.experiments.reading.calibration --fit DIR... --measure DIR... [--data DIR] [--json FILE]
 
-Questions of development conversations and of LoCoMo's even half (category 5 is what was never told) are searched for
-and read; logistic regression on the reader's logit, the answerability of the search and the share of what others said
-than the speakers whom the question names gives the constants, both sets with the same weight. The table tells, at each
-threshold, what share of the answerable questions would stay silent and what share of the others would be answered.
+Each question of the chats in `--fit` is searched for and read; logistic regressions on the features give the weights of
+`RIGHT` (the short answer is right) and `TOLD` (the chat tells the answer). With `--data`, LoCoMo's even half is a
+second set for `TOLD`, of the same weight; its category 5 is what was never told. For the chats in `--measure`, by
+author: the calibration error of "right", the share of all questions that can be answered at 80 and 90 % accuracy, and
+for thresholds of "told" how many questions stay silent, and how many unanswerable ones are answered.
 """
 
 from __future__ import annotations
@@ -13,112 +14,170 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.reading.conversation_files import Conversation
 from eval.experiments.reading.conversation_files import load as load_conversations
+from eval.experiments.reading.conversations import Models, loaded, stored
 from eval.metrics.retrieval_metrics import auc
+from eval.metrics.selective import calibration_error, coverage_at
 from eval.tasks.locomo import load as load_locomo
-from nscma_torch import Memory, Scope
-from nscma_torch.core.records import Message
-from nscma_torch.reading.short_answer import logit, said_by_others
+from nscma_torch import Memory, Scope, load_config
+from nscma_torch.core.records import Answer, Usage
+from nscma_torch.demo.short_answers import judge
+from nscma_torch.reading.confidence import FEATURES, confidence
 from nscma_torch.search.search_bounds import Bounds
 
-THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
-_PENALTY = 1e-3  # of the squared weights, for each example
+THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_PENALTY = 1e-3  # of the squared weights of features in units of their deviation, for each example
 _STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One question: the three features of `confidence`, and whether the memory holds the answer."""
+    """One question: the features of its reading, whether the answer is right, and whether the texts tell it.
 
-    read: float  # the reader's logit
-    found: float  # the answerability of the search
-    others: float
-    held: bool
+    `right` is None if there is no answer.
+    """
 
-    @property
-    def row(self) -> list[float]:
-        """The features, after a 1 for the intercept."""
-        return [1.0, self.read, self.found, self.others]
+    author: str
+    features: dict[str, float]
+    right: bool | None
+    told: bool
 
 
-def points(messages: Iterable[Message], asked: Sequence[tuple[str, bool]], user: str, now: datetime) -> Iterator[Point]:
-    """The features of each question of a store that holds the messages."""
-    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "store.db") as memory:
-        list(memory.add_many(messages, user_id=user, now=now))
-        parts = memory.components
-        if parts.reader_qa is None:
-            raise SystemExit("there is no reader to calibrate: reading.model is 'none'")
-        for question, held in asked:
-            bounds = Bounds(Scope(user), now)
-            hits = parts.retriever.retrieve(question, bounds, top_k=parts.config.reading.passages)
-            read = parts.reader_qa.read(question, hits.hits, user_id=user, now=now)
-            others = said_by_others(read.result, read.passages, read.query.speakers)
-            yield Point(logit(read.result.answerable), hits.answerability(), others, held)
+def of_conversation(conversation: Conversation, models: Models) -> Iterator[Point]:
+    """Yield a point for each question of a conversation."""
+    user, now = conversation.user, conversation.asked_at
+    with stored(conversation, range(len(conversation.messages)), models) as (memory, _):
+        for question in conversation.questions:
+            features, text = _read(memory, question.text, Bounds(Scope(user), now))
+            told = Answer(text or "", text is None, 0.5, (), (), Usage())
+            right = None if text is None else judge(question.gold, told).short
+            yield Point(conversation.author, features, right, bool(question.gold.answers))
 
 
-def fitted(sets: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
-    """Intercept and weights of the features, by Newton's method; every set weighs the same."""
-    rows = np.array([p.row for own in sets for p in own])
-    truth = np.array([p.held for own in sets for p in own], dtype=np.float64)
-    weight = np.concatenate([np.full(len(own), 1 / len(own)) for own in sets if own])
-    penalty = np.diag([0.0, *[_PENALTY] * (rows.shape[1] - 1)])
-    found = np.zeros(rows.shape[1])
+def of_locomo(data: Path, models: Models) -> Iterator[Point]:
+    """Yield a point for each question of LoCoMo's even half, without a verdict on its short answer."""
+    for chat in load_locomo(data)[::2]:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Memory(Path(folder) / "chat.db", config=models.config, embedder=models.embedder) as memory,
+        ):
+            list(memory.add_many(chat.messages, user_id="reader", now=chat.asked_at))
+            bounds = Bounds(Scope("reader"), chat.asked_at)
+            for told, questions in ((True, chat.questions), (False, chat.unanswerable)):
+                for question in questions:
+                    yield Point("locomo", _read(memory, question.text, bounds)[0], None, told)
+
+
+def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[dict[str, float], str | None]:
+    """Return the features of a reading, and its short answer, however unsure."""
+    parts = memory.components
+    if parts.reader_qa is None:
+        raise SystemExit("there is no reader to calibrate: reading.model is 'none'")
+    found = parts.retriever.retrieve(question, bounds, top_k=parts.config.reading.passages)
+    attempt = parts.reader_qa.attempt(
+        question, found.hits, found.answerability(), user_id=bounds.scope.user_id, now=bounds.now
+    )
+    return attempt.features, None if attempt.found is None else attempt.found.text
+
+
+def fitted(sets: Sequence[tuple[Sequence[dict[str, float]], Sequence[bool]]]) -> dict[str, float]:
+    """Return the weight of each feature, by Newton's method; every set weighs the same."""
+    rows = np.array([[one[name] for name in FEATURES] for own, _ in sets for one in own])
+    truth = np.array([t for _, own in sets for t in own], dtype=np.float64)
+    weight = np.concatenate([np.full(len(own), 1 / (len(sets) * len(own))) for own, _ in sets])
+    scale = rows.std(0)
+    scale[scale < 1e-9] = 1.0
+    rows = rows / scale
+    penalty = np.diag([0.0 if name == "intercept" else _PENALTY for name in FEATURES])
+    found = np.zeros(len(FEATURES))
     for _ in range(_STEPS):
         share = 1 / (1 + np.exp(-rows @ found))
         slope = rows.T @ (weight * (share - truth)) + penalty @ found
-        curve = (rows * (weight * share * (1 - share))[:, None]).T @ rows + penalty
+        curve = (rows * (weight * share * (1 - share))[:, None]).T @ rows + penalty + 1e-9 * np.eye(len(FEATURES))
         found -= np.linalg.solve(curve, slope)
-    return found
+    return dict(zip(FEATURES, map(float, found / scale), strict=True))
 
 
-def table(name: str, own: Sequence[Point], constants: NDArray[np.float64]) -> Table:
-    """What each threshold would do to one set."""
-    sure = [float(1 / (1 + np.exp(-(constants @ p.row)))) for p in own]
-    held = [p.held for p in own]
-    area = f"AUC {auc(sure, held):.3f} (reader {auc([p.read for p in own], held):.3f})"
-    printed = Table("threshold", "silent", "invented", caption=f"{name}, n = {len(own)}\n{area}")
+def by_author(points: Sequence[Point], right: dict[str, float], told: dict[str, float]) -> Table:
+    """Return how well both probabilities do for each author, and for all."""
+    printed = Table("author", "n", "right", "mean", "ECE", "coverage at .8", "at .9", "AUC right", "AUC told")
+    for name in [*sorted({p.author for p in points}), "all"]:
+        own = [p for p in points if name in (p.author, "all")]
+        answered = [p for p in own if p.right is not None]
+        sure = [confidence(p.features, right) for p in answered]
+        is_right = [bool(p.right) for p in answered]
+        printed.add_row(
+            name,
+            str(len(own)),
+            f"{np.mean(is_right):.3f}",
+            f"{np.mean(sure):.3f}",
+            f"{calibration_error(sure, is_right):.3f}",
+            *(f"{coverage_at(accuracy, sure, is_right, len(own)):.3f}" for accuracy in (0.8, 0.9)),
+            _auc(sure, is_right),
+            _auc([confidence(p.features, told) for p in own], [p.told for p in own]),
+        )
+    return printed
+
+
+def _auc(sure: Sequence[float], truth: Sequence[bool]) -> str:
+    return f"{auc(sure, truth):.3f}" if any(truth) and not all(truth) else ""
+
+
+def by_threshold(points: Sequence[Point], told: dict[str, float]) -> Table:
+    """Return what each threshold of "told" would do."""
+    printed = Table("told at least", "right", "silent", "invented")
+    rows = [(confidence(p.features, told), p) for p in points if p.right is not None]
+    held = [p for p in points if p.told]
+    lacking = len(points) - len(held)
     for threshold in THRESHOLDS:
-        silent = np.mean([s < threshold for s, h in zip(sure, held, strict=True) if h])
-        invented = np.mean([s >= threshold for s, h in zip(sure, held, strict=True) if not h])
-        printed.add_row(f"{threshold:.2f}", f"{silent:.3f}", f"{invented:.3f}")
+        given = [p for sure, p in rows if sure >= threshold]
+        right = sum(bool(p.right) for p in given if p.told) / len(held)
+        silent = 1 - sum(p.told for p in given) / len(held)
+        invented = sum(not p.told for p in given) / max(1, lacking)
+        printed.add_row(f"{threshold:.2f}", f"{right:.3f}", f"{silent:.3f}", f"{invented:.3f}")
     return printed
 
 
 def main() -> None:
-    """Print the constants, and what thresholds would do."""
+    """Print the weights, and what they do on other authors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds locomo/")
-    parser.add_argument("--conversations", type=Path, nargs="+", required=True, help="chats, dialogues, or folders")
+    parser.add_argument("--fit", type=Path, nargs="+", required=True, help="chats, or folders of them")
+    parser.add_argument("--measure", type=Path, nargs="+", required=True, help="chats, or folders of them")
+    parser.add_argument("--data", type=Path, help="folder that holds locomo/")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the features of each question")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    sets: dict[str, list[Point]] = {"conversations": [], "LoCoMo, even half": []}
-    for one in load_conversations(arguments.conversations):
-        asked = [(question.text, bool(question.gold.answers)) for question in one.questions]
-        sets["conversations"] += points(one.messages, asked, one.user, one.asked_at)
-    for chat in load_locomo(arguments.data)[::2]:
-        asked = [(q.text, True) for q in chat.questions] + [(q.text, False) for q in chat.unanswerable]
-        sets["LoCoMo, even half"] += points(chat.messages, asked, "reader", chat.asked_at)
-    constants = fitted(list(sets.values()))
+    models = loaded(load_config(None))
+    fit, measured = (
+        [point for one in load_conversations(paths) for point in of_conversation(one, models)]
+        for paths in (arguments.fit, arguments.measure)
+    )
+    locomo = [] if arguments.data is None else list(of_locomo(arguments.data, models))
+    answered = [p for p in fit if p.right is not None]
+    right = fitted([([p.features for p in answered], [bool(p.right) for p in answered])])
+    sets = [own for own in (fit, locomo) if own]
+    told = fitted([([p.features for p in own], [p.told for p in own]) for own in sets])
     console = Console(width=120)
-    console.print(f"INTERCEPT, READ, FOUND, OTHERS = {', '.join(f'{value:.3f}' for value in constants)}")
-    for name, own in sets.items():
-        console.print(table(name, own, constants))
+    for name, weights in (("RIGHT", right), ("TOLD", told)):
+        console.print(f"{name} = { ({key: round(value, 3) for key, value in weights.items()}) }")
+    console.print(by_author(measured, right, told))
+    console.print(by_threshold(measured, told))
+    if locomo:
+        console.print(by_threshold([replace(p, right=False) for p in locomo], told), "(LoCoMo's even half)")
     if arguments.json is not None:
-        told = {name: [asdict(point) for point in own] for name, own in sets.items()}
-        arguments.json.write_text(json.dumps(told) + "\n", encoding="utf-8")
+        rows = [[p.author, p.features, p.right, p.told] for p in (*fit, *measured, *locomo)]
+        arguments.json.write_text(json.dumps(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,11 +34,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages in the order of their time, and the questions that its first speaker asks after the last one."""
+    """Messages in the order of their time, and the questions that its first speaker asks after the last one.
+
+    `author` is the name of the folder that holds the file, or "" if it is unknown.
+    """
 
     name: str
     messages: tuple[Message, ...]
     questions: tuple[Question, ...]
+    author: str = ""
 
     @property
     def user(self) -> str:
@@ -72,16 +76,16 @@ def _read(file: Path) -> Iterator[Conversation]:
     if not file.is_file():
         raise InvalidInputError(f"there is no file or folder {file}")
     if file.suffix == ".jsonl":
-        yield of_dialogue(read_chat(file))
+        yield of_dialogue(read_chat(file), file.parent.name)
     elif file.suffix == ".txt":
         for dialogue in read_dialogues(file):
             if dialogue.messages:
-                yield of_dialogue(dialogue)
+                yield of_dialogue(dialogue, file.parent.name)
     else:
         raise InvalidInputError(f"{file} is neither chat-NN.jsonl nor a dialogue in *.txt")
 
 
-def of_dialogue(dialogue: Dialogue) -> Conversation:
+def of_dialogue(dialogue: Dialogue, author: str = "") -> Conversation:
     """Return a labelled dialogue as a conversation."""
     messages = tuple(
         Message(said.role, said.text, parse_timestamp(said.said_at), name=said.speaker) for said in dialogue.messages
@@ -90,7 +94,7 @@ def of_dialogue(dialogue: Dialogue) -> Conversation:
         Question(asked.type, asked.text, gold_of(asked), tuple(number - 1 for number in asked.evidence))
         for asked in dialogue.questions
     )
-    return Conversation(dialogue.id, messages, questions)
+    return Conversation(dialogue.id, messages, questions, author)
 
 
 def gold_of(asked: LabelledQuestion) -> Gold:

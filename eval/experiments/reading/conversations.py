@@ -10,6 +10,10 @@ it holds a right one. *found* is the share of the messages of evidence among the
 are Wilson's, of 95 %; they treat questions, and messages of evidence, as independent. `s/ask` is the median of
 processor seconds.
 
+A second table tells for each author, the folder of a chat, whether the confidence means what it says: the expected
+calibration error of all answers, and which share of all questions can be answered if the least sure answers are
+left out until 80 or 90 % are right; and how many questions whose answer is "yes" or "no" are answered rightly.
+
 With `--given` each answerable question is asked once more of a store that holds its evidence alone.
 """
 
@@ -31,6 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.experiments.reading.conversation_files import Conversation, Question, load
+from eval.metrics.selective import calibration_error, coverage_at
 from eval.reporting.shares import wilson
 from nscma_torch import Config, Memory, load_config
 from nscma_torch.core.protocols import Embedder, SurpriseModel
@@ -53,6 +58,7 @@ class Outcome:
         seconds: processor time of `ask`.
     """
 
+    author: str
     conversation: str
     type: str
     question: str
@@ -129,6 +135,7 @@ def _outcome(
     hits = memory.search(question.text, user_id=user, top_k=K, now=now)
     found = {places[episode] for hit in hits for episode in hit.unit.episode_ids if hit.unit.kind != "summary"}
     return Outcome(
+        conversation.author,
         conversation.name,
         question.type,
         question.text,
@@ -177,6 +184,34 @@ def table(found: Sequence[Outcome], title: str) -> Table:
     return printed
 
 
+def certainty_table(found: Sequence[Outcome]) -> Table:
+    """A row for each author, and one for all: what the confidence is worth, and both recalls of yes and no."""
+    columns = ("author", "n", "answered", "right", "confidence", "ECE", "coverage at .8", "at .9", "yes", "no")
+    printed = Table(*columns)
+    for name in [*sorted({outcome.author for outcome in found}), "all"]:
+        own = [outcome for outcome in found if name in (outcome.author, "all")]
+        answered = [outcome for outcome in own if not (outcome.verdict.silent or _rightly_silent(outcome))]
+        sure, right = [one.confidence for one in answered], [one.verdict.short for one in answered]
+        recalls = [
+            [one.verdict.short for one in own if one.type == "yesno" and one.gold == gold] for gold in ("yes", "no")
+        ]
+        printed.add_row(
+            name,
+            str(len(own)),
+            str(len(answered)),
+            f"{np.mean(right):.3f}" if right else "",
+            f"{np.mean(sure):.3f}" if sure else "",
+            f"{calibration_error(sure, right):.3f}",
+            *(f"{coverage_at(accuracy, sure, right, len(own)):.3f}" for accuracy in (0.8, 0.9)),
+            *(f"{sum(recall)} of {len(recall)}" for recall in recalls),
+        )
+    return printed
+
+
+def _rightly_silent(outcome: Outcome) -> bool:
+    return not outcome.verdict.answerable and not outcome.verdict.invented
+
+
 def _place(kind: str) -> tuple[int, str]:
     return (TYPES.index(kind) if kind in TYPES else len(TYPES), kind)
 
@@ -216,6 +251,7 @@ def main() -> None:
                 console.print(described(outcome), markup=False, highlight=False, soft_wrap=True)
         title = "the evidence alone" if given else "the whole conversation"
         console.print(table(found, f"{len(conversations)} conversations, asked of {title}"))
+        console.print(certainty_table(found))
         written += found
     if arguments.json is not None:
         arguments.json.write_text(

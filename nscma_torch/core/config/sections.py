@@ -363,10 +363,16 @@ class ReadingConfig(Section):
     )
     passages: int = Field(10, gt=0, description="Number of passages to read for an answer.")
     sure: float = Field(
-        0.82, ge=0, le=1, description="Minimum confidence for a sure answer; an answer below it is marked as unsure."
+        0.8,
+        ge=0,
+        le=1,
+        description="Minimum probability that a short answer is right; an answer below it is marked as unsure.",
     )
-    unsure: float = Field(
-        0.76, ge=0, le=1, description="Minimum confidence for any answer; below it, there is no answer."
+    told: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Minimum probability that the messages read contain an answer; below it, there is no answer.",
     )
     hops: int = Field(
         1,

@@ -1,30 +1,51 @@
-"""eval.experiments.reading.calibration: the constants of a logistic model come back, and every set weighs the same."""
+"""eval.experiments.reading.calibration: the weights of a logistic model come back, and every set weighs the same."""
 
 from __future__ import annotations
 
 import random
 
 import numpy as np
+import pytest
 
-from eval.experiments.reading.calibration import Point, fitted
-
-
-def drawn(rng: random.Random, count: int, constants: tuple[float, float, float, float]) -> list[Point]:
-    found = []
-    for _ in range(count):
-        row = [rng.gauss(0, 2), rng.gauss(0, 1), rng.gauss(0, 1)]
-        share = 1 / (1 + np.exp(-(np.array(constants) @ [1.0, *row])))
-        found.append(Point(*row, rng.random() < share))
-    return found
+from eval.experiments.reading.calibration import Point, by_author, by_threshold, fitted
+from nscma_torch.reading.confidence import FEATURES, confidence
 
 
-def test_the_constants_come_back() -> None:
-    own = drawn(random.Random(0), 20_000, (0.5, 1.2, -0.7, -2.0))
-    assert np.allclose(fitted([own]), (0.5, 1.2, -0.7, -2.0), atol=0.1)
+def features(**given: float) -> dict[str, float]:
+    return {name: given.get(name, float(name == "intercept")) for name in FEATURES}
+
+
+def test_the_weights_come_back() -> None:
+    rng, truth = random.Random(0), {"intercept": 0.5, "answerable": 1.2, "evidence": -0.7, "others": -2.0}
+    rows = [
+        features(answerable=rng.gauss(0, 2), evidence=rng.gauss(0, 1), others=rng.gauss(0, 1)) for _ in range(20_000)
+    ]
+    found = fitted([(rows, [rng.random() < confidence(row, truth) for row in rows])])
+    assert np.allclose([found[name] for name in truth], [*truth.values()], atol=0.15), (
+        "the penalty shrinks them a little"
+    )
+    assert all(abs(found[name]) < 0.05 for name in FEATURES if name not in truth)
 
 
 def test_a_large_set_does_not_outweigh_a_small_one() -> None:
     rng = random.Random(1)
-    yes = [Point(rng.gauss(0, 1), 0.0, 0.0, True) for _ in range(5000)]
-    no = [Point(rng.gauss(0, 1), 0.0, 0.0, False) for _ in range(50)]
-    assert abs(fitted([yes, no])[0]) < 0.5
+    yes, no = ([features(answerable=rng.gauss(0, 1)) for _ in range(n)] for n in (5000, 50))
+    assert abs(fitted([(yes, [True] * 5000), (no, [False] * 50)])["intercept"]) < 0.5
+
+
+def test_the_tables_count_answers_silences_and_inventions() -> None:
+    points = [
+        Point("ada", features(answerable=2.0), True, True),
+        Point("ada", features(answerable=1.0), False, True),
+        Point("bo", features(answerable=-2.0), None, True),
+        Point("bo", features(answerable=1.5), False, False),
+    ]
+    weights = {"answerable": 1.0}
+    cells = {str(column.header): [*column.cells] for column in by_author(points, weights, weights).columns}
+    assert cells["author"] == ["ada", "bo", "all"] and cells["n"] == ["2", "2", "4"]
+    assert cells["right"][-1] == "0.333" and cells["coverage at .8"] == ["0.500", "0.000", "0.250"]
+    printed = by_threshold(points, weights)
+    rows = dict(zip(printed.columns[0].cells, zip(*(c.cells for c in printed.columns[1:]), strict=True), strict=True))
+    assert rows["0.50"] == ("0.333", "0.333", "1.000")
+    assert rows["0.80"] == ("0.333", "0.667", "1.000")
+    assert confidence(points[3].features, weights) == pytest.approx(0.818, abs=1e-3)

@@ -140,8 +140,8 @@ def test_given_evidence_stands_alone_in_its_store(folder: Path) -> None:
 
 def _outcome(gold: Gold, text: str, *, abstained: bool = False, evidence: int = 0, found: int = 0) -> Outcome:
     verdict = judge(gold, Answer(text, abstained, 0.5, ()))
-    kind = "single" if gold.answers else "unanswerable"
-    return Outcome("one", kind, "?", str(gold), False, text, 0.5, verdict, evidence, found, 0.25)
+    kind = "yesno" if gold.yes_no else "single" if gold.answers else "unanswerable"
+    return Outcome("ada", "one", kind, "?", str(gold), False, text, 0.5, verdict, evidence, found, 0.25)
 
 
 def _four() -> Sequence[Outcome]:
@@ -153,6 +153,24 @@ def _four() -> Sequence[Outcome]:
         _outcome(none, "Oslo"),
         _outcome(none, "I don't know", abstained=True),
     ]
+
+
+def test_certainty_counts_answers_and_the_recalls_of_yes_and_no() -> None:
+    yes, no = (Gold((((word,),),), yes_no=True) for word in ("yes", "no"))
+    found = [
+        *_four(),
+        _outcome(yes, "yes"),
+        _outcome(no, "yes"),
+        _outcome(no, "no"),
+    ]
+    (_, _), (_, row) = (
+        (column.header, [*column.cells]) for column in conversations.certainty_table(found[:2]).columns[:2]
+    )
+    assert row == ["2", "2"], "of the author, and of all"
+    cells = {str(column.header): [*column.cells][-1] for column in conversations.certainty_table(found).columns}
+    assert cells["n"] == "8" and cells["answered"] == "6" and cells["right"] == "0.500"
+    assert cells["ECE"] == "0.000", "half of the answers are right, at a confidence of .5"
+    assert cells["yes"] == "1 of 1" and cells["no"] == "1 of 2"
 
 
 def test_shares_are_over_what_each_score_can_be_told_of() -> None:

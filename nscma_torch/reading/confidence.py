@@ -1,0 +1,86 @@
+"""Estimate whether a short answer is right, and whether the passages contain an answer at all.
+
+Both are logistic regressions on the reader's and the search's scores (a calibrator over domains that the reader wasn't
+trained on: Kamath et al. 2020, "Selective question answering under domain shift"). Their weights are fitted by
+eval.experiments.reading.calibration on chats by authors of whom the reader has read nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from nscma_torch.reading.reader import ReadResult
+from nscma_torch.reading.reader_input import InputPassage
+from nscma_torch.reading.short_answer import ShortAnswer
+
+FEATURES = (
+    "intercept",
+    "answerable",  # logit of the reader's probability that the passages answer
+    "evidence",  # logit of the probability that the answer's passage is evidence
+    "lead",  # of the best passage's logit over the second
+    "share",  # log share of the best span; 0 for yes and no
+    "rival",  # log share of the best other value; 0 for yes and no
+    "kind",  # logit of the probability of the kind of answer
+    "verdict",  # 1 for yes and no; so on for the kinds below
+    "yes",
+    "list",
+    "count",
+    "when",
+    "others",  # see `said_by_others`
+    "search",  # the search's answerability
+    "rank",  # log(1 + rank) of the answer's passage among the hits
+    "words",  # log(1 + words) of the best span
+)
+RIGHT: dict[str, float] = {}
+TOLD: dict[str, float] = {}
+_LEAST = 1e-3  # of a share
+
+
+def confidence(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the probability in (0, 1) that features and weights (`RIGHT` or `TOLD`) give."""
+    return 1 / (1 + math.exp(-sum(weight * features[name] for name, weight in weights.items())))
+
+
+def features_of(
+    read: ReadResult,
+    found: ShortAnswer | None,
+    passages: Sequence[InputPassage],
+    *,
+    others: float,
+    answerability: float,
+) -> dict[str, float]:
+    """Return the `FEATURES` of a reading and its short answer.
+
+    Args:
+        others: see `said_by_others`.
+        answerability: the search's estimate.
+    """
+    kind = read.kind if found is None else found.kind
+    verdict = kind in ("yes", "no")
+    best = read.spans[0] if read.spans and not verdict else None
+    passage = found.passage if found is not None else best.passage if best is not None else None
+    evidence = sorted(map(logit, read.evidence), reverse=True)
+    rivals = [s.share for s in read.spans if best is not None and s.text.casefold() != best.text.casefold()]
+    values = (
+        1.0,
+        logit(read.answerable),
+        logit(0.0 if passage is None else read.evidence[passage]),
+        evidence[0] - evidence[1] if len(evidence) > 1 else 0.0,
+        0.0 if best is None else math.log(max(best.share, _LEAST)),
+        0.0 if best is None else math.log(max(_LEAST, *rivals)) if rivals else math.log(_LEAST),
+        logit(max(read.kinds)),
+        float(verdict),
+        *(float(kind == name) for name in ("yes", "list", "count", "when")),
+        others,
+        answerability,
+        0.0 if passage is None else math.log1p(passages[passage].rank),
+        0.0 if best is None else math.log1p(len(best.text.split())),
+    )
+    return dict(zip(FEATURES, values, strict=True))
+
+
+def logit(probability: float) -> float:
+    """Return log(p / (1 - p)), with p bounded away from 0 and 1."""
+    inside = min(max(probability, 1e-4), 1 - 1e-4)
+    return math.log(inside / (1 - inside))
