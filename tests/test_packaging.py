@@ -66,7 +66,7 @@ def test_wheel_contents(wheel: Path) -> None:
     every_module = {str(path.relative_to(ROOT)) for path in (ROOT / "nscma_torch").rglob("*.py")}
     assert every_module <= set(names), every_module - set(names)
     assert zipfile.ZipFile(wheel).getinfo("nscma_torch/surprise/weights/proxy.safetensors").file_size <= 8_000_000
-    assert zipfile.ZipFile(wheel).getinfo("nscma_torch/reading/weights/reader.safetensors").file_size <= 32_000_000
+    assert zipfile.ZipFile(wheel).getinfo("nscma_torch/reading/weights/reader.safetensors").file_size <= 70_000_000
 
 
 def test_wheel_works(wheel: Path, tmp_path: Path) -> None:

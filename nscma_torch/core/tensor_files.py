@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,3 +46,10 @@ def save_module(module: nn.Module, path: str | Path, **about: Any) -> None:
 def all_tensors(file: Any) -> dict[str, Tensor]:
     """Return all tensors in an open file, keyed by name."""
     return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+
+
+def elements(path: str | Path) -> int:
+    """Return the number of elements of all tensors in a safetensors file, without reading them."""
+    with safe_open(path, framework="pt") as file:
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 - not a mapping
+    return sum(math.prod(shape) for shape in shapes)

@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 
 from nscma_torch.core.config import Config
+from nscma_torch.core.tensor_files import elements
 from nscma_torch.doctor.model_memory import ModelShape, config_of, model_shape
 from nscma_torch.text.embedders.embedder import MINILM_NAMES
 from nscma_torch.text.embedders.hash_embedder import HashEmbedder
@@ -189,14 +190,12 @@ def _questions(config: Config, embedder: ModelShape) -> list[PlanPart]:
 
 
 def _reading_networks(config: Config) -> list[PlanPart]:
-    """Return the parts for the bundled networks that read facts and questions; they are float32 in memory and bfloat16
-    in their files.
-    """
+    """Return the part for the bundled networks that read answers, facts and questions, as float32."""
     if config.reading.model == "none":
         return []
     folder = resources.files("nscma_torch.reading") / "weights"
     with resources.as_file(folder) as path:
-        size = 2 * sum(file.stat().st_size for file in path.glob("*.safetensors"))
+        size = 4 * sum(elements(file) for file in path.glob("*.safetensors"))
     return [PlanPart("reading networks", size, "memory", "bundled")]
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from nscma_torch.core.errors import ModelError
+from nscma_torch.core.errors import ConfigError, ModelError
 from nscma_torch.reading.mpnet_encoder import DIMENSION, LAYERS, MPNetEncoder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows
 from nscma_torch.reading.reader_model import ReaderModel
+from train.reader.recipe import Recipe
+from train.reader.train_reader import new_model
 
 PASSAGES = [
     InputPassage("I moved to Porto in May", speaker="Ana"),
@@ -76,6 +79,16 @@ def test_the_passages_with_evidence_decide_the_kind_of_answer(published: Path) -
     torch.testing.assert_close(pooled, x[:, 5], atol=1e-5, rtol=0)
     alone = model._of_evidence(x[:, :2], evidence[:, :2], ids[:, :2], passage[:, :2])
     torch.testing.assert_close(alone, x[:, 0])
+
+
+def test_training_begins_from_the_published_layers(published: Path, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "configs/train/reader.toml").read_text(encoding="utf-8")
+    recipe = Recipe.model_validate(tomllib.loads(text) | {"start": str(published)})
+    model = new_model(recipe, tmp_path / "reader.safetensors")
+    expected = MPNetEncoder.from_published(published)
+    assert torch.equal(model.encoder.get_parameter("layers.5.down.weight"), expected.layers[5].down.weight)
+    with pytest.raises(ConfigError, match="is a file, and"):
+        new_model(recipe, tmp_path)
 
 
 def test_a_file_that_names_another_encoder_is_refused(tmp_path: Path) -> None:

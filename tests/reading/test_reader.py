@@ -10,8 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from nscma_torch.core.errors import InvalidInputError, ModelError, ModelNotFoundError
-from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans
+from nscma_torch.core.errors import ConfigError, InvalidInputError, ModelError, ModelNotFoundError
+from nscma_torch.reading.int8_linear import native_int8
+from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans, reader_precision
 from nscma_torch.reading.reader_input import InputPassage, Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
@@ -65,6 +66,26 @@ def test_odd_passages_are_read_without_an_error(reader: Reader, text: str) -> No
     assert len(read.evidence) == 2 and all(0 <= p <= 1 for p in (*read.evidence, read.answerable))
     sources = (text if span.of_text else "Ana" for span in read.spans)
     assert all(span.text == source[span.start : span.end] for span, source in zip(read.spans, sources, strict=True))
+
+
+def test_int8_reads_what_float32_reads(reader: Reader) -> None:
+    if not native_int8(torch.device("cpu")):
+        pytest.skip("needs a CPU with VNNI")
+    asked = ["Ana asks: Where do I live?", "Ana asks: What is my dog called?"]
+    own, exact = (
+        each.read(asked, [[HOME, TALK, DOG]] * 2) for each in (Reader.from_pretrained(dtype=torch.int8), reader)
+    )
+    for one, other in zip(own, exact, strict=True):
+        assert one.spans[0].text == other.spans[0].text
+        assert one.answerable == pytest.approx(other.answerable, abs=0.05)
+        assert one.evidence == pytest.approx(other.evidence, abs=0.1)
+
+
+def test_int8_is_refused_where_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nscma_torch.reading.reader.native_int8", lambda device: False)
+    with pytest.raises(ConfigError, match='needs a CPU with VNNI instructions, else results are wrong: use "auto"'):
+        reader_precision("int8", torch.device("cpu"))
+    assert reader_precision("auto", torch.device("cpu")) in (torch.float32, torch.bfloat16)
 
 
 def test_stances_and_changes_are_distributions(reader: Reader) -> None:

@@ -135,7 +135,7 @@ def test_a_share_of_a_set_that_there_is_not_is_an_error() -> None:
         Recipe.model_validate({**RECIPE, "stages": [stage]})
 
 
-@pytest.mark.parametrize("name", ["reader", "facts", "teacher", "taught"])
+@pytest.mark.parametrize("name", ["reader", "minilm_reader", "facts", "teacher", "taught"])
 def test_the_configurations_are_recipes(name: str) -> None:
     text = (Path(__file__).parents[2] / f"configs/train/{name}.toml").read_text(encoding="utf-8")
     recipe = Recipe.model_validate(tomllib.loads(text))

@@ -17,11 +17,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nscma_torch.core.errors import ConfigError
+from nscma_torch.core.int8_tensors import dequantized, quantized
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
 def mean_weights(paths: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The mean of the tensors of each name, in the precision of the first file, and the metadata that all files have.
+    """The mean of the tensors of each name, stored as the files store them, and the metadata that all files have.
 
     Raises:
         ModelError: a file holds no tensors.
@@ -29,9 +30,12 @@ def mean_weights(paths: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, st
     """
     runs: list[dict[str, Tensor]] = []
     metadata: list[dict[str, str]] = []
+    int8 = False
     for path in paths:
         with open_tensors(path, "a reader", missing=f"there is no file {path}") as file:
-            runs.append(all_tensors(file))
+            stored = all_tensors(file)
+            runs.append(dequantized(stored))
+            int8 |= runs[-1].keys() != stored.keys()
             metadata.append(file.metadata() or {})
     first = runs[0]
     shapes = [{name: tensor.shape for name, tensor in own.items()} for own in runs]
@@ -41,7 +45,7 @@ def mean_weights(paths: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, st
     means = {
         name: torch.stack([own[name].float() for own in runs]).mean(0).to(each.dtype) for name, each in first.items()
     }
-    return means, metadata[0]
+    return quantized(means) if int8 else means, metadata[0]
 
 
 def main() -> None:
