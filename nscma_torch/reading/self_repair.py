@@ -54,6 +54,7 @@ _VERB = re.compile(r"(?:\s+(?:is|are|was|were|has|have|had|can|will|would)\b|['â
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*(?!\w)")
 _NUMBER_WORD = re.compile(rf"(?<!\w)(?:{'|'.join((*TO_TWENTY, *LARGER))})(?!\w)", re.IGNORECASE)
 _MEASURE = re.compile(r"\d+(?:[.,:]\d+)*\s?[^\W\d_]{1,9}(?![^\W_])")
+_AMOUNT = re.compile(r"[^\w\s]?\s?\d+(?:[.,:]\d+)*(?:\s?[^\W\d_]{1,9})?")
 _NAME_WORD = NAME.replace(".", "")  # a stop ends the repair
 _NAME = re.compile(rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,3}}")
 _HAN_NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -187,7 +188,7 @@ def repaired_span(text: str, start: int, end: int, said: datetime) -> Span:
     for term in editing_terms(near, sentences):
         begin = max((own.start for own in sentences if own.start <= first), default=0)
         if _is_in_reach(first, last, begin, term, near, sentences):
-            found = _bare_repair(first, last, term, near, said)
+            found = _bare_repair(first, last, term, near, said) or _bare_amount(first, last, term, near)
             if found is not None:
                 return Span(low + found.start, low + found.end)
     return Span(start, end)
@@ -206,6 +207,16 @@ def _bare_repair(start: int, end: int, term: Term, text: str, said: datetime) ->
     if shape == "name" and not _follows(start, term, lead.group(), text):
         return None
     return Span(lead.end(), last)
+
+
+def _bare_amount(start: int, end: int, term: Term, text: str) -> Span | None:
+    """Return the number after a term that repairs an amount without repeating its unit: "340 euros, no wait, 360"."""
+    lead = LEAD.match(text, term.end)
+    assert lead is not None
+    number = _NUMBER.match(text, lead.end())
+    if number is None or not _AMOUNT.fullmatch(text, start, end) or re.search(r"\d", text[end : term.start]):
+        return None
+    return Span(*number.span()) if ends_alike(text, number.end(), end) else None
 
 
 def _is_like(new: _Said, old: _Said) -> bool:

@@ -82,7 +82,7 @@ def test_int8_reads_what_float32_reads(reader: Reader) -> None:
 
 
 def test_int8_is_refused_where_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nscma_torch.reading.reader.native_int8", lambda device: False)
+    monkeypatch.setattr("nscma_torch.reading.reader.native_int8", lambda _: False)
     with pytest.raises(ConfigError, match='needs a CPU with VNNI instructions, else results are wrong: use "auto"'):
         reader_precision("int8", torch.device("cpu"))
     assert reader_precision("auto", torch.device("cpu")) in (torch.float32, torch.bfloat16)

@@ -152,6 +152,10 @@ def test_a_day_is_that_of_the_speakers_zone() -> None:
         ("My plumber is called Novak, I mean Nowak. He is nice.", "Novak", "Nowak"),
         ("My doctor is not called Weber, I mean Huber.", "Weber", "Weber"),
         ("My doctor is called Weber. Sorry, Ana.", "Weber", "Weber"),
+        ("Kovac wants 340 euros for the boiler, no wait, 360.", "340 euros", "360"),
+        ("The ticket was £48, sorry, 52, all in.", "£48", "52"),
+        ("Kovac wants 340 euros for 2 boilers, no wait, 3.", "340 euros", "340 euros"),
+        ("It is 340 euros. Sorry, 3 people came in.", "340 euros", "340 euros"),
         ("I saw Weber in May. I liked it. Scratch that, Huber.", "Weber", "Weber"),
     ],
 )
