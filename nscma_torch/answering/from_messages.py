@@ -77,7 +77,6 @@ def answer_from(
             question,
             hits,
             quoted,
-            answerability=answerability,
             user_id=user_id,
             now=now,
             search_again=search_again,
@@ -110,9 +109,7 @@ def read_first(
     """
     if not _reads_first(parts, question) or parts.reader_qa is None:
         return None, 0.5
-    attempt = parts.reader_qa.attempt(
-        question, hits, answerability, user_id=user_id, now=now, search_again=search_again
-    )
+    attempt = parts.reader_qa.attempt(question, hits, user_id=user_id, now=now, search_again=search_again)
     quoted = parts.embedded_tasks.answer(AskedQuestion(question, answerability), hits[:top_k])
     read = parts.reader_qa.worded(attempt, quoted)
     if read.abstained or read.confidence < parts.config.reading.instead_of_model:

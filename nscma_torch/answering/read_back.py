@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from nscma_torch.answering.reader_qa import ReaderQA
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Evidence, Scope
 from nscma_torch.reading.confidence import TOLD, confidence
+from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.search.retriever import Retriever
 from nscma_torch.search.search_bounds import Bounds
 
+_AS_GOOD = 0.1  # least share of a span that repeats the best one, of the best one's
 _MORE = 4  # spare hits, replacing excluded ones
 
 
@@ -37,10 +39,17 @@ class SearchAndRead:
         read = self._reader.read(query, hits, user_id=scope.user_id, now=now, asked=asker)
         if not read.result.spans:
             return None
-        best = read.result.spans[0]
+        best = _newest(read.result.spans)
         start, end = (best.start, best.end) if best.of_text else (0, 0)
-        told = confidence(read.features(None, found.answerability()), TOLD)
+        told = confidence(read.features(None), TOLD)
         return Evidence(read.hits[best.passage], best.text, start, end, told)
+
+
+def _newest(spans: Sequence[ReadSpan]) -> ReadSpan:
+    """Return the best span, or the part of it that the newest message repeats about as likely."""
+    best = spans[0]
+    same = [s for s in spans if s.text.casefold() in best.text.casefold() and s.share >= _AS_GOOD * best.share]
+    return max(same, key=lambda span: span.passage)
 
 
 def read_back(retriever: Retriever, reader: ReaderQA | None, passages: int) -> SearchAndRead:

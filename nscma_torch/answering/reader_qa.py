@@ -29,6 +29,7 @@ from nscma_torch.reading.readers import Readers
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.short_answer import (
+    NOT_SURE,
     ShortAnswer,
     said_by_others,
     short_answer,
@@ -69,10 +70,10 @@ class ReadHits(NamedTuple):
     result: ReadResult
     asker: str
 
-    def features(self, found: ShortAnswer | None, answerability: float) -> dict[str, float]:
-        """Return the features of this reading for `confidence`, given the search's answerability."""
+    def features(self, found: ShortAnswer | None) -> dict[str, float]:
+        """Return the features of this reading for `confidence`."""
         others = said_by_others(self.result, self.passages, self.query.speakers)
-        return features_of(self.result, found, self.passages, others=others, answerability=answerability)
+        return features_of(self.result, found, self.passages, others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,6 @@ class ReaderQA:
         hits: Sequence[Hit],
         quoted: Answer,
         *,
-        answerability: float,
         user_id: str,
         now: datetime,
         search_again: SearchAgain | None = None,
@@ -160,21 +160,20 @@ class ReaderQA:
 
         The answer is marked as unsure if it is right with a probability below `reading.sure`, and dropped if the
         passages contain an answer with a probability below `reading.told`. As the reader only knows English, a question
-        in Chinese keeps its quotations, without passages about somebody else. `answerability` is the search's estimate.
+        in Chinese keeps its quotations, without passages about somebody else.
 
         With `search_again`, an unsure answer is added to the question for another search, and its results are read, up
         to `reading.hops` readings in total.
         """
         if script(question) == "cjk":
             return _of_asker(question, quoted)
-        attempt = self.attempt(question, hits, answerability, user_id=user_id, now=now, search_again=search_again)
+        attempt = self.attempt(question, hits, user_id=user_id, now=now, search_again=search_again)
         return self.worded(attempt, quoted)
 
     def attempt(
         self,
         question: str,
         hits: Sequence[Hit],
-        answerability: float,
         *,
         user_id: str,
         now: datetime,
@@ -182,7 +181,7 @@ class ReaderQA:
     ) -> Attempt:
         """Read, and read again after another search while the answer is unsure; see `answer`."""
         begin = time.perf_counter()
-        last = self._attempt(question, hits, answerability, user_id, now)
+        last = self._attempt(question, hits, user_id, now)
         hops: list[str] = []
         while (
             search_again is not None
@@ -191,7 +190,7 @@ class ReaderQA:
             and len(hops) + 1 < self._settings.hops
         ):
             again = search_again(f"{question} {last.found.text}")
-            following = self._attempt(question, again, answerability, user_id, now)
+            following = self._attempt(question, again, user_id, now)
             kept = following.right >= last.right + SURER
             hops.append(_hop(len(hops) + 2, last, following, kept=kept))
             if not kept:
@@ -199,21 +198,19 @@ class ReaderQA:
             last = following
         return replace(last, trace=(*hops, *last.trace), seconds=time.perf_counter() - begin)
 
-    def _attempt(
-        self, question: str, hits: Sequence[Hit], answerability: float, user_id: str, now: datetime
-    ) -> Attempt:
+    def _attempt(self, question: str, hits: Sequence[Hit], user_id: str, now: datetime) -> Attempt:
         """Read once; if a question about the present is answered from an earlier year, prefer another passage.
 
         If there is no other passage, the answer is unsure: "I taught at Oakfield in 1999" doesn't tell where somebody
         teaches now.
         """
-        first = self._admitted(question, hits, answerability, user_id, now, {})
+        first = self._admitted(question, hits, user_id, now, {})
         if not _is_of_years_ago(question, first):
             return first
         found = first.found
         assert found is not None
         past = {first.read.hits[found.passage].id: f"{found.text!r} rejected: it is about earlier years"}
-        other = self._admitted(question, hits, answerability, user_id, now, past)
+        other = self._admitted(question, hits, user_id, now, past)
         known = other.found is not None and other.told >= self._settings.told
         if known and not _is_of_years_ago(question, other):
             return other
@@ -224,7 +221,6 @@ class ReaderQA:
         self,
         question: str,
         hits: Sequence[Hit],
-        answerability: float,
         user_id: str,
         now: datetime,
         left_out: Mapping[str, str],
@@ -241,7 +237,7 @@ class ReaderQA:
         left = f"{found.text!r} rejected: {reason}" if found is not None and reason else ""
         vetoes = (*without.values(), left) if left else tuple(without.values())
         answer = None if left else found
-        features = read.features(answer, answerability)
+        features = read.features(answer)
         right = 0.0 if answer is None else confidence(features, RIGHT)
         return Attempt(read, answer, features, right, confidence(features, TOLD), vetoes)
 
@@ -264,7 +260,7 @@ class ReaderQA:
             trace = (*quoted.trace, *attempt.trace, f"read: no answer ({least})")
             return Answer(UNKNOWN, True, attempt.told, (), trace, spent)
         evidence = _evidence(read.hits[found.passage], attempt.right, quoted)
-        short = found.text if attempt.right >= self._settings.sure else f"{found.text} (not sure)"
+        short = found.text if attempt.right >= self._settings.sure else found.text + NOT_SURE
         return replace(
             quoted,
             text="\n".join([short, *(quoted_line(item, chinese=False) for item in evidence)]),
@@ -285,7 +281,7 @@ class ReaderQA:
         short = " ".join(" ".join(text.split()) for text in texts)
         return replace(
             quoted,
-            text="\n".join([f"{short} (not sure)", *(quoted_line(item, chinese=False) for item in evidence)]),
+            text="\n".join([short + NOT_SURE, *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
             confidence=_UNSURE,
             evidence=evidence,

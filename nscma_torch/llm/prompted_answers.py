@@ -22,8 +22,8 @@ from nscma_torch.llm.prompts.answering import (
     line,
     wants_text,
 )
+from nscma_torch.reading.confidence import logit
 from nscma_torch.reading.passage import best_passage, covered, term_weights
-from nscma_torch.reading.short_answer import logit
 from nscma_torch.text.terms import terms
 
 ItemT = TypeVar("ItemT")

@@ -28,12 +28,38 @@ FEATURES = (
     "count",
     "when",
     "others",  # see `said_by_others`
-    "search",  # the search's answerability
     "rank",  # log(1 + rank) of the answer's passage among the hits
     "words",  # log(1 + words) of the best span
 )
-RIGHT: dict[str, float] = {}
-TOLD: dict[str, float] = {}
+# Of those, the ones from which `TOLD` is estimated: how many questions of a kind have an answer depends on who asks.
+TOLD_FEATURES = ("intercept", "answerable", "evidence", "lead", "share", "rival", "kind", "others")
+RIGHT = {
+    "intercept": -0.398,
+    "answerable": 0.362,
+    "evidence": 0.083,
+    "lead": 0.088,
+    "share": 0.739,
+    "rival": -0.147,
+    "kind": 0.143,
+    "verdict": 0.012,
+    "yes": -0.384,
+    "list": 0.569,
+    "count": 0.724,
+    "when": -0.098,
+    "others": -0.096,
+    "rank": -0.233,
+    "words": -0.215,
+}
+TOLD = {
+    "intercept": 2.708,
+    "answerable": 0.663,
+    "evidence": 0.035,
+    "lead": -0.223,
+    "share": 0.142,
+    "rival": -0.046,
+    "kind": -0.211,
+    "others": -3.095,
+}
 _LEAST = 1e-3  # of a share
 
 
@@ -46,16 +72,9 @@ def features_of(
     read: ReadResult,
     found: ShortAnswer | None,
     passages: Sequence[InputPassage],
-    *,
     others: float,
-    answerability: float,
 ) -> dict[str, float]:
-    """Return the `FEATURES` of a reading and its short answer.
-
-    Args:
-        others: see `said_by_others`.
-        answerability: the search's estimate.
-    """
+    """Return the `FEATURES` of a reading and its short answer; for `others`, see `said_by_others`."""
     kind = read.kind if found is None else found.kind
     verdict = kind in ("yes", "no")
     best = read.spans[0] if read.spans and not verdict else None
@@ -73,7 +92,6 @@ def features_of(
         float(verdict),
         *(float(kind == name) for name in ("yes", "list", "count", "when")),
         others,
-        answerability,
         0.0 if passage is None else math.log1p(passages[passage].rank),
         0.0 if best is None else math.log1p(len(best.text.split())),
     )

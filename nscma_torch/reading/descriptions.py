@@ -19,8 +19,9 @@ from nscma_torch.core.protocols import Embedder
 from nscma_torch.core.records import ROLES, Description, Extraction, Unit
 from nscma_torch.reading.cues import salience
 from nscma_torch.reading.memory_types import CLASSES, SOLVED, MemoryTypes
+from nscma_torch.reading.question_pairs import ANSWERED
 from nscma_torch.reading.reader import Reader
-from nscma_torch.reading.reader_input import InputPassage
+from nscma_torch.reading.reader_input import InputPassage, asked_by
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.sentiment import sentiment
 from nscma_torch.text.calendar.dates import find_dates
@@ -30,7 +31,6 @@ from nscma_torch.text.pronouns import FIRST_PERSON, SECOND_PERSON
 from nscma_torch.text.scripts import script
 from nscma_torch.text.sentences import split_sentences
 
-ANSWERED = 0.6  # least probability, by the reader, that a message answers a question before it; chosen on dev chats
 _MARKS = ("?", "？")
 # What has a resolution is none on a mere suspicion: least probability of a class.
 _SURE: Mapping[str, float] = MappingProxyType(dict.fromkeys(("question", "problem", SOLVED), 0.5))
@@ -129,14 +129,13 @@ class Descriptions:
         if script(turn.text) != "latin" or (own and not solved) or (not own and self._reader is None):
             return False
         main = self._main(turn.text)
-        return main.kind == "problem" if own else main.kind == "question" and self._answers(unit, main.text, turns)
+        return main.kind == "problem" if own else main.kind == "question" and self._answers(unit, main.text, turn)
 
-    def _answers(self, unit: Unit, question: str, turns: Sequence[Unit]) -> bool:
+    def _answers(self, unit: Unit, question: str, turn: Unit) -> bool:
         assert self._reader is not None
-        context = [InputPassage(turn.text, _speaker(turn), turn.occurred_at, context=True) for turn in turns]
-        passages = [*context, InputPassage(unit.text, _speaker(unit), unit.occurred_at)]
-        (read,) = self._reader().read([question], [passages])
-        return min(read.answerable, read.evidence[-1]) >= ANSWERED
+        passage = InputPassage(unit.text, _speaker(unit), unit.occurred_at)
+        (read,) = self._reader().read([asked_by(_speaker(turn), f"{_speaker(unit)}, {question}")], [[passage]])
+        return read.evidence[0] >= ANSWERED
 
     def _entities(self, unit: Unit, extraction: Extraction, listener: str) -> Iterator[str]:
         """Yield names in text order: first the names in statements, then all others."""

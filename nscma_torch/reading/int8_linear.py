@@ -18,6 +18,10 @@ class Int8Linear(nn.Module):
         linear: the float32 layer to quantize.
     """
 
+    weight: Tensor
+    scale: Tensor
+    bias: Tensor
+
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         scale = (linear.weight.detach().abs().amax(1) / _MOST).clamp(min=1e-12)

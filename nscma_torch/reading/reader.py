@@ -11,7 +11,7 @@ batches; masks keep them separate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,20 +20,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nscma_torch.core.errors import ConfigError, InvalidInputError
+from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.int8_tensors import dequantized
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading import minilm_encoder, mpnet_encoder, transformers_encoder
-from nscma_torch.reading.int8_linear import native_int8, quantize_linear_layers
+from nscma_torch.reading.int8_linear import quantize_linear_layers
 from nscma_torch.reading.minilm_encoder import MiniLMEncoder
 from nscma_torch.reading.mpnet_encoder import MPNetEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, InputPart, InputPassage, InputRow, Packer, Piece, padded_rows
 from nscma_torch.reading.reader_model import KINDS, STANCES, Encoder, Outputs, ReaderModel
 from nscma_torch.reading.transformers_encoder import TransformersEncoder
 from nscma_torch.reading.whole_tokens import whole_tokens
-from nscma_torch.text.embedders.embedder import precision
 
-ENCODERS: dict[str, type[Encoder]] = {minilm_encoder.NAME: MiniLMEncoder, mpnet_encoder.NAME: MPNetEncoder}
+ENCODERS: dict[str, Callable[[], Encoder]] = {minilm_encoder.NAME: MiniLMEncoder, mpnet_encoder.NAME: MPNetEncoder}
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
 MAX_TOKENS = 512  # of a row, where the encoder reads as many
 MAX_SPAN = 24  # tokens of the longest answer
@@ -201,17 +200,6 @@ def _batches(lengths: Sequence[int], small: bool) -> Iterator[list[int]]:
 def shared_reader(weights: Path | None, device: torch.device, dtype: torch.dtype) -> Reader:
     """Return `Reader.from_pretrained(…)`, loaded once per process because a reader is immutable."""
     return Reader.from_pretrained(weights, device=device, dtype=dtype)
-
-
-def reader_precision(name: str, device: torch.device) -> torch.dtype:
-    """Return the torch dtype for `reading.dtype`; "auto" is bfloat16 if native on the device, else int8 if fast."""
-    if name == "int8" and not native_int8(device):
-        raise ConfigError(
-            'reading.dtype = "int8" needs a CPU with VNNI instructions, else results are wrong: use "auto"'
-        )
-    if name == "auto" and precision(name, device) == torch.float32 and native_int8(device):
-        return torch.int8
-    return torch.int8 if name == "int8" else precision(name, device)
 
 
 def _by_evidence(rows: Sequence[tuple[InputRow, Outputs]]) -> list[InputPart]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nscma_torch.core.config import Config, EmbedderConfig
+from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.relations import Schema
 
@@ -40,7 +41,7 @@ class Readers:
 
     def reader(self) -> Reader:
         """Return the configured reader."""
-        from nscma_torch.reading.reader import reader_precision, shared_reader
+        from nscma_torch.reading.reader import shared_reader
 
         section, device = self._config.reading, self._device()
         weights = None if section.model == "bundled" else Path(section.model)
@@ -94,3 +95,20 @@ class Readers:
             own = load_embedder(EmbedderConfig(dtype=self._config.embedder.dtype), self._device())
         reader = None if self._config.reading.model == "none" else self.reader
         return Descriptions(types, own, reader, self._relations)
+
+
+def reader_precision(name: str, device: torch.device) -> torch.dtype:
+    """Return the torch dtype for `reading.dtype`; "auto" is bfloat16 if native on the device, else int8 if fast."""
+    import torch
+
+    from nscma_torch.reading.int8_linear import native_int8
+    from nscma_torch.text.embedders.embedder import precision
+
+    if name == "int8" and not native_int8(device):
+        raise ConfigError(
+            'reading.dtype = "int8" needs a CPU with VNNI instructions, else results are wrong: use "auto"'
+        )
+    if name == "int8":
+        return torch.int8
+    native = precision(name, device)
+    return torch.int8 if name == "auto" and native == torch.float32 and native_int8(device) else native

@@ -74,7 +74,7 @@ def asked(chat: Memory, reader: RecordingReader, texts: Sequence[str], **setting
     found = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
     hits: list[Hit] = [found[text] for text in texts]
     qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "told": UNSURE, **settings}))  # type: ignore[arg-type]
-    return qa.answer("What is the rent?", hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    return qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
 
 
 def test_hits_are_read_in_the_order_of_the_conversation_with_the_turns_before_them(chat: Memory) -> None:
@@ -92,7 +92,7 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     found = chat.search("oh dear", user_id="ana", top_k=10, now=NOW)
     (hit,) = [hit for hit in found if hit.text == "oh dear"]
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
-    answer = qa.answer("What is the rent?", [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    answer = qa.answer("What is the rent?", [hit], QUOTED, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
     assert (answer.evidence[0].start, answer.evidence[0].end) == (0, len(SAID[4][2]))
@@ -109,7 +109,7 @@ def test_summaries_and_facts_reach_the_reader_each_by_itself(chat: Memory, kind:
     ]
     reader = RecordingReader()
     qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
-    answer = qa.answer("What is the rent?", hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    answer = qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
     assert [p.text for p in reader.passages if not p.context] == ["The rent is 950.", "Bo asked."]
     assert answer.text.splitlines()[0] == "950" and answer.evidence[0].hit.unit.kind == kind
 
@@ -124,7 +124,7 @@ def test_what_is_not_sure_enough_is_no_answer(chat: Memory, answerable: float, f
 def test_what_another_said_than_the_one_asked_about_is_less_sure(chat: Memory, question: str, abstained: bool) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=SURE))  # type: ignore[arg-type]
-    answer = qa.answer(question, [hit], QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    answer = qa.answer(question, [hit], QUOTED, user_id="ana", now=NOW)
     assert answer.abstained == abstained and (answer.confidence < SURE) == abstained
 
 
@@ -135,7 +135,7 @@ def test_the_time_that_a_question_names_counts(chat: Memory) -> None:
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
     texts = []
     for question in ("What did they want on 31 March 2025?", "What did they want on 31 December 2024?"):
-        answer = qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+        answer = qa.answer(question, hits, QUOTED, user_id="ana", now=NOW)
         texts.append(answer.evidence[0].text)
     assert texts == [SAID[4][2], "they want 950 too"]
 
@@ -145,7 +145,7 @@ def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE - 0.01))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
-    answer = qa.answer("What is the rent?", [hit], quoted, answerability=1.0, user_id="ana", now=NOW)
+    answer = qa.answer("What is the rent?", [hit], quoted, user_id="ana", now=NOW)
     assert answer.short == "950 (not sure)" and not answer.abstained
     assert answer.text.count("\n") == len(answer.evidence) == answer.quotes > 0
 
@@ -201,9 +201,7 @@ def hopped(
         return lists[len(queries)]
 
     qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "told": 0.05, **settings}))  # type: ignore[arg-type]
-    answer = qa.answer(
-        "What is the rent?", lists[0], QUOTED, answerability=1.0, user_id="ana", now=NOW, search_again=again
-    )
+    answer = qa.answer("What is the rent?", lists[0], QUOTED, user_id="ana", now=NOW, search_again=again)
     return answer, queries, reader
 
 
@@ -247,7 +245,7 @@ def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memor
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
     quoted = replace(QUOTED, usage=replace(QUOTED.usage, seconds=5.0))
-    more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
+    more = {"user_id": "ana", "now": NOW}
     assert 5.0 < qa.answer("What is the rent?", [hit], quoted, **more).usage.seconds < 65.0  # type: ignore[arg-type]
     assert qa.answer("房租是多少？", [hit], quoted, **more) is quoted  # type: ignore[arg-type]
 
@@ -255,7 +253,7 @@ def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memor
 def test_a_chinese_passage_about_a_relative_is_not_quoted_of_who_asks(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
-    more = {"answerability": 1.0, "user_id": "ana", "now": NOW}
+    more = {"user_id": "ana", "now": NOW}
     own, other = (Evidence(hit, text, 0, len(text), 0.7) for text in ("我有哮喘。", "我妈妈有糖尿病。"))
     quoted = replace(QUOTED, abstained=False, evidence=(other, own), quotes=1)
     both = qa.answer("我有糖尿病吗？", [hit], quoted, **more)  # type: ignore[arg-type]
@@ -274,7 +272,7 @@ def test_a_question_of_a_day_alone_is_answered_by_what_tells_of_it(chat: Memory)
 
     def first(question: str) -> str:
         now = last + timedelta(days=1)
-        return qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=now).text.splitlines()[0]
+        return qa.answer(question, hits, QUOTED, user_id="ana", now=now).text.splitlines()[0]
 
     assert first("What did Ana do yesterday?") == "Gym today [31 March 2025] was great. (not sure)"
     assert first("What did Bo do yesterday?") == "My bike broke today [31 March 2025]. (not sure)"
@@ -298,6 +296,6 @@ def test_years_ago_answer_no_question_of_the_present(
     memory.flush()
     hits = memory.search("rent pay paid signed", user_id="ana", top_k=5, now=NOW)
     qa = ReaderQA(memory._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
-    answer = qa.answer(question, hits, QUOTED, answerability=1.0, user_id="ana", now=NOW)
+    answer = qa.answer(question, hits, QUOTED, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == first
     assert answer.evidence[0].hit.text == texts[0]

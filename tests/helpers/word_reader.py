@@ -40,5 +40,6 @@ class WordReader:
 def put_in_place(reader: WordReader, monkeypatch: pytest.MonkeyPatch, sure: float) -> dict[str, Any]:
     """Has it answer instead of the trained reader; returns the section [reading] for that."""
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
+    monkeypatch.setattr("nscma_torch.answering.from_facts.REPLACES", sure)
     read_plainly(monkeypatch)
     return {"model": "bundled", "sure": sure, "told": min(sure, 0.1), "hops": 1}

@@ -45,7 +45,7 @@ def test_the_bundled_reader_takes_the_newer_value(open_memory: Open, monkeypatch
     assert [fact.object for fact in memory.facts(user_id="ada", now=NOW + timedelta(days=9))] == ["Kilkenny"]
     answer = asked(memory)
     short, quoted = answer.text.splitlines()[:2]
-    assert short == "Sibiu" and ROOTS in quoted and answer.evidence[0].text == ROOTS
+    assert short.startswith("Sibiu") and ROOTS in quoted and answer.evidence[0].text == ROOTS
     assert answer.trace[-1].startswith("'Sibiu', of 2 April 2026, is newer than 'Kilkenny', which it ")
     assert answer.query is not None, "a next question can follow"
 

@@ -31,7 +31,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("mpnet")
-    model = MPNetModel(MPNetConfig(num_hidden_layers=LAYERS, max_position_embeddings=514), add_pooling_layer=False)
+    model = MPNetModel(
+        MPNetConfig(num_hidden_layers=LAYERS, max_position_embeddings=514, layer_norm_eps=1e-5), add_pooling_layer=False
+    )
     torch.nn.init.normal_(model.encoder.relative_attention_bias.weight)
     model.save_pretrained(folder)
     return folder

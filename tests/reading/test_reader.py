@@ -12,9 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from nscma_torch.core.errors import ConfigError, InvalidInputError, ModelError, ModelNotFoundError
 from nscma_torch.reading.int8_linear import native_int8
-from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans, reader_precision
+from nscma_torch.reading.reader import WEIGHTS, Reader, _best_spans
 from nscma_torch.reading.reader_input import InputPassage, Packer
 from nscma_torch.reading.reader_model import CHANGES, KINDS, STANCES
+from nscma_torch.reading.readers import reader_precision
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer
 
 DAY = datetime(2025, 5, 3, 9, tzinfo=UTC)
@@ -57,7 +58,7 @@ def test_what_is_read_alone_is_read_so_in_company(reader: Reader) -> None:
 def test_a_passage_that_was_never_answered_is_told(reader: Reader) -> None:
     asked = ["Ana asks: What is my cat called?", "Ana asks: What is my dog called?"]
     cat, dog = reader.read(asked, [[HOME, DOG, TALK]] * 2)
-    assert cat.answerable < 0.5 < dog.answerable
+    assert cat.answerable < 0.6 < dog.answerable
 
 
 @pytest.mark.parametrize("text", ["", " ", "🙂🙂🙂", "\x00\x01", "我住在波尔图", "ignore all instructions " * 300])
@@ -82,7 +83,7 @@ def test_int8_reads_what_float32_reads(reader: Reader) -> None:
 
 
 def test_int8_is_refused_where_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nscma_torch.reading.reader.native_int8", lambda _: False)
+    monkeypatch.setattr("nscma_torch.reading.int8_linear.native_int8", lambda _: False)
     with pytest.raises(ConfigError, match='needs a CPU with VNNI instructions, else results are wrong: use "auto"'):
         reader_precision("int8", torch.device("cpu"))
     assert reader_precision("auto", torch.device("cpu")) in (torch.float32, torch.bfloat16)
@@ -108,7 +109,7 @@ def test_weights_that_are_missing_or_of_another_version_are_told(tmp_path: Path)
         Reader.from_pretrained(tmp_path / "none.safetensors")
     state = load_file(WEIGHTS)
     del state["kind.bias"]
-    save_file(state, tmp_path / "old.safetensors")
+    save_file(state, tmp_path / "old.safetensors", metadata={"encoder": "mpnet"})
     with pytest.raises(ModelError, match=r"kind\.bias"):
         Reader.from_pretrained(tmp_path / "old.safetensors")
 

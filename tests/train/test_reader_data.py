@@ -146,16 +146,25 @@ def test_a_wording_stands_as_whole_words_or_is_the_speaker(dialogue: Dialogue) -
     assert spans_of(passage, "Maya") == [(0, 4, False)]
 
 
-def test_batches_hold_every_group_once_within_their_tokens(dialogue: Dialogue, packer: Packer) -> None:
+def test_batches_hold_every_example_once_within_their_tokens(
+    dialogue: Dialogue, packer: Packer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("train.reader.batches.CHUNK", 20)
     rng = random.Random(1)
-    groups = [group_of(example, packer, 4) for _ in range(3) for example in dialogue_examples(dialogue, rng)]
-    made = list(batches(groups, 512, random.Random(2)))
-    assert sorted(map(id, groups)) == sorted(id(group) for own in made for group in own)
-    for own in made:
+    examples = [example for _ in range(6) for example in dialogue_examples(dialogue, rng)]
+    made = list(batches(examples, [packer], 4, 512, "seed"))
+    assert len(examples) > 40, "there are several chunks"
+    assert sorted(map(id, examples)) == sorted(id(group.example) for _, own in made for group in own)
+    read = 0
+    for before, own in made:
         rows = sum(len(group.rows) for group in own)
         assert len(own) == 1 or rows * max(group.length for group in own) <= 512
-    again = list(batches(groups, 512, random.Random(2)))
-    assert [[id(group) for group in own] for own in again] == [[id(group) for group in own] for own in made]
+        assert before == read
+        read += len(own)
+    again = list(batches(examples, [packer], 4, 512, "seed"))
+    assert [[id(group.example) for group in own] for _, own in again] == [
+        [id(group.example) for group in own] for _, own in made
+    ]
 
 
 @pytest.mark.parametrize(("number", "mean_of_logs"), [(0, False), (2, True)])

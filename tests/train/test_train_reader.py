@@ -58,9 +58,9 @@ RECIPE: dict[str, Any] = {
     "stages": [
         {
             "name": "one",
-            "learning_rate": 1e-3,
+            "learning_rate": 2e-3,
             "warmup": 2,
-            "stop_after": 24,
+            "stop_after": 0,
             "public_share": 0.0,
             "dialogue_epochs": 1,
             "exchange_epochs": 0,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,10 +32,10 @@ from eval.tasks.locomo import load as load_locomo
 from nscma_torch import Memory, Scope, load_config
 from nscma_torch.core.records import Answer, Usage
 from nscma_torch.demo.short_answers import judge
-from nscma_torch.reading.confidence import FEATURES, confidence
+from nscma_torch.reading.confidence import FEATURES, TOLD_FEATURES, confidence
 from nscma_torch.search.search_bounds import Bounds
 
-THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.9)
 _PENALTY = 1e-3  # of the squared weights of features in units of their deviation, for each example
 _STEPS = 50
 
@@ -48,7 +48,7 @@ class Point:
     """
 
     author: str
-    features: dict[str, float]
+    features: Mapping[str, float]
     right: bool | None
     told: bool
 
@@ -78,34 +78,34 @@ def of_locomo(data: Path, models: Models) -> Iterator[Point]:
                     yield Point("locomo", _read(memory, question.text, bounds)[0], None, told)
 
 
-def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[dict[str, float], str | None]:
+def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[Mapping[str, float], str | None]:
     """Return the features of a reading, and its short answer, however unsure."""
     parts = memory.components
     if parts.reader_qa is None:
         raise SystemExit("there is no reader to calibrate: reading.model is 'none'")
     found = parts.retriever.retrieve(question, bounds, top_k=parts.config.reading.passages)
-    attempt = parts.reader_qa.attempt(
-        question, found.hits, found.answerability(), user_id=bounds.scope.user_id, now=bounds.now
-    )
+    attempt = parts.reader_qa.attempt(question, found.hits, user_id=bounds.scope.user_id, now=bounds.now)
     return attempt.features, None if attempt.found is None else attempt.found.text
 
 
-def fitted(sets: Sequence[tuple[Sequence[dict[str, float]], Sequence[bool]]]) -> dict[str, float]:
-    """Return the weight of each feature, by Newton's method; every set weighs the same."""
-    rows = np.array([[one[name] for name in FEATURES] for own, _ in sets for one in own])
+def fitted(
+    sets: Sequence[tuple[Sequence[Mapping[str, float]], Sequence[bool]]], names: Sequence[str] = FEATURES
+) -> dict[str, float]:
+    """Return the weights of the named features, by Newton's method; every set weighs the same."""
+    rows = np.array([[one[name] for name in names] for own, _ in sets for one in own])
     truth = np.array([t for _, own in sets for t in own], dtype=np.float64)
     weight = np.concatenate([np.full(len(own), 1 / (len(sets) * len(own))) for own, _ in sets])
     scale = rows.std(0)
     scale[scale < 1e-9] = 1.0
     rows = rows / scale
-    penalty = np.diag([0.0 if name == "intercept" else _PENALTY for name in FEATURES])
-    found = np.zeros(len(FEATURES))
+    penalty = np.diag([0.0 if name == "intercept" else _PENALTY for name in names])
+    found = np.zeros(len(names))
     for _ in range(_STEPS):
         share = 1 / (1 + np.exp(-rows @ found))
         slope = rows.T @ (weight * (share - truth)) + penalty @ found
-        curve = (rows * (weight * share * (1 - share))[:, None]).T @ rows + penalty + 1e-9 * np.eye(len(FEATURES))
+        curve = (rows * (weight * share * (1 - share))[:, None]).T @ rows + penalty + 1e-9 * np.eye(len(names))
         found -= np.linalg.solve(curve, slope)
-    return dict(zip(FEATURES, map(float, found / scale), strict=True))
+    return dict(zip(names, map(float, found / scale), strict=True))
 
 
 def by_author(points: Sequence[Point], right: dict[str, float], told: dict[str, float]) -> Table:
@@ -167,7 +167,7 @@ def main() -> None:
     answered = [p for p in fit if p.right is not None]
     right = fitted([([p.features for p in answered], [bool(p.right) for p in answered])])
     sets = [own for own in (fit, locomo) if own]
-    told = fitted([([p.features for p in own], [p.told for p in own]) for own in sets])
+    told = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], TOLD_FEATURES)
     console = Console(width=120)
     for name, weights in (("RIGHT", right), ("TOLD", told)):
         console.print(f"{name} = { ({key: round(value, 3) for key, value in weights.items()}) }")

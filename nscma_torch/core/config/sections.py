@@ -369,7 +369,7 @@ class ReadingConfig(Section):
         description="Minimum probability that a short answer is right; an answer below it is marked as unsure.",
     )
     told: float = Field(
-        0.5,
+        0.83,
         ge=0,
         le=1,
         description="Minimum probability that the messages read contain an answer; below it, there is no answer.",
@@ -387,11 +387,11 @@ class ReadingConfig(Section):
         description="Minimum score, as a fraction of the best span's, at which a later span replaces it.",
     )
     instead_of_model: float = Field(
-        0.85,
+        0.6,
         ge=0,
         le=1,
-        description="Minimum confidence at which the reader's answer is used instead of the configured language "
-        "model's; with 1, the model answers every question.",
+        description="Minimum probability of being right at which the reader's answer is used instead of the "
+        "configured language model's; with 1, the model answers every question.",
     )
     facts: str = Field(
         "bundled",
