@@ -11,7 +11,6 @@ from nscma_torch.answering.from_messages import from_messages
 from nscma_torch.answering.parts import Parts
 from nscma_torch.core.records import Answer, FactQuery, Scope, Unit
 from nscma_torch.episodic.log.turns import ECHO
-from nscma_torch.reading.short_answer import NOT_SURE
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.scripts import script
@@ -60,7 +59,7 @@ def from_facts(
     passage = read.evidence[0].hit.unit
     if passage.occurred_at < told.evidence[0].hit.unit.occurred_at:
         return _traced(
-            told, f"read: {_value(read)!r}, of {_day(passage)}, is older than the messages that may update the facts"
+            told, f"read: {read.short!r}, of {_day(passage)}, is older than the messages that may update the facts"
         )
     return replace(read, trace=(*told.trace, *read.trace), query=told.query)
 
@@ -92,11 +91,11 @@ def _against_later(
     if read is not None:
         own = read.evidence[0].hit.unit.episode_ids
         by = next((one for one in changing if set(one[0].episode_ids) & set(own)), None)
-        if by is not None and _agree(_value(read), told.text):
-            return _traced(told, f"read: {_value(read)!r} of {_day(by[0])}, which agrees with the facts")
+        if by is not None and _agree(read.short, told.text):
+            return _traced(told, f"read: {read.short!r} of {_day(by[0])}, which agrees with the facts")
         if by is not None:
             newer, kind, likely = by
-            reason = f"{_value(read)!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
+            reason = f"{read.short!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
             return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
     if not renewable.unread.intersection(newer.episode_ids):
         return _traced(told, f"{reason}; but its statements were read, and are about something else")
@@ -115,10 +114,6 @@ def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> An
     bounds = Bounds(scope, now, skew, config.retrieval.kinds, without={ECHO: True})
     read, _ = from_messages(parts, parts.embedded_tasks, question, bounds, config.reading.passages)
     return None if read.abstained or read.confidence < REPLACES else read
-
-
-def _value(read: Answer) -> str:
-    return read.short.removesuffix(NOT_SURE)
 
 
 def _day(unit: Unit) -> str:

@@ -15,7 +15,7 @@ from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
-from nscma_torch.core.records import ROLES, Answer, Evidence, Hit, Unit, Usage
+from nscma_torch.core.records import NOT_SURE, ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import speakers, turns
 from nscma_torch.reading.chinese_subjects import is_of_another
@@ -29,7 +29,6 @@ from nscma_torch.reading.readers import Readers
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
 from nscma_torch.reading.short_answer import (
-    NOT_SURE,
     ShortAnswer,
     said_by_others,
     short_answer,

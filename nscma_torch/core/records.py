@@ -487,13 +487,17 @@ class Usage:
     seconds: float = 0.0
 
 
+NOT_SURE = " (not sure)"  # after a short answer that may well be wrong
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with the sentences it is based on. `abstained` is True if no stored text answers the question.
 
     `confidence` is in [0, 1]; `trace` names the steps; `notes` says what is missing, such as unprocessed messages or an
     unreachable model. If the answer comes from `facts`, `query` is the walk that found it, which a follow-up question
-    ("and before that?") can continue. The last `quotes` lines of `text` quote evidence; `short` is the text above them.
+    ("and before that?") can continue. The last `quotes` lines of `text` quote evidence; `short` is the text above them,
+    without the mark of an unsure answer.
     """
 
     text: str
@@ -509,8 +513,8 @@ class Answer:
 
     @property
     def short(self) -> str:
-        """Return the answer's text without the quoted evidence."""
-        return unquoted(self.text, self.quotes)
+        """Return the answer's text without the quoted evidence and `NOT_SURE`."""
+        return unquoted(self.text, self.quotes).removesuffix(NOT_SURE)
 
 
 def unquoted(text: str, quotes: int) -> str:

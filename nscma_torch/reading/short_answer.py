@@ -24,7 +24,6 @@ from nscma_torch.text.sentences import split_sentences
 
 # of a span's share in a passage of another time than the question names; of .01 to 1 on LoCoMo's even half
 OTHER_TIMES = 0.01
-NOT_SURE = " (not sure)"  # after a short answer that may well be wrong
 _NUMBER = re.compile(r"\d")
 
 Period = tuple[datetime, datetime]  # the first instant of a time, and the first one after it

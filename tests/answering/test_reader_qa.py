@@ -146,7 +146,7 @@ def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE - 0.01))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
     answer = qa.answer("What is the rent?", [hit], quoted, user_id="ana", now=NOW)
-    assert answer.short == "950 (not sure)" and not answer.abstained
+    assert answer.text.splitlines()[0] == "950 (not sure)" and answer.short == "950" and not answer.abstained
     assert answer.text.count("\n") == len(answer.evidence) == answer.quotes > 0
 
 
