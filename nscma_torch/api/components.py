@@ -236,7 +236,7 @@ class Components(Models):
             embedder=lambda: self.embedder,
             rate=configured_rate(self.config.score.importance, self.tasks),
             search=lambda *asked: self.retriever.ids(*asked),
-            read_back=lambda: read_back(self.retriever, self.reader_qa, self.config.reading.passages),
+            read_back=lambda: read_back(self.retriever, self.reader_qa, self.config.reading),
         )
         return Derivations(self.database, lambda: self.indexer, derivers(needs))
 
