@@ -18,9 +18,9 @@ from nscma_torch.text.scripts import script
 if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import Renewable
 
-CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
 REPLACES = 0.5  # probability of being right from which the reader's answer replaces facts that may be outdated
 CHANGED = 0.5  # probability of a change to a fact's source from which a newer passage replaces it
+CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
 _WORD = re.compile(r"\w+")
 
 

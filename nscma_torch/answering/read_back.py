@@ -18,10 +18,7 @@ _MORE = 4  # spare hits, replacing excluded ones
 
 
 class SearchAndRead:
-    """A `ReadBack` for one store.
-
-    It reads as many hits as the section says.
-    """
+    """A `ReadBack` for one store; it reads `reading.passages` hits."""
 
     def __init__(self, retriever: Retriever, reader: ReaderQA, settings: ReadingConfig) -> None:
         self._retriever = retriever
