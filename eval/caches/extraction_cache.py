@@ -15,8 +15,8 @@ from nscma_torch.reading.embedded_tasks import EmbeddedTasks
 from nscma_torch.reading.fact_changes import FactChanges
 from nscma_torch.reading.read_statements import configured_facts
 from nscma_torch.reading.reader import shared_reader
+from nscma_torch.reading.readers import reader_precision
 from nscma_torch.reading.relations import Schema, load_relations
-from nscma_torch.text.embedders.embedder import precision
 
 _MOST = 50_000  # texts; the oldest go first
 _Kept = tuple[Extraction, float]  # and the seconds that it took
@@ -56,7 +56,7 @@ class KeptExtractions(EmbeddedTasks):
         reading, device = config.reading, torch_device(config.device)
         weights = None if reading.model == "bundled" else Path(reading.model)
         changes = FactChanges(
-            lambda: shared_reader(weights, device, precision(reading.dtype, device)), config.curator.change
+            lambda: shared_reader(weights, device, reader_precision(reading.dtype, device)), config.curator.change
         )
         super().__init__(
             relations=relations,

@@ -50,7 +50,7 @@ SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
-_UNSURE = 0.5  # most of the confidence of an answer that is unsure for a reason beside the reader's
+_UNSURE = 0.4  # highest probability that an answer is right, or told, if something beside the reader speaks against it
 _TOLD = 3  # messages that are shown to a question of what happens at a time
 _ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
 
@@ -238,7 +238,8 @@ class ReaderQA:
         answer = None if left else found
         features = read.features(answer)
         right = 0.0 if answer is None else confidence(features, RIGHT)
-        return Attempt(read, answer, features, right, confidence(features, TOLD), vetoes)
+        told = confidence(features, TOLD)
+        return Attempt(read, answer, features, right, min(told, _UNSURE) if left else told, vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
         """Return the reason for rejecting an answer's passage as evidence, or "" if it is accepted."""

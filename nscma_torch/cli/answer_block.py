@@ -17,7 +17,7 @@ _AROUND = 80  # characters of a message shown before and after the words that ar
 
 def lines_of(answer: Answer) -> Iterator[str]:
     """Yield the lines for an answer, with rich markup."""
-    yield plain(answer.short)
+    yield plain(answer.marked)
     if not answer.abstained:
         yield f"[dim]confidence {answer.confidence:.2f}[/]"
     for number, item in enumerate(answer.evidence, start=1):

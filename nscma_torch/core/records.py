@@ -494,7 +494,8 @@ NOT_SURE = " (not sure)"  # after a short answer that may well be wrong
 class Answer:
     """An answer with the sentences it is based on. `abstained` is True if no stored text answers the question.
 
-    `confidence` is in [0, 1]; `trace` names the steps; `notes` says what is missing, such as unprocessed messages or an
+    `confidence` is the probability that the answer is right; of an answer that abstained, that the memory contains
+    one. `trace` names the steps; `notes` says what is missing, such as unprocessed messages or an
     unreachable model. If the answer comes from `facts`, `query` is the walk that found it, which a follow-up question
     ("and before that?") can continue. The last `quotes` lines of `text` quote evidence; `short` is the text above them,
     without the mark of an unsure answer.
@@ -514,7 +515,12 @@ class Answer:
     @property
     def short(self) -> str:
         """Return the answer's text without the quoted evidence and `NOT_SURE`."""
-        return unquoted(self.text, self.quotes).removesuffix(NOT_SURE)
+        return self.marked.removesuffix(NOT_SURE)
+
+    @property
+    def marked(self) -> str:
+        """Return `short` with `NOT_SURE` if the answer is unsure, to be shown to people."""
+        return unquoted(self.text, self.quotes)
 
 
 def unquoted(text: str, quotes: int) -> str:

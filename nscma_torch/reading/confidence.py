@@ -1,8 +1,8 @@
 """Estimate whether a short answer is right, and whether the passages contain an answer at all.
 
-Both are logistic regressions on the reader's and the search's scores (a calibrator over domains that the reader wasn't
-trained on: Kamath et al. 2020, "Selective question answering under domain shift"). Their weights are fitted by
-eval.experiments.reading.calibration on chats by authors of whom the reader has read nothing.
+Both are logistic regressions on the reader's scores and the rank of the answer's passage (a calibrator over domains
+that the reader wasn't trained on: Kamath et al. 2020, "Selective question answering under domain shift"). Their weights
+are fitted by eval.experiments.reading.calibration on chats by authors of whom the reader has read nothing.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ class Int8Linear(nn.Module):
         scale = (linear.weight.detach().abs().amax(1) / _MOST).clamp(min=1e-12)
         self.register_buffer("weight", (linear.weight.detach() / scale[:, None]).round().to(torch.int8).t())
         self.register_buffer("scale", scale)
-        self.register_buffer("bias", linear.bias.detach())
+        none = torch.zeros(linear.out_features)
+        self.register_buffer("bias", none if linear.bias is None else linear.bias.detach())
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])

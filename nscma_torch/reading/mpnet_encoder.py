@@ -1,7 +1,7 @@
 """The lower layers of MPNet in plain PyTorch, as the encoder of the bundled reader of answers.
 
 MPNet (Song et al. 2020, arXiv:2004.09297) is a BERT encoder with relative position biases (Raffel et al. 2020, section
-2.1) that all layers share. Its vocabulary is that of BERT after five tokens of its own, so rows of tokens come from the
+2.1) that all layers share. Its vocabulary is BERT's with five more tokens, so rows of tokens come from the
 tokenizer of the bundled embedder.
 
 Legend: B rows, L tokens of the longest row, H heads, d width of the hidden states.
@@ -13,11 +13,12 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from nscma_torch.core.int8_tensors import quantized
+from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.reader_model import Encoder
 from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer, verify
 
@@ -70,6 +71,7 @@ class MPNetEncoder(Encoder):
         folder = bundled_folder()
         verify(folder)
         super().__init__(load_tokenizer(folder), dimension=DIMENSION, max_tokens=POSITIONS)
+        self.separator = self.tokenizer.encode("").ids[-1]
         self.word = nn.Embedding(VOCABULARY, DIMENSION)
         self.position = nn.Embedding(POSITIONS, DIMENSION)
         self.norm = nn.LayerNorm(DIMENSION, EPS)
@@ -79,10 +81,17 @@ class MPNetEncoder(Encoder):
 
     @classmethod
     def from_published(cls, folder: Path) -> MPNetEncoder:
-        """Take the lower layers of all-mpnet-base-v2, whose `model.safetensors` is in `folder`."""
+        """Take the lower layers of all-mpnet-base-v2, whose `model.safetensors` is in `folder`.
+
+        Raises:
+            ModelNotFoundError: there is no such file.
+            ModelError: the file holds another model.
+        """
         encoder = cls()
-        published = load_file(folder / "model.safetensors")
-        encoder.load_state_dict(_renamed(published, encoder.tokenizer), strict=False)
+        path = folder / "model.safetensors"
+        with open_tensors(path, "all-mpnet-base-v2", missing=f"there is no {path}: download all-mpnet-base-v2") as file:
+            own = {"passage": encoder.passage.detach()} | _renamed(all_tensors(file), encoder.tokenizer)
+            encoder.load_state_dict(own)
         return encoder
 
     def forward(

@@ -98,15 +98,19 @@ class Reader:
     ) -> Reader:
         """Load the bundled reader, or one created by `train/reader`.
 
-        With the dtype `torch.int8`, which needs a CPU, the encoder's linear layers multiply in int8, everything else in
-        float32. A reader with one of `ENCODERS` is a file; a reader with an encoder of transformers is a folder.
+        A reader with one of `ENCODERS` is a file; a reader with an encoder of transformers is a folder. With the dtype
+        `torch.int8`, which needs a CPU, the linear layers of one of `ENCODERS` multiply in int8; everything else is in
+        float32.
 
         Raises:
             ModelNotFoundError: a file is missing.
             ModelError: the file isn't a reader of this version.
             ChecksumError: the bundled embedder's files differ from the published ones.
+            InvalidInputError: int8 on another device than a CPU.
             MissingDependencyError: another encoder needs transformers, which is not installed.
         """
+        if dtype == torch.int8 and torch.device(device).type != "cpu":
+            raise InvalidInputError(f"a reader computes in int8 on a CPU only, not on {device}: choose another dtype")
         folder = weights if weights is not None and weights.is_dir() else None
         other = None if folder is None else TransformersEncoder.from_reader(folder)
         path = weights or WEIGHTS if folder is None else folder / transformers_encoder.WEIGHTS
@@ -115,7 +119,8 @@ class Reader:
             model = ReaderModel(other or _encoder_of(file))
             model.load(dequantized(all_tensors(file)), path)
         if dtype == torch.int8:
-            quantize_linear_layers(model.encoder)
+            if other is None:
+                quantize_linear_layers(model.encoder)
             return cls(model)
         return cls(model.to(torch.device(device), dtype))
 

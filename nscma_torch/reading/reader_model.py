@@ -42,13 +42,13 @@ class Encoder(nn.Module, ABC):
     """
 
     pools_evidence = False  # whether a `ReaderModel` reads classes from the passages' ends, too
+    separator: int  # the token at the end of the question and of each passage; needed if `pools_evidence`
 
     def __init__(self, tokenizer: Tokenizer, *, dimension: int, max_tokens: int) -> None:
         super().__init__()
         self.tokenizer = tokenizer
         self.dimension = dimension
         self.max_tokens = max_tokens
-        self.separator: int = tokenizer.encode("").ids[-1]
 
     @abstractmethod
     def forward(
@@ -79,6 +79,7 @@ class ReaderModel(nn.Module):
         self.pool = nn.Linear(d, d)
         if encoder.pools_evidence:
             self.context = nn.Linear(d, d, bias=False)
+            nn.init.zeros_(self.context.weight)
         self.answerable = nn.Linear(d, 1)
         self.kind = nn.Linear(d, len(KINDS))
         self.stance = nn.Linear(d, len(STANCES))

@@ -30,7 +30,7 @@ from nscma_torch.text.embedders.model_folder import model_folder
 
 WEIGHTS, CONFIG, TOKENIZER = "reader.safetensors", "config.json", "tokenizer.json"
 LEAST_TOKENS = 128  # of a row, for a long question, a passage's speaker and day, and some of its text
-_PURPOSE = "a reader on another encoder than the bundled one"
+_PURPOSE = "a reader on an encoder of transformers"
 
 
 class TransformersEncoder(Encoder):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nscma_torch.answering import reader_qa
+from nscma_torch.answering import from_facts, reader_qa
 from nscma_torch.answering.reader_qa import ReaderQA
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import ReadingConfig
@@ -126,6 +126,10 @@ def test_what_another_said_than_the_one_asked_about_is_less_sure(chat: Memory, q
     qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=SURE))  # type: ignore[arg-type]
     answer = qa.answer(question, [hit], QUOTED, user_id="ana", now=NOW)
     assert answer.abstained == abstained and (answer.confidence < SURE) == abstained
+
+
+def test_what_is_unsure_for_another_reason_replaces_no_fact() -> None:
+    assert reader_qa._UNSURE < from_facts.REPLACES
 
 
 def test_the_time_that_a_question_names_counts(chat: Memory) -> None:

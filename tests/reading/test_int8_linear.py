@@ -17,6 +17,8 @@ def test_products_differ_by_the_quantization_alone() -> None:
     assert (own - exact).abs().mean() < 0.02 * exact.abs().mean()
 
 
-def test_a_row_of_zeros_gives_the_bias() -> None:
-    linear = nn.Linear(64, 32)
-    assert torch.equal(Int8Linear(linear)(torch.zeros(1, 64))[0], linear.bias)
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_row_of_zeros_gives_the_bias(bias: bool) -> None:
+    linear = nn.Linear(64, 32, bias=bias)
+    expected = linear.bias if bias else torch.zeros(32)
+    assert torch.equal(Int8Linear(linear)(torch.zeros(1, 64))[0], expected)

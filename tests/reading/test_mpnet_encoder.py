@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from nscma_torch.core.errors import ConfigError, ModelError
+from nscma_torch.core.errors import ConfigError, ModelError, ModelNotFoundError
 from nscma_torch.reading.mpnet_encoder import DIMENSION, LAYERS, MPNetEncoder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows
@@ -91,6 +91,22 @@ def test_training_begins_from_the_published_layers(published: Path, tmp_path: Pa
     assert torch.equal(model.encoder.get_parameter("layers.5.down.weight"), expected.layers[5].down.weight)
     with pytest.raises(ConfigError, match="is a file, and"):
         new_model(recipe, tmp_path)
+    with pytest.raises(ConfigError, match="needs start: the folder of all-mpnet-base-v2, or a file of weights"):
+        new_model(recipe.model_copy(update={"start": ""}), tmp_path / "reader.safetensors")
+    with pytest.raises(ModelNotFoundError, match="download all-mpnet-base-v2"):
+        new_model(recipe.model_copy(update={"start": str(tmp_path)}), tmp_path / "reader.safetensors")
+
+
+def test_training_goes_on_from_a_file_of_int8(published: Path, tmp_path: Path) -> None:
+    first = ReaderModel(MPNetEncoder.from_published(published))
+    file = tmp_path / "first.safetensors"
+    first.encoder.write({name: p.detach() for name, p in first.trained().items()}, file)
+    text = (Path(__file__).parents[2] / "configs/train/reader.toml").read_text(encoding="utf-8")
+    recipe = Recipe.model_validate(tomllib.loads(text) | {"start": str(file)})
+    model = new_model(recipe, tmp_path / "second.safetensors")
+    assert torch.allclose(model.kind.weight, first.kind.weight)
+    words = (own.encoder.get_parameter("word.weight") for own in (model, first))
+    torch.testing.assert_close(*words, atol=1e-3, rtol=0)
 
 
 def test_a_file_that_names_another_encoder_is_refused(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def test_int8_is_refused_where_sums_overflow(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match='needs a CPU with VNNI instructions, else results are wrong: use "auto"'):
         reader_precision("int8", torch.device("cpu"))
     assert reader_precision("auto", torch.device("cpu")) in (torch.float32, torch.bfloat16)
+    with pytest.raises(InvalidInputError, match="in int8 on a CPU only, not on meta"):
+        Reader.from_pretrained(device="meta", dtype=torch.int8)
 
 
 def test_stances_and_changes_are_distributions(reader: Reader) -> None:

@@ -284,7 +284,7 @@ def written(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_transformers_the_error_names_the_extra(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependencyError, match=r"another encoder .* pip install 'nscma-torch\[hf\]'"):
+    with pytest.raises(MissingDependencyError, match=r"an encoder of transformers .* pip install 'nscma-torch\[hf\]'"):
         Reader.from_pretrained(written)
 
 

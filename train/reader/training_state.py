@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from nscma_torch.core.int8_tensors import dequantized
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 
 
@@ -44,7 +45,7 @@ def load_start(model: Model, start: str, holding: str) -> None:
     """
     if start:
         with open_tensors(start, holding, missing=f"start names {start}, which is not there") as file:
-            model.load(all_tensors(file), Path(start))
+            model.load(dequantized(all_tensors(file)), Path(start))
 
 
 class TrainingState:

@@ -1,7 +1,7 @@
 """The reader on the device: the same answers as on the CPU, and rows a second.
 
-Where the bundled encoder is not installed, one of its shape with random weights takes its place; its answers mean
-nothing, and cost the same.
+Without the package of the bundled embedder, whose tokenizer the bundled reader uses, a reader of MiniLM's shape with
+random weights takes its place: its answers mean nothing, and it is about four times smaller.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from nscma_torch.demo.short_answers import judge
 from nscma_torch.llm.engines.choose import choose_engine
 from nscma_torch.llm.prompted import PromptedTasks
 
-THRESHOLDS = (0.76, 0.8, 0.85, 0.9, 0.95, 1.01)
+THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.8, 1.01)
 SCORES = ("short", "stale", "silent", "invented")
 
 
@@ -84,7 +84,8 @@ def asked(
     user, now = own.user, own.asked_at
     told = memory.ask(question.text, user_id=user, now=now)
     hits = memory.search(question.text, user_id=user, top_k=K, now=now)
-    prior = 0.5 if told.facts else told.confidence
+    reader = None if told.facts else memory.components.reader_qa
+    prior = 0.5 if reader is None else reader.attempt(question.text, hits, user_id=user, now=now).told
     model = tasks.answer(AskedQuestion(question.text, 1.0, user, now, prior), hits)
     rests_on = {places[source] for item in model.evidence for source in item.hit.unit.episode_ids if source in places}
     return Both(

@@ -5,11 +5,10 @@
 
 *F1* is LoCoMo's (`locomo_f1`), of `Answer.short`; 0 if it abstains. *evidence shown* is no score of answers: the share
 of the texts in which the words of the gold answer stand in a row, quoted evidence included, whatever case, articles and
-punctuation. Category 5 cannot be answered: *AUC* is how well the confidence of an
-answer, or of an abstention, tells the others from it.
+punctuation. Category 5 cannot be answered.
 
-Intervals are of 95 %: Wilson's of shares, of F1 a bootstrap over questions, of areas under a ROC curve Hanley and
-McNeil's; they hold for these conversations. Even-indexed conversations are for tuning; claims quote the odd ones.
+Intervals are of 95 %: Wilson's of shares, of F1 a bootstrap over questions; they hold for these conversations.
+Even-indexed conversations are for tuning; claims quote the odd ones.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rich.console import Console
 
 from eval.experiments.reading.asked_tasks import Asked, ask_task, parsed, told
 from eval.metrics.answer_metrics import locomo_f1, normalized
-from eval.reporting.measures import Measure, area, average, measure_table, share
+from eval.reporting.measures import Measure, average, measure_table, share
 from eval.tasks.locomo import Locomo
 from nscma_torch.demo.short_answers import says
 
@@ -28,7 +27,7 @@ CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "singl
 
 
 def measures(found: Sequence[Asked]) -> list[Measure]:
-    """Of each category and of all that can be answered: F1, evidence shown, and abstained; then the AUC."""
+    """Of each category and of all that can be answered: F1, evidence shown, and abstained."""
     answerable = [one for one in found if one.question.answers]
     adversarial = [one for one in found if not one.question.answers]
     rows = {f"{n} {name}": [a for a in answerable if a.question.category == n] for n, name in CATEGORIES.items()}
@@ -41,7 +40,6 @@ def measures(found: Sequence[Asked]) -> list[Measure]:
             share(f"abstained, {name}", [one.answer.abstained for one in own])
             for name, own in (*rows.items(), ("5 adversarial", adversarial))
         ),
-        area("AUC, 1-4 against 5", *([a.answer.confidence for a in own] for own in (answerable, adversarial))),
     ]
 
 

@@ -611,7 +611,7 @@ class QuestionPairsConfig(Section):
         0.5,
         ge=0,
         le=1,
-        description="Minimum confidence of the reader when it answers the question from memory.",
+        description="Minimum probability that the memory contains the answer when the reader is asked the question.",
     )
     similar: float = Field(
         0.9,
