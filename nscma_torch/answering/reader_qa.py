@@ -239,7 +239,9 @@ class ReaderQA:
         features = read.features(answer)
         right = 0.0 if answer is None else confidence(features, RIGHT)
         told = confidence(features, TOLD)
-        return Attempt(read, answer, features, right, min(told, _UNSURE) if left else told, vetoes)
+        if answer is None and vetoes:
+            told = min(told, _UNSURE)
+        return Attempt(read, answer, features, right, told, vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
         """Return the reason for rejecting an answer's passage as evidence, or "" if it is accepted."""

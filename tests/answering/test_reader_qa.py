@@ -132,6 +132,21 @@ def test_what_is_unsure_for_another_reason_replaces_no_fact() -> None:
     assert reader_qa._UNSURE < from_facts.REPLACES
 
 
+class Rejecting:
+    """Rejects every passage."""
+
+    def reason(self, *_: object) -> str:
+        return "about Bo"
+
+
+def test_passages_that_are_all_rejected_tell_nothing(chat: Memory) -> None:
+    (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
+    settings = ReadingConfig(sure=SURE, told=UNSURE)
+    qa = ReaderQA(chat._components.database, RecordingReader(0.9), settings, Rejecting())  # type: ignore[arg-type]
+    attempt = qa.attempt("What is the rent?", [hit], user_id="ana", now=NOW)
+    assert attempt.found is None and attempt.told <= reader_qa._UNSURE and "'950' rejected: about Bo" in attempt.trace
+
+
 def test_the_time_that_a_question_names_counts(chat: Memory) -> None:
     chat.add([Message("user", "they want 950 too", DAY - timedelta(days=60), "Ana")], user_id="ana", now=NOW)
     chat.flush()
