@@ -14,15 +14,20 @@ SCALE = ".scale"  # after the name of an int8 matrix: its float32 scales, one pe
 LEAST = 1 << 16  # elements of the smallest matrix that is quantized
 
 
+def quantized_rows(
+    matrix: Tensor,  # [n, d] float32
+) -> tuple[Tensor, Tensor]:  # [n, d] int8, [n] float32
+    """Return the matrix as int8, and the scale of each row."""
+    scale = (matrix.abs().amax(1) / 127).clamp(min=1e-12)
+    return (matrix / scale[:, None]).round().to(torch.int8), scale
+
+
 def quantized(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the tensors with matrices of at least `LEAST` elements as int8 and their scales."""
     stored: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         if tensor.dim() == 2 and tensor.numel() >= LEAST:
-            rows = tensor.float()
-            scale = (rows.abs().amax(1) / 127).clamp(min=1e-12)
-            stored[name] = (rows / scale[:, None]).round().to(torch.int8)
-            stored[name + SCALE] = scale
+            stored[name], stored[name + SCALE] = quantized_rows(tensor.float())
         else:
             stored[name] = tensor
     return stored

@@ -87,7 +87,7 @@ def features_of(
         logit(0.0 if passage is None else read.evidence[passage]),
         evidence[0] - evidence[1] if len(evidence) > 1 else 0.0,
         0.0 if best is None else math.log(max(best.share, _LEAST)),
-        0.0 if best is None else math.log(max(_LEAST, *rivals)) if rivals else math.log(_LEAST),
+        0.0 if best is None else math.log(max([_LEAST, *rivals])),
         logit(max(read.kinds)),
         float(verdict),
         *(float(kind == name) for name in ("yes", "list", "count", "when")),

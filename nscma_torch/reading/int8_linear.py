@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-_MOST = 127
+from nscma_torch.core.int8_tensors import quantized_rows
 
 
 class Int8Linear(nn.Module):
@@ -24,17 +24,15 @@ class Int8Linear(nn.Module):
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        scale = (linear.weight.detach().abs().amax(1) / _MOST).clamp(min=1e-12)
-        self.register_buffer("weight", (linear.weight.detach() / scale[:, None]).round().to(torch.int8).t())
+        weight, scale = quantized_rows(linear.weight.detach())
+        self.register_buffer("weight", weight.t())
         self.register_buffer("scale", scale)
         none = torch.zeros(linear.out_features)
         self.register_buffer("bias", none if linear.bias is None else linear.bias.detach())
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = x.reshape(-1, x.shape[-1])
-        scale = (rows.abs().amax(1, keepdim=True) / _MOST).clamp(min=1e-12)
-        product = torch._int_mm((rows / scale).round().to(torch.int8), self.weight)
-        y = torch.addcmul(self.bias, product * scale, self.scale)
+        rows, scale = quantized_rows(x.reshape(-1, x.shape[-1]))
+        y = torch.addcmul(self.bias, torch._int_mm(rows, self.weight) * scale[:, None], self.scale)
         return y.view(*x.shape[:-1], -1)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -20,41 +19,24 @@ from torch import Tensor, nn
 from nscma_torch.core.int8_tensors import quantized
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.reader_model import Encoder
-from nscma_torch.text.embedders.minilm import bundled_folder, load_tokenizer, verify
+from nscma_torch.text.embedders.minilm import (
+    HEADS,
+    POSITIONS,
+    VOCABULARY,
+    Layer,
+    bundled_folder,
+    load_tokenizer,
+    verify,
+)
 
 NAME = "mpnet"  # of the encoder, in the metadata of a weights file
 LAYERS = 6
-VOCABULARY, POSITIONS, DIMENSION, HEADS, FEED_FORWARD = 30522, 512, 768, 12, 3072
+DIMENSION, FEED_FORWARD = 768, 3072
 BUCKETS, FARTHEST = 32, 128  # of relative positions; tokens beyond share the last bucket
 EPS = 1e-5
 _OWN_TOKENS = 4  # of MPNet, before BERT's
 _SPECIAL = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2}  # tokens of BERT, as ids of MPNet
 _FIRST_POSITION = 2  # of the published position table; the rows before it are for padding
-
-
-class MPNetLayer(nn.Module):
-    """A post-norm transformer layer whose attention scores have a bias for the distance of two tokens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(DIMENSION, 3 * DIMENSION)
-        self.out = nn.Linear(DIMENSION, DIMENSION)
-        self.attention_norm = nn.LayerNorm(DIMENSION, EPS)
-        self.up = nn.Linear(DIMENSION, FEED_FORWARD)
-        self.down = nn.Linear(FEED_FORWARD, DIMENSION)
-        self.output_norm = nn.LayerNorm(DIMENSION, EPS)
-
-    def forward(
-        self,
-        x: Tensor,  # [B, L, d]
-        bias: Tensor,  # [B or 1, H, L, L], -inf at padding
-    ) -> Tensor:  # [B, L, d]
-        batch, length, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, HEADS, DIMENSION // HEADS).permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
-        x = self.attention_norm(x + self.out(attended.transpose(1, 2).reshape(batch, length, DIMENSION)))
-        y: Tensor = self.output_norm(x + self.down(F.gelu(self.up(x))))
-        return y
 
 
 class MPNetEncoder(Encoder):
@@ -69,14 +51,14 @@ class MPNetEncoder(Encoder):
 
     def __init__(self) -> None:
         folder = bundled_folder()
-        verify(folder)
+        verify(folder, ["tokenizer.json"])
         super().__init__(load_tokenizer(folder), dimension=DIMENSION, max_tokens=POSITIONS)
         self.separator = self.tokenizer.encode("").ids[-1]
         self.word = nn.Embedding(VOCABULARY, DIMENSION)
         self.position = nn.Embedding(POSITIONS, DIMENSION)
         self.norm = nn.LayerNorm(DIMENSION, EPS)
         self.relative = nn.Embedding(BUCKETS, HEADS)
-        self.layers = nn.ModuleList(MPNetLayer() for _ in range(LAYERS))
+        self.layers = nn.ModuleList(Layer(DIMENSION, FEED_FORWARD, EPS) for _ in range(LAYERS))
         self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
 
     @classmethod

