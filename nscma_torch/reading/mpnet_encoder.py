@@ -26,6 +26,7 @@ from nscma_torch.text.embedders.minilm import (
     Layer,
     bundled_folder,
     load_tokenizer,
+    renamed_layers,
     verify,
 )
 
@@ -42,6 +43,8 @@ _FIRST_POSITION = 2  # of the published position table; the rows before it are f
 class MPNetEncoder(Encoder):
     """The lower `LAYERS` layers of MPNet; all of it is trained and saved, in one file.
 
+    A new one has no weights: its parameters are on the meta device until they are loaded.
+
     Raises:
         ModelNotFoundError: the bundled embedder, whose tokenizer it uses, is not installed.
         ChecksumError: the embedder's files differ from the published ones.
@@ -54,12 +57,14 @@ class MPNetEncoder(Encoder):
         verify(folder, ["tokenizer.json"])
         super().__init__(load_tokenizer(folder), dimension=DIMENSION, max_tokens=POSITIONS)
         self.separator = self.tokenizer.encode("").ids[-1]
-        self.word = nn.Embedding(VOCABULARY, DIMENSION)
-        self.position = nn.Embedding(POSITIONS, DIMENSION)
-        self.norm = nn.LayerNorm(DIMENSION, EPS)
-        self.relative = nn.Embedding(BUCKETS, HEADS)
-        self.layers = nn.ModuleList(Layer(DIMENSION, FEED_FORWARD, EPS) for _ in range(LAYERS))
-        self.passage = nn.Parameter(torch.zeros(DIMENSION))  # added to the tokens after the question
+        with torch.device("meta"):
+            # A table without initial numbers: drawing them on "meta" would import torch's compiler.
+            self.word = nn.Embedding(VOCABULARY, DIMENSION, _weight=torch.empty(VOCABULARY, DIMENSION))
+            self.position = nn.Embedding(POSITIONS, DIMENSION, _weight=torch.empty(POSITIONS, DIMENSION))
+            self.norm = nn.LayerNorm(DIMENSION, EPS)
+            self.relative = nn.Embedding(BUCKETS, HEADS, _weight=torch.empty(BUCKETS, HEADS))
+            self.layers = nn.ModuleList(Layer(DIMENSION, FEED_FORWARD, EPS) for _ in range(LAYERS))
+            self.passage = nn.Parameter(torch.empty(DIMENSION))  # added to the tokens after the question
 
     @classmethod
     def from_published(cls, folder: Path) -> MPNetEncoder:
@@ -72,8 +77,8 @@ class MPNetEncoder(Encoder):
         encoder = cls()
         path = folder / "model.safetensors"
         with open_tensors(path, "all-mpnet-base-v2", missing=f"there is no {path}: download all-mpnet-base-v2") as file:
-            own = {"passage": encoder.passage.detach()} | _renamed(all_tensors(file), encoder.tokenizer)
-            encoder.load_state_dict(own)
+            own = {"passage": torch.zeros(DIMENSION)} | _renamed(all_tensors(file), encoder.tokenizer)
+            encoder.load_state_dict(own, assign=True)
         return encoder
 
     def forward(
@@ -121,18 +126,9 @@ def _renamed(published: dict[str, Tensor], tokenizer: Tokenizer) -> dict[str, Te
         "position.weight": published["embeddings.position_embeddings.weight"][_FIRST_POSITION:],
         "relative.weight": published["encoder.relative_attention_bias.weight"],
     }
-    names = {
+    attention = {
+        **{name: f"attention.attn.{name[0]}" for name in ("query", "key", "value")},
         "out": "attention.attn.o",
         "attention_norm": "attention.LayerNorm",
-        "up": "intermediate.dense",
-        "down": "output.dense",
-        "output_norm": "output.LayerNorm",
     }
-    for part in ("weight", "bias"):
-        state[f"norm.{part}"] = published[f"embeddings.LayerNorm.{part}"]
-        for i in range(LAYERS):
-            theirs, ours = f"encoder.layer.{i}", f"layers.{i}"
-            state[f"{ours}.qkv.{part}"] = torch.cat([published[f"{theirs}.attention.attn.{n}.{part}"] for n in "qkv"])
-            for name, source in names.items():
-                state[f"{ours}.{name}.{part}"] = published[f"{theirs}.{source}.{part}"]
-    return state
+    return state | renamed_layers(published, LAYERS, attention)

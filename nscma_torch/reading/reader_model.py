@@ -126,7 +126,10 @@ class ReaderModel(nn.Module):
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor], source: Path) -> None:
-        """Load weights. Raises `ModelError`, naming `source`, unless their names and shapes are those of `trained`."""
+        """Load weights; a parameter on the meta device takes the tensor itself instead of a copy.
+
+        Raises `ModelError`, naming `source`, unless names and shapes are those of `trained`.
+        """
         own = self.trained()
         if odd := sorted(own.keys() ^ weights.keys()):
             raise ModelError(
@@ -139,4 +142,8 @@ class ReaderModel(nn.Module):
                     f"{[*parameter.shape]}; train it again"
                 )
         for name, parameter in own.items():
-            parameter.copy_(weights[name])
+            if not parameter.is_meta:
+                parameter.copy_(weights[name])
+        places = {id(parameter): name for name, parameter in self.named_parameters()}
+        unset = {places[id(p)]: weights[name] for name, p in own.items() if p.is_meta}
+        self.load_state_dict(unset, strict=False, assign=True)

@@ -14,8 +14,9 @@ from nscma_torch.reading.mpnet_encoder import DIMENSION, LAYERS, MPNetEncoder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage, Packer, padded_rows
 from nscma_torch.reading.reader_model import ReaderModel
+from train.reader.examples import Example, Labelled, Span
 from train.reader.recipe import Recipe
-from train.reader.train_reader import new_model
+from train.reader.train_reader import Training, new_model
 
 PASSAGES = [
     InputPassage("I moved to Porto in May", speaker="Ana"),
@@ -107,6 +108,29 @@ def test_training_goes_on_from_a_file_of_int8(published: Path, tmp_path: Path) -
     assert torch.allclose(model.kind.weight, first.kind.weight)
     words = (own.encoder.get_parameter("word.weight") for own in (model, first))
     torch.testing.assert_close(*words, atol=1e-3, rtol=0)
+
+
+def test_a_stage_leaves_its_frozen_layers_as_they_are(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(Training, "_save", lambda _: None)  # a gigabyte
+    text = (Path(__file__).parents[2] / "configs/train/reader.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text) | {"start": str(published)}
+    table["stages"] = [table["stages"][0] | {"frozen_layers": 2}, table["stages"][0]]
+    training = Training(Recipe.model_validate(table), torch.device("cpu"), tmp_path / "reader.safetensors")
+    right = Labelled(PASSAGES[0], (Span(11, 16),), True)
+    before = {name: p.detach().clone() for name, p in training.model.named_parameters()}
+
+    def changed() -> set[str]:
+        return {name for name, p in training.model.named_parameters() if not torch.equal(p, before[name])}
+
+    training.run([Example("s", "read", "Where does Ana live?", (right,), kind=0)] * 40)
+    upper = changed()
+    assert "encoder.layers.2.down.weight" in upper and "token.weight" in upper
+    assert not any(name.startswith(("encoder.layers.0.", "encoder.layers.1.", "encoder.word.")) for name in upper)
+    training.run([Example("s", "read", "Where does Ana live?", (right,), kind=0)] * 40)
+    assert {"encoder.layers.0.down.weight", "encoder.word.weight"} <= changed()
 
 
 def test_a_file_that_names_another_encoder_is_refused(tmp_path: Path) -> None:

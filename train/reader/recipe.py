@@ -16,11 +16,12 @@ class Stage(BaseModel):
     learning_rate: float
     warmup: int
     stop_after: int
+    frozen_layers: int = 0
     public_share: float
     public_shares: dict[str, float] = {}
     dialogue_epochs: float
     exchange_epochs: int
-    chat_epochs: int = 0
+    chat_epochs: float = 0
     unlabelled_epochs: int
 
     @field_validator("public_shares")
@@ -57,6 +58,12 @@ class Recipe(BaseModel):
     def _taught(self) -> Recipe:
         if not self.teacher and any(stage.unlabelled_epochs for stage in self.stages):
             raise ValueError("questions without labels need a teacher: name one, or set unlabelled_epochs to 0")
+        return self
+
+    @model_validator(mode="after")
+    def _frozen(self) -> Recipe:
+        if self.base != "mpnet" and any(stage.frozen_layers for stage in self.stages):
+            raise ValueError('frozen_layers is for base = "mpnet": set it to 0')
         return self
 
     def weight_of(self, part: str) -> float:

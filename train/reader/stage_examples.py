@@ -58,7 +58,7 @@ def stage_examples(recipe: Recipe, number: int, folders: Folders) -> list[Exampl
     chats = sorted(folders.chats.rglob("chat-*.jsonl")) if folders.chats is not None and stage.chat_epochs else []
     for chat in map(read_chat, chats):
         searched = list(searched_passages(chat))
-        for _ in range(stage.chat_epochs):
+        for _ in range(_times(stage.chat_epochs, rng)):
             examples += chat_examples(chat, searched, rng)
     schema = load_relations()
     told = []
@@ -77,5 +77,5 @@ def stage_examples(recipe: Recipe, number: int, folders: Folders) -> list[Exampl
 
 
 def _times(epochs: float, rng: random.Random) -> int:
-    """Return how often a dialogue is read: the whole epochs, and once more with the probability of the rest."""
+    """Return how often a dialogue or chat is read: the whole epochs, and once more with the probability of the rest."""
     return int(epochs) + (rng.random() < epochs % 1)

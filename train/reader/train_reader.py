@@ -76,6 +76,7 @@ class Training:
         self._device = device
         self._out = out
         self.model = new_model(recipe, out).to(device)
+        self._of_encoder = {name: p for name, p in self.model.encoder.named_parameters() if p.requires_grad}
         self._teacher = Teacher(Path(recipe.teacher), device, bfloat16=recipe.bfloat16) if recipe.teacher else None
         self._state = TrainingState(
             self.model,
@@ -86,10 +87,19 @@ class Training:
             ema=recipe.ema,
         )
 
+    def _freeze(self, layers: int) -> None:
+        """Train the encoder without its embeddings and this many of its lower layers; with 0, all that can be trained.
+
+        Frozen weights stay in the state, because they are part of what is written.
+        """
+        for name, parameter in self._of_encoder.items():
+            part, _, rest = name.partition(".")
+            parameter.requires_grad_(not layers or (part == "layers" and int(rest.split(".")[0]) >= layers))
+
     def _optimizer(self, trained: Mapping[str, nn.Parameter]) -> torch.optim.Optimizer:
         heads = {name for name, _ in self.model.named_parameters() if not name.startswith("encoder.")}
         groups = [{"params": [p], "scale": self._recipe.heads_rate if n in heads else 1.0} for n, p in trained.items()]
-        return torch.optim.AdamW(groups, weight_decay=self._recipe.weight_decay)
+        return torch.optim.AdamW(groups, weight_decay=self._recipe.weight_decay, fused=True)
 
     @property
     def stage(self) -> int:
@@ -105,6 +115,7 @@ class Training:
         sums: dict[str, list[float]] = {}
         tokens, began = 0, time.monotonic()
         self.model.train()
+        self._freeze(stage.frozen_layers)
         order = batches(examples, packers, recipe.most_rows, recipe.batch_tokens, seed)
         for number, (read, batch) in enumerate(order):
             if number < state.done:

@@ -11,7 +11,7 @@ Shapes: B texts, L tokens in the longest text in a batch, H heads, d = 384.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -133,18 +133,29 @@ def _rename(checkpoint: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         "position.weight": checkpoint["embeddings.position_embeddings.weight"]
         + checkpoint["embeddings.token_type_embeddings.weight"][0],
     }
-    names = {
+    attention = {
+        **{name: f"attention.self.{name}" for name in ("query", "key", "value")},
         "out": "attention.output.dense",
         "attention_norm": "attention.output.LayerNorm",
-        "up": "intermediate.dense",
-        "down": "output.dense",
-        "output_norm": "output.LayerNorm",
     }
+    return state | renamed_layers(checkpoint, LAYERS, attention)
+
+
+def renamed_layers(
+    checkpoint: Mapping[str, torch.Tensor], layers: int, attention: Mapping[str, str]
+) -> dict[str, torch.Tensor]:
+    """Return the lower layers of a BERT-like checkpoint, and the norm before them, by the names of `Layer`.
+
+    `attention` has the checkpoint's names for query, key, value, out and attention_norm.
+    """
+    names = {name: source for name, source in attention.items() if name not in ("query", "key", "value")}
+    names |= {"up": "intermediate.dense", "down": "output.dense", "output_norm": "output.LayerNorm"}
+    state = {}
     for part in ("weight", "bias"):
         state[f"norm.{part}"] = checkpoint[f"embeddings.LayerNorm.{part}"]
-        for i in range(LAYERS):
+        for i in range(layers):
             theirs, ours = f"encoder.layer.{i}", f"layers.{i}"
-            projections = [checkpoint[f"{theirs}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            projections = [checkpoint[f"{theirs}.{attention[name]}.{part}"] for name in ("query", "key", "value")]
             state[f"{ours}.qkv.{part}"] = torch.cat(projections)
             for name, source in names.items():
                 state[f"{ours}.{name}.{part}"] = checkpoint[f"{theirs}.{source}.{part}"]
