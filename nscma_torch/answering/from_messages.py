@@ -113,8 +113,8 @@ def read_first(
     quoted = parts.embedded_tasks.answer(AskedQuestion(question, answerability), hits[:top_k])
     read = parts.reader_qa.worded(attempt, quoted)
     if read.abstained or read.confidence < parts.config.reading.instead_of_model:
-        return None, attempt.told
-    return replace(read, trace=(*read.trace, "the language model was not asked")), attempt.told
+        return None, attempt.answerable
+    return replace(read, trace=(*read.trace, "the language model was not asked")), attempt.answerable
 
 
 def _reads_first(parts: Parts, question: str) -> bool:

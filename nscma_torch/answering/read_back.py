@@ -9,7 +9,7 @@ from nscma_torch.answering.reader_qa import ReaderQA
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.records import Evidence, Scope
-from nscma_torch.reading.confidence import TOLD, confidence
+from nscma_torch.reading.confidence import ANSWERABLE, confidence
 from nscma_torch.reading.reader import ReadSpan
 from nscma_torch.search.retriever import Retriever
 from nscma_torch.search.search_bounds import Bounds
@@ -37,8 +37,8 @@ class SearchAndRead:
             return None
         best = _newest(read.result.spans, self._settings.as_good)
         start, end = (best.start, best.end) if best.of_text else (0, 0)
-        told = confidence(read.features(None), TOLD)
-        return Evidence(read.hits[best.passage], best.text, start, end, told)
+        answerable = confidence(read.features(None), ANSWERABLE)
+        return Evidence(read.hits[best.passage], best.text, start, end, answerable)
 
 
 def _newest(spans: Sequence[ReadSpan], as_good: float) -> ReadSpan:

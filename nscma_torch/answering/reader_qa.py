@@ -19,7 +19,7 @@ from nscma_torch.core.records import NOT_SURE, ROLES, Answer, Evidence, Hit, Uni
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import speakers, turns
 from nscma_torch.reading.chinese_subjects import is_of_another
-from nscma_torch.reading.confidence import RIGHT, TOLD, confidence, features_of
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence, features_of
 from nscma_torch.reading.embedded_tasks import quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
@@ -50,7 +50,9 @@ SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
-_UNSURE = 0.4  # highest probability that an answer is right, or told, if something beside the reader speaks against it
+_UNSURE = (
+    0.4  # highest probability of an answer, or that there is one, if something beside the reader speaks against it
+)
 _TOLD = 3  # messages that are shown to a question of what happens at a time
 _ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
 
@@ -79,15 +81,15 @@ class ReadHits(NamedTuple):
 class Attempt:
     """One reading of a question: its short answer, or None if there is none, and the features of the reading.
 
-    `right` is the probability that the answer is right, `told` that the passages contain one. `trace` describes the
-    rejected passages with the reasons, and earlier readings.
+    `right` is the probability that the answer is right, `answerable` that the passages contain one. `trace` describes
+    the rejected passages with the reasons, and earlier readings.
     """
 
     read: ReadHits
     found: ShortAnswer | None
     features: Mapping[str, float]
     right: float
-    told: float
+    answerable: float
     trace: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -158,8 +160,8 @@ class ReaderQA:
         """Put a short answer before the passages in `quoted`, if the reader finds one.
 
         The answer is marked as unsure if it is right with a probability below `reading.sure`, and dropped if the
-        passages contain an answer with a probability below `reading.told`. As the reader only knows English, a question
-        in Chinese keeps its quotations, without passages about somebody else.
+        passages contain an answer with a probability below `reading.answerable`. As the reader only knows English, a
+        question in Chinese keeps its quotations, without passages about somebody else.
 
         With `search_again`, an unsure answer is added to the question for another search, and its results are read, up
         to `reading.hops` readings in total.
@@ -210,7 +212,7 @@ class ReaderQA:
         assert found is not None
         past = {first.read.hits[found.passage].id: f"{found.text!r} rejected: it is about earlier years"}
         other = self._admitted(question, hits, user_id, now, past)
-        known = other.found is not None and other.told >= self._settings.told
+        known = other.found is not None and other.answerable >= self._settings.answerable
         if known and not _is_of_years_ago(question, other):
             return other
         over = has_past_of(question, first.read.passages[found.passage].text)
@@ -237,11 +239,11 @@ class ReaderQA:
         vetoes = (*without.values(), left) if left else tuple(without.values())
         answer = None if left else found
         features = read.features(answer)
-        right = 0.0 if answer is None else confidence(features, RIGHT)
-        told = confidence(features, TOLD)
+        right = 0.0 if answer is None else confidence(features, CORRECT)
+        answerable = confidence(features, ANSWERABLE)
         if answer is None and vetoes:
-            told = min(told, _UNSURE)
-        return Attempt(read, answer, features, right, told, vetoes)
+            answerable = min(answerable, _UNSURE)
+        return Attempt(read, answer, features, right, answerable, vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
         """Return the reason for rejecting an answer's passage as evidence, or "" if it is accepted."""
@@ -255,12 +257,12 @@ class ReaderQA:
         """Put the short answer of a reading before the passages in `quoted`, or say that there is none."""
         read, found = attempt.read, attempt.found
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + attempt.seconds)
-        if found is None or attempt.told < self._settings.told:
+        if found is None or attempt.answerable < self._settings.answerable:
             if times := _told_of_times(read):
                 return self._of_times(read, times, quoted, spent)
-            least = f"{attempt.told:.2f} of {self._settings.told:.2f} needed"
+            least = f"{attempt.answerable:.2f} of {self._settings.answerable:.2f} needed"
             trace = (*quoted.trace, *attempt.trace, f"read: no answer ({least})")
-            return Answer(UNKNOWN, True, attempt.told, (), trace, spent)
+            return Answer(UNKNOWN, True, attempt.answerable, (), trace, spent)
         evidence = _evidence(read.hits[found.passage], attempt.right, quoted)
         short = found.text if attempt.right >= self._settings.sure else found.text + NOT_SURE
         return replace(

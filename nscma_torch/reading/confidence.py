@@ -14,43 +14,26 @@ from nscma_torch.reading.reader import ReadResult
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.short_answer import ShortAnswer
 
-FEATURES = (
-    "intercept",
-    "answerable",  # logit of the reader's probability that the passages answer
-    "evidence",  # logit of the probability that the answer's passage is evidence
-    "lead",  # of the best passage's logit over the second
-    "share",  # log share of the best span; 0 for yes and no
-    "rival",  # log share of the best other value; 0 for yes and no
-    "kind",  # logit of the probability of the kind of answer
-    "verdict",  # 1 for yes and no; so on for the kinds below
-    "yes",
-    "list",
-    "count",
-    "when",
-    "others",  # see `said_by_others`
-    "rank",  # log(1 + rank) of the answer's passage among the hits
-    "words",  # log(1 + words) of the best span
-)
-# Of those, the ones from which `TOLD` is estimated: how many questions of a kind have an answer depends on who asks.
-TOLD_FEATURES = ("intercept", "answerable", "evidence", "lead", "share", "rival", "kind", "others")
-RIGHT = {
+# Weights by feature. Logits are bounded by `logit`; of yes and no, the log shares are 0.
+CORRECT = {
     "intercept": -0.398,
-    "answerable": 0.362,
-    "evidence": 0.083,
-    "lead": 0.088,
-    "share": 0.739,
-    "rival": -0.147,
-    "kind": 0.143,
-    "verdict": 0.012,
+    "answerable": 0.362,  # logit of the reader's probability that the passages answer
+    "evidence": 0.083,  # logit of the probability that the answer's passage is evidence
+    "lead": 0.088,  # of the best passage's logit over the second
+    "share": 0.739,  # log share of the best span
+    "rival": -0.147,  # log share of the best other value
+    "kind": 0.143,  # logit of the probability of the kind of answer
+    "verdict": 0.012,  # 1 for yes and no; so on for the kinds below
     "yes": -0.384,
     "list": 0.569,
     "count": 0.724,
     "when": -0.098,
-    "others": -0.096,
-    "rank": -0.233,
-    "words": -0.215,
+    "others": -0.096,  # see `said_by_others`
+    "rank": -0.233,  # log(1 + rank) of the answer's passage among the hits
+    "words": -0.215,  # log(1 + words) of the best span
 }
-TOLD = {
+# Without the kinds: how many questions of a kind have an answer depends on who asks.
+ANSWERABLE = {
     "intercept": 2.708,
     "answerable": 0.663,
     "evidence": 0.035,
@@ -64,7 +47,7 @@ _LEAST = 1e-3  # of a share
 
 
 def confidence(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """Return the probability in (0, 1) that features and weights (`RIGHT` or `TOLD`) give."""
+    """Return the probability in (0, 1) that features and weights (`CORRECT` or `ANSWERABLE`) give."""
     return 1 / (1 + math.exp(-sum(weight * features[name] for name, weight in weights.items())))
 
 
@@ -74,7 +57,7 @@ def features_of(
     passages: Sequence[InputPassage],
     others: float,
 ) -> dict[str, float]:
-    """Return the `FEATURES` of a reading and its short answer; for `others`, see `said_by_others`."""
+    """Return the features of a reading and its short answer; `others` is from `said_by_others`."""
     kind = read.kind if found is None else found.kind
     verdict = kind in ("yes", "no")
     best = read.spans[0] if read.spans and not verdict else None
@@ -95,7 +78,7 @@ def features_of(
         0.0 if passage is None else math.log1p(passages[passage].rank),
         0.0 if best is None else math.log1p(len(best.text.split())),
     )
-    return dict(zip(FEATURES, values, strict=True))
+    return dict(zip(CORRECT, values, strict=True))
 
 
 def logit(probability: float) -> float:

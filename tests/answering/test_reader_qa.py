@@ -57,7 +57,7 @@ class RecordingReader:
 @pytest.fixture(autouse=True)
 def as_sure_as_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both probabilities are the reader's, less what speakers say whom the question doesn't name."""
-    for name in ("RIGHT", "TOLD"):
+    for name in ("CORRECT", "ANSWERABLE"):
         monkeypatch.setattr(reader_qa, name, {"answerable": 1.0, "others": -3.0})
 
 
@@ -73,7 +73,7 @@ def asked(chat: Memory, reader: RecordingReader, texts: Sequence[str], **setting
     """What is answered from the messages of these texts, in this order of their ranks."""
     found = {hit.text: hit for hit in chat.search("rent cat month yesterday", user_id="ana", top_k=10, now=NOW)}
     hits: list[Hit] = [found[text] for text in texts]
-    qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "told": UNSURE, **settings}))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "answerable": UNSURE, **settings}))  # type: ignore[arg-type]
     return qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
 
 
@@ -91,7 +91,7 @@ def test_an_answer_may_stand_in_a_turn_before_a_hit(chat: Memory) -> None:
     chat.flush()
     found = chat.search("oh dear", user_id="ana", top_k=10, now=NOW)
     (hit,) = [hit for hit in found if hit.text == "oh dear"]
-    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     answer = qa.answer("What is the rent?", [hit], QUOTED, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950"
     assert answer.evidence[0].hit.unit.episode_ids and answer.evidence[0].text == SAID[4][2]
@@ -108,7 +108,7 @@ def test_summaries_and_facts_reach_the_reader_each_by_itself(chat: Memory, kind:
         for i, (text, episode) in enumerate(zip(("The rent is 950.", "Bo asked."), ids, strict=True))
     ]
     reader = RecordingReader()
-    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     answer = qa.answer("What is the rent?", hits, QUOTED, user_id="ana", now=NOW)
     assert [p.text for p in reader.passages if not p.context] == ["The rent is 950.", "Bo asked."]
     assert answer.text.splitlines()[0] == "950" and answer.evidence[0].hit.unit.kind == kind
@@ -116,14 +116,14 @@ def test_summaries_and_facts_reach_the_reader_each_by_itself(chat: Memory, kind:
 
 @pytest.mark.parametrize(("answerable", "first"), [(0.9, "950"), (0.2, UNKNOWN)])
 def test_what_is_not_sure_enough_is_no_answer(chat: Memory, answerable: float, first: str) -> None:
-    answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=SURE, told=SURE - 0.01)
+    answer = asked(chat, RecordingReader(answerable), [SAID[4][2]], sure=SURE, answerable=SURE - 0.01)
     assert answer.text.splitlines()[0] == first and answer.abstained == (first != "950")
 
 
 @pytest.mark.parametrize(("question", "abstained"), [("What rent has Ana?", False), ("What rent has Bo?", True)])
 def test_what_another_said_than_the_one_asked_about_is_less_sure(chat: Memory, question: str, abstained: bool) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=SURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=SURE))  # type: ignore[arg-type]
     answer = qa.answer(question, [hit], QUOTED, user_id="ana", now=NOW)
     assert answer.abstained == abstained and (answer.confidence < SURE) == abstained
 
@@ -141,17 +141,21 @@ class Rejecting:
 
 def test_passages_that_are_all_rejected_tell_nothing(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    settings = ReadingConfig(sure=SURE, told=UNSURE)
+    settings = ReadingConfig(sure=SURE, answerable=UNSURE)
     qa = ReaderQA(chat._components.database, RecordingReader(0.9), settings, Rejecting())  # type: ignore[arg-type]
     attempt = qa.attempt("What is the rent?", [hit], user_id="ana", now=NOW)
-    assert attempt.found is None and attempt.told <= reader_qa._UNSURE and "'950' rejected: about Bo" in attempt.trace
+    assert (
+        attempt.found is None
+        and attempt.answerable <= reader_qa._UNSURE
+        and "'950' rejected: about Bo" in attempt.trace
+    )
 
 
 def test_the_time_that_a_question_names_counts(chat: Memory) -> None:
     chat.add([Message("user", "they want 950 too", DAY - timedelta(days=60), "Ana")], user_id="ana", now=NOW)
     chat.flush()
     hits = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     texts = []
     for question in ("What did they want on 31 March 2025?", "What did they want on 31 December 2024?"):
         answer = qa.answer(question, hits, QUOTED, user_id="ana", now=NOW)
@@ -162,7 +166,7 @@ def test_the_time_that_a_question_names_counts(chat: Memory) -> None:
 def test_between_sure_and_unsure_the_answer_says_so(chat: Memory) -> None:
     reader = RecordingReader(0.2)
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE - 0.01))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, answerable=UNSURE - 0.01))  # type: ignore[arg-type]
     quoted = Answer("they want 950", False, 0.5, ())
     answer = qa.answer("What is the rent?", [hit], quoted, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == "950 (not sure)" and answer.short == "950" and not answer.abstained
@@ -176,7 +180,7 @@ def test_relevance_is_the_score_weighed_by_the_evidence(chat: Memory) -> None:
     others = [hit for hit in found if hit is not told]
     hits = [replace(told, score=4.0), replace(others[0], score=2.0), *[replace(others[1], score=8.0)] * 19]
     reader = RecordingReader(evidence=0.5)
-    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, told=UNSURE, passages=1))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, ReadingConfig(sure=SURE, answerable=UNSURE, passages=1))  # type: ignore[arg-type]
     bounds = Bounds(Scope("ana"), NOW)
     scores = qa.relevance("What is the rent?", hits, bounds)
     assert reader.asked == ["What is the rent?"] or "What is the rent?" in reader.asked[0]
@@ -219,7 +223,7 @@ def hopped(
         queries.append(query)
         return lists[len(queries)]
 
-    qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "told": 0.05, **settings}))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, reader, ReadingConfig(**{"sure": SURE, "answerable": 0.05, **settings}))  # type: ignore[arg-type]
     answer = qa.answer("What is the rent?", lists[0], QUOTED, user_id="ana", now=NOW, search_again=again)
     return answer, queries, reader
 
@@ -262,7 +266,7 @@ def test_where_nothing_is_read_there_is_nothing_to_search_with(chat: Memory) -> 
 
 def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     quoted = replace(QUOTED, usage=replace(QUOTED.usage, seconds=5.0))
     more = {"user_id": "ana", "now": NOW}
     assert 5.0 < qa.answer("What is the rent?", [hit], quoted, **more).usage.seconds < 65.0  # type: ignore[arg-type]
@@ -271,7 +275,7 @@ def test_the_time_spent_is_added_and_chinese_is_left_as_it_is_quoted(chat: Memor
 
 def test_a_chinese_passage_about_a_relative_is_not_quoted_of_who_asks(chat: Memory) -> None:
     (hit,) = [hit for hit in chat.search("950", user_id="ana", now=NOW) if "950" in hit.text]
-    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     more = {"user_id": "ana", "now": NOW}
     own, other = (Evidence(hit, text, 0, len(text), 0.7) for text in ("我有哮喘。", "我妈妈有糖尿病。"))
     quoted = replace(QUOTED, abstained=False, evidence=(other, own), quotes=1)
@@ -287,7 +291,7 @@ def test_a_question_of_a_day_alone_is_answered_by_what_tells_of_it(chat: Memory)
         chat.add([Message("user", text, at, name)], user_id="ana", now=NOW)
     chat.flush()
     hits = chat.search("gym bike rent", user_id="ana", top_k=10, now=NOW)
-    qa = ReaderQA(chat._components.database, RecordingReader(0.2), ReadingConfig(sure=SURE, told=SURE - 0.01))  # type: ignore[arg-type]
+    qa = ReaderQA(chat._components.database, RecordingReader(0.2), ReadingConfig(sure=SURE, answerable=SURE - 0.01))  # type: ignore[arg-type]
 
     def first(question: str) -> str:
         now = last + timedelta(days=1)
@@ -314,7 +318,7 @@ def test_years_ago_answer_no_question_of_the_present(
         memory.add([Message("user", text, DAY - timedelta(hours=hours))], user_id="ana", now=NOW)
     memory.flush()
     hits = memory.search("rent pay paid signed", user_id="ana", top_k=5, now=NOW)
-    qa = ReaderQA(memory._components.database, RecordingReader(), ReadingConfig(sure=SURE, told=UNSURE))  # type: ignore[arg-type]
+    qa = ReaderQA(memory._components.database, RecordingReader(), ReadingConfig(sure=SURE, answerable=UNSURE))  # type: ignore[arg-type]
     answer = qa.answer(question, hits, QUOTED, user_id="ana", now=NOW)
     assert answer.text.splitlines()[0] == first
     assert answer.evidence[0].hit.text == texts[0]

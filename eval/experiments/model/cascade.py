@@ -85,7 +85,7 @@ def asked(
     told = memory.ask(question.text, user_id=user, now=now)
     hits = memory.search(question.text, user_id=user, top_k=K, now=now)
     reader = None if told.facts else memory.components.reader_qa
-    prior = 0.5 if reader is None else reader.attempt(question.text, hits, user_id=user, now=now).told
+    prior = 0.5 if reader is None else reader.attempt(question.text, hits, user_id=user, now=now).answerable
     model = tasks.answer(AskedQuestion(question.text, 1.0, user, now, prior), hits)
     rests_on = {places[source] for item in model.evidence for source in item.hit.unit.episode_ids if source in places}
     return Both(

@@ -3,10 +3,10 @@
     python -m eval.experiments.reading.calibration --fit DIR... --measure DIR... [--data DIR] [--json FILE]
 
 Each question of the chats in `--fit` is searched for and read; logistic regressions on the features give the weights of
-`RIGHT` (the short answer is right) and `TOLD` (the chat tells the answer). With `--data`, LoCoMo's even half is a
-second set for `TOLD`, of the same weight; its category 5 is what was never told. For the chats in `--measure`, by
-author: the calibration error of "right", the share of all questions that can be answered at 80 and 90 % accuracy, and
-for thresholds of "told" how many questions stay silent, and how many unanswerable ones are answered.
+`CORRECT` (the short answer is right) and `ANSWERABLE` (the chat tells it). With `--data`, LoCoMo's even half is another
+set for `ANSWERABLE`, of the same weight; its category 5 is what was never told. For the chats in `--measure`, by
+author: the calibration error of the first, the share of all questions that can be answered at 80 and 90 % accuracy, and
+for thresholds of the second how many questions stay silent, and how many unanswerable ones are answered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from eval.tasks.locomo import load as load_locomo
 from nscma_torch import Memory, Scope, load_config
 from nscma_torch.core.records import Answer, Usage
 from nscma_torch.demo.short_answers import judge
-from nscma_torch.reading.confidence import FEATURES, TOLD_FEATURES, confidence
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence
 from nscma_torch.search.search_bounds import Bounds
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.9)
@@ -89,7 +89,7 @@ def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[Mapping[str, f
 
 
 def fitted(
-    sets: Sequence[tuple[Sequence[Mapping[str, float]], Sequence[bool]]], names: Sequence[str] = FEATURES
+    sets: Sequence[tuple[Sequence[Mapping[str, float]], Sequence[bool]]], names: Collection[str] = CORRECT
 ) -> dict[str, float]:
     """Return the weights of the named features, by Newton's method; every set weighs the same."""
     rows = np.array([[one[name] for name in names] for own, _ in sets for one in own])
@@ -108,13 +108,13 @@ def fitted(
     return dict(zip(names, map(float, found / scale), strict=True))
 
 
-def by_author(points: Sequence[Point], right: dict[str, float], told: dict[str, float]) -> Table:
+def by_author(points: Sequence[Point], correct: dict[str, float], answerable: dict[str, float]) -> Table:
     """Return how well both probabilities do for each author, and for all."""
-    printed = Table("author", "n", "right", "mean", "ECE", "coverage at .8", "at .9", "AUC right", "AUC told")
+    printed = Table("author", "n", "right", "mean", "ECE", "coverage at .8", "at .9", "AUC right", "AUC answerable")
     for name in [*sorted({p.author for p in points}), "all"]:
         own = [p for p in points if name in (p.author, "all")]
         answered = [p for p in own if p.right is not None]
-        sure = [confidence(p.features, right) for p in answered]
+        sure = [confidence(p.features, correct) for p in answered]
         is_right = [bool(p.right) for p in answered]
         printed.add_row(
             name,
@@ -124,7 +124,7 @@ def by_author(points: Sequence[Point], right: dict[str, float], told: dict[str, 
             f"{calibration_error(sure, is_right):.3f}",
             *(f"{coverage_at(accuracy, sure, is_right, len(own)):.3f}" for accuracy in (0.8, 0.9)),
             _auc(sure, is_right),
-            _auc([confidence(p.features, told) for p in own], [p.told for p in own]),
+            _auc([confidence(p.features, answerable) for p in own], [p.told for p in own]),
         )
     return printed
 
@@ -133,10 +133,10 @@ def _auc(sure: Sequence[float], truth: Sequence[bool]) -> str:
     return f"{auc(sure, truth):.3f}" if any(truth) and not all(truth) else ""
 
 
-def by_threshold(points: Sequence[Point], told: dict[str, float]) -> Table:
-    """Return what each threshold of "told" would do."""
-    printed = Table("told at least", "right", "silent", "invented")
-    rows = [(confidence(p.features, told), p) for p in points if p.right is not None]
+def by_threshold(points: Sequence[Point], answerable: dict[str, float]) -> Table:
+    """Return what each threshold of the probability of an answer would do."""
+    printed = Table("answerable at least", "right", "silent", "invented")
+    rows = [(confidence(p.features, answerable), p) for p in points if p.right is not None]
     held = [p for p in points if p.told]
     lacking = len(points) - len(held)
     for threshold in THRESHOLDS:
@@ -165,16 +165,16 @@ def main() -> None:
     )
     locomo = [] if arguments.data is None else list(of_locomo(arguments.data, models))
     answered = [p for p in fit if p.right is not None]
-    right = fitted([([p.features for p in answered], [bool(p.right) for p in answered])])
+    correct = fitted([([p.features for p in answered], [bool(p.right) for p in answered])])
     sets = [own for own in (fit, locomo) if own]
-    told = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], TOLD_FEATURES)
+    answerable = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], ANSWERABLE)
     console = Console(width=120)
-    for name, weights in (("RIGHT", right), ("TOLD", told)):
+    for name, weights in (("CORRECT", correct), ("ANSWERABLE", answerable)):
         console.print(f"{name} = { ({key: round(value, 3) for key, value in weights.items()}) }")
-    console.print(by_author(measured, right, told))
-    console.print(by_threshold(measured, told))
+    console.print(by_author(measured, correct, answerable))
+    console.print(by_threshold(measured, answerable))
     if locomo:
-        console.print(by_threshold([replace(p, right=False) for p in locomo], told), "(LoCoMo's even half)")
+        console.print(by_threshold([replace(p, right=False) for p in locomo], answerable), "(LoCoMo's even half)")
     if arguments.json is not None:
         rows = [[p.author, p.features, p.right, p.told] for p in (*fit, *measured, *locomo)]
         arguments.json.write_text(json.dumps(rows) + "\n", encoding="utf-8")

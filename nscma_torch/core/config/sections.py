@@ -368,7 +368,7 @@ class ReadingConfig(Section):
         le=1,
         description="Minimum probability that a short answer is right; an answer below it is marked as unsure.",
     )
-    told: float = Field(
+    answerable: float = Field(
         0.83,
         ge=0,
         le=1,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from eval.experiments.reading.calibration import Point, by_author, by_threshold, fitted
-from nscma_torch.reading.confidence import FEATURES, confidence
+from nscma_torch.reading.confidence import CORRECT, confidence
 
 
 def features(**given: float) -> dict[str, float]:
-    return {name: given.get(name, float(name == "intercept")) for name in FEATURES}
+    return {name: given.get(name, float(name == "intercept")) for name in CORRECT}
 
 
 def test_the_weights_come_back() -> None:
@@ -24,7 +24,7 @@ def test_the_weights_come_back() -> None:
     assert np.allclose([found[name] for name in truth], [*truth.values()], atol=0.15), (
         "the penalty shrinks them a little"
     )
-    assert all(abs(found[name]) < 0.05 for name in FEATURES if name not in truth)
+    assert all(abs(found[name]) < 0.05 for name in CORRECT if name not in truth)
 
 
 def test_a_large_set_does_not_outweigh_a_small_one() -> None:
