@@ -57,4 +57,4 @@ class MiniLMEncoder(Encoder):
         return x
 
     def write(self, weights: dict[str, Tensor], path: Path) -> None:
-        save_file(weights, path, metadata={"encoder": NAME})
+        save_file({name: w.to(torch.bfloat16) for name, w in weights.items()}, path, metadata={"encoder": NAME})

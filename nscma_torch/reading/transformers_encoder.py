@@ -128,7 +128,7 @@ class TransformersEncoder(Encoder):
         path.mkdir(parents=True, exist_ok=True)
         self.model.config.save_pretrained(path)
         self.tokenizer.save(str(path / TOKENIZER))
-        save_file(weights, path / WEIGHTS)
+        save_file({name: w.to(torch.bfloat16) for name, w in weights.items()}, path / WEIGHTS)
 
 
 @contextmanager

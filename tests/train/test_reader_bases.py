@@ -184,7 +184,8 @@ def test_a_reader_is_trained_and_read_back_from_its_folder_alone(
         loaded = Reader.from_pretrained(tmp_path / "whole")
     finally:
         moved.rename(base)
-    training.model.load(training.mean_state(), tmp_path)
+    stored = {name: weight.to(torch.bfloat16) for name, weight in training.mean_state().items()}
+    training.model.load(stored, tmp_path)
     asked = ["Maya asks: What colour is the fence?", "Who?"], [PASSAGES, PASSAGES[:1]]
     assert loaded.read(*asked) == Reader(training.model).read(*asked)
     assert loaded.stances(["the shed is green"], [PASSAGES]).shape == (1, 8)

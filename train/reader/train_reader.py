@@ -156,8 +156,8 @@ class Training:
         return {name: value.item() for name, value in parts.items()}
 
     def mean_state(self) -> dict[str, Tensor]:
-        """The mean of the weights over steps."""
-        return self._state.mean_weights()
+        """The mean of the weights over steps, in float32; the encoder chooses how to write them."""
+        return self._state.mean_weights(torch.float32)
 
     def _save(self) -> None:
         self._state.save()

@@ -133,9 +133,9 @@ class TrainingState:
                 save()
         save()
 
-    def mean_weights(self) -> dict[str, Tensor]:
-        """The mean of the weights over steps in bfloat16, which reads a little better than the last ones."""
-        return {name: value.to("cpu", torch.bfloat16).contiguous() for name, value in self._mean.items()}
+    def mean_weights(self, dtype: torch.dtype = torch.bfloat16) -> dict[str, Tensor]:
+        """The mean of the weights over steps, which reads a little better than the last ones."""
+        return {name: value.to("cpu", dtype).contiguous() for name, value in self._mean.items()}
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
