@@ -16,32 +16,32 @@ from nscma_torch.reading.short_answer import ShortAnswer
 
 # Weights by feature. Logits are bounded by `logit`; of yes and no, the log shares are 0.
 CORRECT = {
-    "intercept": -0.398,
-    "answerable": 0.362,  # logit of the reader's probability that the passages answer
-    "evidence": 0.083,  # logit of the probability that the answer's passage is evidence
-    "lead": 0.088,  # of the best passage's logit over the second
-    "share": 0.739,  # log share of the best span
-    "rival": -0.147,  # log share of the best other value
-    "kind": 0.143,  # logit of the probability of the kind of answer
-    "verdict": 0.012,  # 1 for yes and no; so on for the kinds below
-    "yes": -0.384,
-    "list": 0.569,
-    "count": 0.724,
-    "when": -0.098,
-    "others": -0.096,  # see `said_by_others`
-    "rank": -0.233,  # log(1 + rank) of the answer's passage among the hits
-    "words": -0.215,  # log(1 + words) of the best span
+    "intercept": -0.393,
+    "answerable": 0.094,  # logit of the reader's probability that the passages answer
+    "evidence": 0.242,  # logit of the probability that the answer's passage is evidence
+    "lead": -0.028,  # of the best passage's logit over the second
+    "share": 0.492,  # log share of the best span
+    "rival": -0.173,  # log share of the best other value
+    "kind": 0.123,  # logit of the probability of the kind of answer
+    "verdict": 1.055,  # 1 for yes and no; so on for the kinds below
+    "yes": -0.436,
+    "list": 0.313,
+    "count": 0.722,
+    "when": -0.014,
+    "others": -0.218,  # see `said_by_others`
+    "rank": -0.295,  # log(1 + rank) of the answer's passage among the hits
+    "words": -0.394,  # log(1 + words) of the best span
 }
 # Without the kinds: how many questions of a kind have an answer depends on who asks.
 ANSWERABLE = {
-    "intercept": 2.708,
-    "answerable": 0.663,
-    "evidence": 0.035,
-    "lead": -0.223,
-    "share": 0.142,
-    "rival": -0.046,
-    "kind": -0.211,
-    "others": -3.095,
+    "intercept": 3.055,
+    "answerable": 0.545,
+    "evidence": 0.123,
+    "lead": -0.158,
+    "share": 0.047,
+    "rival": -0.014,
+    "kind": -0.207,
+    "others": -3.221,
 }
 _LEAST = 1e-3  # of a share
 
