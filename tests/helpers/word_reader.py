@@ -42,4 +42,4 @@ def put_in_place(reader: WordReader, monkeypatch: pytest.MonkeyPatch, sure: floa
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: reader)
     monkeypatch.setattr("nscma_torch.answering.from_facts.REPLACES", sure)
     read_plainly(monkeypatch)
-    return {"model": "bundled", "sure": sure, "told": min(sure, 0.1), "hops": 1}
+    return {"model": "bundled", "sure": sure, "answerable": min(sure, 0.1), "hops": 1}

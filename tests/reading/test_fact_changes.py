@@ -90,9 +90,9 @@ def test_batches_keep_their_facts_apart() -> None:
 
 
 def test_the_bundled_reader_finds_a_plain_change_and_lets_other_matters_be() -> None:
-    train = fact("Ben commutes by train", "I take the train to work.", "1")
-    new = fact("Ben works from home", "I work from home now.", "9", days=9)
-    (found,) = FactChanges(Reader.from_pretrained, 0.5).operate([(new, [train, JAZZ])])
+    yoga = fact("Ben goes to yoga on Tuesdays", "I go to yoga on Tuesdays.", "1")
+    new = fact("Ben goes to yoga on Thursdays", "Yoga is on Thursdays now.", "9", days=9)
+    (found,) = FactChanges(Reader.from_pretrained, 0.5).operate([(new, [yoga, JAZZ])])
     assert found == FactOperation("UPDATE", ("f1",))
 
 
