@@ -93,6 +93,7 @@ figures: $(MEASURING)
 	$(RUN) -m eval.report $(CACHE)/figures-systems --to $(CACHE)/figures-systems/report
 	$(RUN) -m eval.experiments.reading.conversations --conversations $(addprefix train/reader/dialogues/test/,gudrun hiroshi ngozi)
 	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test/petra
+	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/chats/test
 	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
 	$(RUN) -m eval.experiments.reading.question_lookups
 	$(RUN) -m eval.experiments.facts.update_fidelity --chains 500 --cache $(CACHE)
@@ -112,7 +113,8 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready test-vllm test-ti
 	$(RUN) -m eval.experiments.reading.reader_scores --data $(DATA) --dialogues train/reader/dialogues/test
 	$(RUN) -m eval.experiments.reading.locomo_answers --data $(DATA) --half odd
 	$(RUN) -m eval.experiments.reading.beam_answers --data $(DATA) --half odd
-	$(RUN) -m eval.experiments.reading.calibration --data $(DATA) --conversations train/reader/dialogues/dev $(DATA)/conversations/dev
+	$(RUN) -m eval.experiments.reading.calibration --fit train/reader/chats/calibration --measure train/reader/chats/dev --data $(DATA)
+	$(RUN) -m eval.experiments.state.state_questions --histories eval/data/state/dev
 	$(RUN) -m train.records.train_types --evaluate
 	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \

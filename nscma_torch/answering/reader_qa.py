@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from nscma_torch.answering.current_value import current_value
 from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
@@ -205,7 +206,7 @@ class ReaderQA:
         If there is no other passage, the answer is unsure: "I taught at Oakfield in 1999" doesn't tell where somebody
         teaches now.
         """
-        first = self._admitted(question, hits, user_id, now, {})
+        first = self._current(question, self._admitted(question, hits, user_id, now, {}))
         if not _is_of_years_ago(question, first):
             return first
         found = first.found
@@ -217,6 +218,32 @@ class ReaderQA:
             return other
         over = has_past_of(question, first.read.passages[found.passage].text)
         return replace(first, right=min(first.right, _UNSURE)) if over else first
+
+    def _current(self, question: str, attempt: Attempt) -> Attempt:
+        """Replace an outdated answer by the current one among those read; see `current_value`.
+
+        Questions about the past or about a given time keep their answer.
+        """
+        read, found = attempt.read, attempt.found
+        if found is None or found.kind not in ("span", "when") or read.query.periods or leading(question) < 0:
+            return attempt
+        if found.passage != read.result.spans[0].passage:  # a newer one was chosen
+            return attempt
+        current = current_value(self._reader, read.result, read.passages)
+        if current is None:
+            return attempt
+        outdated, *others = read.result.spans
+        renewed = replace(current, share=min(1.0, current.share + outdated.share))  # what spoke for both
+        spans = (renewed, *(span for span in others if span is not current))
+        newer = read._replace(result=replace(read.result, spans=spans))
+        answer = short_answer(question, newer.result, newer.passages, self._settings)
+        if answer is None or self._vetoed(question, newer, answer):
+            return attempt
+        features = newer.features(answer)
+        trace = (*attempt.trace, f"{found.text!r} rejected: passage {current.passage + 1} changes it")
+        return replace(
+            attempt, read=newer, found=answer, features=features, right=confidence(features, CORRECT), trace=trace
+        )
 
     def _admitted(
         self,

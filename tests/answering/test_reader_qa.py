@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import torch
+from torch import Tensor
 
 from nscma_torch.answering import from_facts, reader_qa
 from nscma_torch.answering.reader_qa import ReaderQA
@@ -15,7 +17,7 @@ from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.records import Answer, Evidence, Hit, Message, Scope, UnitKind
 from nscma_torch.reading.reader import ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
-from nscma_torch.reading.reader_model import KINDS
+from nscma_torch.reading.reader_model import CHANGES, KINDS
 from nscma_torch.reading.unknown_answer import UNKNOWN
 from nscma_torch.search.search_bounds import Bounds
 
@@ -52,6 +54,10 @@ class RecordingReader:
         ]
         kinds = tuple(float(kind == "span") for kind in KINDS)
         return [ReadResult(tuple(spans), self.answerable, tuple(self.evidence * ("950" in p.text) for p in own), kinds)]
+
+    def changes(self, _: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> Tensor:
+        """Nothing changes anything."""
+        return torch.tensor([[float(kind == "none") for kind in CHANGES]] * len(later))
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,7 @@ def read_by(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 def test_the_bundled_reader_takes_the_newer_value(open_memory: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     read_plainly(monkeypatch)
-    reading = {"model": "bundled", "sure": 0.6, "told": 0.5}
+    reading = {"model": "bundled", "sure": 0.6, "answerable": 0.5}
     memory = told(open_memory(config={"reading": reading}), HOME, ROOTS)
     assert [fact.object for fact in memory.facts(user_id="ada", now=NOW + timedelta(days=9))] == ["Kilkenny"]
     answer = asked(memory)

@@ -35,7 +35,7 @@ NOW = START + timedelta(days=40)
 @pytest.fixture
 def chat(tmp_path: Path, embedder: Any, surprise_model: Any) -> Iterator[Memory]:
     # what is likely enough to be answered is tuned elsewhere
-    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"told": 0.7}}
+    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"answerable": 0.7}}
     with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         messages = [Message("user", text, START + timedelta(days=day), name) for day, name, text in SAID]
         memory.add(messages, user_id="ana", now=NOW)
@@ -116,7 +116,7 @@ def test_a_question_that_is_not_sure_is_searched_for_again(
 ) -> None:
     chat.close()
     monkeypatch.setattr("nscma_torch.reading.reader.shared_reader", lambda *_: SurerEachTime())
-    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"sure": 1.0, "told": 0.0, "hops": 3}}
+    config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": {"sure": 1.0, "answerable": 0.0, "hops": 3}}
     with Memory(tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model) as memory:
         answer = memory.ask("What is my dentist called?", user_id="ana", now=NOW)
     assert [line[:6] for line in answer.trace if line.startswith("hop ")] == ["hop 2:", "hop 3:"]
@@ -139,7 +139,7 @@ def test_what_the_reader_is_sure_of_spares_a_model(
 ) -> None:
     chat.close()
     model = Model()
-    reading = {"instead_of_model": enough, "sure": 0.1, "told": 0.1}
+    reading = {"instead_of_model": enough, "sure": 0.1, "answerable": 0.1}
     config = {"device": "cpu", "embedder": {"model": "hash"}, "reading": reading}
     with Memory(
         tmp_path / "chat.db", config=config, embedder=embedder, surprise_model=surprise_model, tasks=model
