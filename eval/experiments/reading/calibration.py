@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from rich.table import Table
 
 from eval.experiments.reading.conversation_files import Conversation
 from eval.experiments.reading.conversation_files import load as load_conversations
-from eval.experiments.reading.conversations import Models, loaded, stored
+from eval.experiments.reading.conversations import Models, fresh, loaded, stored
 from eval.metrics.retrieval_metrics import auc
 from eval.metrics.selective import calibration_error, coverage_at
 from eval.tasks.locomo import load as load_locomo
@@ -67,10 +66,7 @@ def of_conversation(conversation: Conversation, models: Models) -> Iterator[Poin
 def of_locomo(data: Path, models: Models) -> Iterator[Point]:
     """Yield a point for each question of LoCoMo's even half, without a verdict on its short answer."""
     for chat in load_locomo(data)[::2]:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            Memory(Path(folder) / "chat.db", config=models.config, embedder=models.embedder) as memory,
-        ):
+        with fresh(models) as memory:
             list(memory.add_many(chat.messages, user_id="reader", now=chat.asked_at))
             bounds = Bounds(Scope("reader"), chat.asked_at)
             for told, questions in ((True, chat.questions), (False, chat.unanswerable)):

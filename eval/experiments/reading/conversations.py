@@ -105,11 +105,8 @@ def outcomes(conversation: Conversation, models: Models, *, given: bool = False)
 
 
 @contextmanager
-def stored(
-    conversation: Conversation, chosen: Iterable[int], models: Models
-) -> Iterator[tuple[Memory, Mapping[str, int]]]:
-    """A memory of the chosen messages, and the places of these by their ids."""
-    chosen = list(chosen)
+def fresh(models: Models) -> Iterator[Memory]:
+    """An empty memory in a folder of its own."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Memory(
@@ -119,6 +116,16 @@ def stored(
             surprise_model=models.surprise_model,
         ) as memory,
     ):
+        yield memory
+
+
+@contextmanager
+def stored(
+    conversation: Conversation, chosen: Iterable[int], models: Models
+) -> Iterator[tuple[Memory, Mapping[str, int]]]:
+    """A memory of the chosen messages, and the places of these by their ids."""
+    chosen = list(chosen)
+    with fresh(models) as memory:
         messages = [conversation.messages[place] for place in chosen]
         added = list(memory.add_many(messages, user_id=conversation.user, now=conversation.asked_at))
         memory.flush()

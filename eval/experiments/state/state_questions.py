@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,10 +27,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.reading.conversations import LEVEL, Models, loaded
+from eval.experiments.reading.conversations import LEVEL, Models, fresh, loaded
 from eval.experiments.state.histories import TYPES, History, load
 from eval.reporting.shares import wilson
-from nscma_torch import Memory, load_config
+from nscma_torch import load_config
 from nscma_torch.core.records import Answer
 from nscma_torch.demo.short_answers import Gold, judge, says
 from nscma_torch.text.calendar.timestamps import parse_timestamp
@@ -58,15 +57,7 @@ class Outcome:
 def outcomes(history: History, models: Models) -> Iterator[Outcome]:
     """Tell a fresh store a history, and ask its questions."""
     user = history.user
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Memory(
-            Path(folder) / "history.db",
-            config=models.config,
-            embedder=models.embedder,
-            surprise_model=models.surprise_model,
-        ) as memory,
-    ):
+    with fresh(models) as memory:
         ids: list[str] = []
         for number, message in enumerate(history.messages, start=1):
             at = parse_timestamp(message.timestamp)
